@@ -1,0 +1,64 @@
+"""Settings shared by all tests: the folder of real data, the hypothesis profiles, and what runs uncompiled."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPO = Path(__file__).resolve().parents[1]
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
+
+# The first call of a kernel compiles it, so that no deadline would be fair.
+_SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("local", max_examples=60, deadline=None, suppress_health_check=_SLOW_START)
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None, print_blob=True)
+settings.register_profile("uncompiled", settings.get_profile("ci"), max_examples=8)
+settings.load_profile("uncompiled" if UNCOMPILED else "ci" if IN_CI else "local")
+
+
+def shared_data_folder() -> Path:
+    """Where the real models and motions lie, whether or not they are there."""
+    override = os.environ.get("SYNOVIA_DATA")
+    return Path(override).expanduser().resolve() if override else REPO.parent / "shared" / "data"
+
+
+def _why_no_shared_data() -> str | None:
+    folder = shared_data_folder()
+    return None if folder.is_dir() else f"no shared data at {folder} (set SYNOVIA_DATA)"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real models and motions; the test is skipped, with the reason, where it is absent."""
+    why_not = _why_no_shared_data()
+    if why_not:
+        pytest.skip(why_not)
+    return shared_data_folder()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
+    del config
+    if os.environ.get("SYNOVIA_DATA") and _why_no_shared_data():
+        raise pytest.UsageError(f"SYNOVIA_DATA={os.environ['SYNOVIA_DATA']} is not a folder")
+
+
+def pytest_report_header() -> list[str]:
+    """Say what this run can see."""
+    data = _why_no_shared_data() or f"shared data at {shared_data_folder()}"
+    return [f"synovia: {data}; kernels {'uncompiled' if UNCOMPILED else 'compiled'}"]
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m deselects by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark users of the data folder, and skip what this run cannot do."""
+    why_not = _why_no_shared_data()
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.shared_data)
+        if why_not and item.get_closest_marker("shared_data"):
+            item.add_marker(pytest.mark.skip(reason=why_not))
+        if UNCOMPILED and item.get_closest_marker("compiled"):
+            item.add_marker(pytest.mark.skip(reason="needs compiled kernels (NUMBA_DISABLE_JIT is set)"))

@@ -1,0 +1,153 @@
+"""House rules that no linter checks: module length, imports, one version, data in the package."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+PACKAGE = REPO / "src" / "synovia"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+LONGEST = 300
+LONGER_WITH_REASON: dict[str, str] = {}  # path under the package -> why one subject needs more lines
+
+# Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
+SIBLING_FOLDERS = ("io", "goals", "solvers", "limits")
+MAY_SEE_SIBLINGS = {"__init__", "registry"}
+
+# Imported where they are used, so that `import synovia` stays light and extras stay optional.
+HEAVY = {"scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich"}
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def _imports(nodes: Iterator[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything imported; `from a import b` gives `a.b`."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+
+
+def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes executed when a module is imported: not function bodies, not `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield child
+        yield from _run_on_import(child)
+
+
+def test_modules_are_short() -> None:
+    lengths = {_name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    too_long = {name: n for name, n in lengths.items() if n > LONGEST and name not in LONGER_WITH_REASON}
+    assert not too_long, f"modules above {LONGEST} lines (one subject each?): {too_long}"
+    stale = {name for name in LONGER_WITH_REASON if lengths.get(name, 0) <= LONGEST}
+    assert not stale, f"no longer long, take them off the list: {stale}"
+
+
+def test_no_assert_in_src() -> None:
+    found = [
+        f"{_name(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Assert)
+    ]
+    assert not found, f"users would see a bare AssertionError: {found}"
+
+
+def test_only_kernels_import_the_compiler() -> None:
+    found = [
+        f"{_name(path)}:{line} {name}"
+        for path in MODULES
+        if not _name(path).startswith("kernels/")
+        for line, name in _imports(ast.walk(_tree(path)))
+        if name.split(".")[0] in {"numba", "llvmlite"}
+    ]
+    assert not found, f"numba outside kernels: {found}"
+
+
+def test_kernels_import_nothing_else_of_the_package() -> None:
+    found = [
+        f"{_name(path)}:{line} {name}"
+        for path in MODULES
+        if _name(path).startswith("kernels/")
+        for line, name in _imports(ast.walk(_tree(path)))
+        if name.split(".")[0] == "synovia" and not name.startswith("synovia.kernels")
+    ]
+    assert not found, f"kernels stand alone: {found}"
+
+
+def test_heavy_imports_happen_where_they_are_needed() -> None:
+    found = [
+        f"{_name(path)}:{line} {name}"
+        for path in MODULES
+        if not _name(path).startswith("viewer/")
+        for line, name in _imports(_run_on_import(_tree(path)))
+        if name.split(".")[0] in HEAVY
+    ]
+    assert not found, f"heavy imports at module level: {found}"
+
+
+@pytest.mark.parametrize("folder", SIBLING_FOLDERS)
+def test_siblings_share_only_their_base(folder: str) -> None:
+    siblings = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"base"} - MAY_SEE_SIBLINGS
+    found = [
+        f"{_name(path)}:{line} {name}"
+        for path in sorted((PACKAGE / folder).glob("*.py"))
+        if path.stem not in MAY_SEE_SIBLINGS
+        for line, name in _imports(ast.walk(_tree(path)))
+        if name.split(".")[:2] == ["synovia", folder] and set(name.split(".")[2:3]) & (siblings - {path.stem})
+    ]
+    assert not found, f"siblings in {folder}/ share only base.py: {found}"
+
+
+def test_import_is_light() -> None:
+    code = f"import sys, synovia; print(sorted({HEAVY | {'numba'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]", f"import synovia pulls in {done.stdout.strip()}"
+
+
+def test_one_version_everywhere() -> None:
+    declared = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cited = re.search(r'^version: "?([^"\n]+)"?$', (REPO / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited, "CITATION.cff names no version"
+    assert cited[1] == declared
+    assert version("synovia") == declared, "reinstall the package: its metadata is older than pyproject.toml"
+    headings = re.findall(r"^## \[([^\]]+)\]", (REPO / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[:1] == ["Unreleased"], "CHANGELOG.md keeps an Unreleased section on top"
+    assert declared in headings, f"CHANGELOG.md has no section for {declared}"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
+def test_no_file_of_the_package_is_ignored() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+    ignored = subprocess.run(
+        ["git", "ls-files", "--others", "--ignored", "--exclude-standard", "--", "src"],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,  # an unpacked archive is no repository, and ignores nothing
+        timeout=60,
+    )
+    lost = [line for line in ignored.stdout.splitlines() if not line.endswith((".pyc", ".nbi", ".nbc"))]
+    assert not lost, f"files of the package that git ignores, and so would the wheel: {lost}"
