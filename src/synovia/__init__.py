@@ -1,0 +1,1 @@
+"""Synovia: inverse kinematics for anything with joints."""

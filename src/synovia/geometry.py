@@ -1,0 +1,138 @@
+"""Rotations and transforms at the door: checked, and turned into plain arrays with NumPy alone.
+
+Everything here runs once per file, goal or call; what runs once per step is in ``kernels``. Quaternions in arrays are xyzw.
+SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from synovia.errors import InputError
+
+Array = NDArray[np.float64]
+ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that is taken for rounding (float32 files) and cleaned away
+
+
+def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
+    """Return value as a float64 array of a given shape (-1: any length).
+
+    Raises:
+        InputError: If it is not numeric, has another shape, or holds NaN or infinity.
+    """
+    wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error
+    if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
+        raise InputError(f"{what} has shape {array.shape}", expected=f"shape {wanted}")
+    if finite and not np.isfinite(array).all():
+        raise InputError(f"{what} is not finite", value=array.tolist(), expected="finite numbers")
+    return array
+
+
+def as_matrix(value: Any, what: str = "rotation") -> Array:
+    """Return a rotation matrix from a ``Rotation`` or a matrix, made exactly orthonormal.
+
+    Raises:
+        InputError: If the value is no rotation; a bare quaternion is refused because its order cannot be seen.
+    """
+    if hasattr(value, "as_matrix"):
+        value = value.as_matrix()
+    elif np.shape(value) == (4,):
+        raise InputError(
+            f"{what} is a bare list of four numbers", value=value, hint="use quat_xyzw=, quat_wxyz= or sy.Rotation"
+        )
+    matrix = as_numbers(value, (3, 3), what)
+    error = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
+    if error > ORTHONORMAL or np.linalg.det(matrix) < 0.0:
+        kind = "mirrors" if error <= ORTHONORMAL else f"is no rotation (RᵀR differs from 1 by {error:.2g})"
+        raise InputError(f"{what} {kind}", value=matrix.tolist(), expected="an orthonormal matrix of determinant 1")
+    return quat_to_matrix(matrix_to_quat(matrix))
+
+
+def as_transform(value: Any, what: str = "transform") -> Array:
+    """Return a rigid 4x4 transform, its rotation made exactly orthonormal.
+
+    Raises:
+        InputError: If the shape, the rotation or the last row is wrong.
+    """
+    matrix = as_numbers(value, (4, 4), what)
+    if np.abs(matrix[3] - (0.0, 0.0, 0.0, 1.0)).max() > ORTHONORMAL:
+        raise InputError(f"{what} is not rigid", value=matrix[3].tolist(), expected="last row 0 0 0 1")
+    out = np.eye(4)
+    out[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}")
+    out[:3, 3] = matrix[:3, 3]
+    return out
+
+
+def as_unit_quat(value: ArrayLike, what: str = "quaternion", *, slack: float = 1e-3) -> Array:
+    """Return a quaternion (xyzw) of length exactly 1.
+
+    Raises:
+        InputError: If its length differs from 1 by more than ``slack`` (a zero quaternion is no rotation).
+    """
+    quat = as_numbers(value, (4,), what)
+    length = float(np.linalg.norm(quat))
+    if abs(length - 1.0) > slack:
+        raise InputError(f"{what} is not a unit quaternion", value=quat.tolist(), expected=f"length 1, not {length:.3g}")
+    return quat / length
+
+
+def quat_to_matrix(quat: Array) -> Array:
+    """Return rotation matrices (..., 3, 3) of unit quaternions (..., 4) in xyzw."""
+    x, y, z, w = np.moveaxis(quat, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def matrix_to_quat(matrix: Array) -> Array:
+    """Return unit quaternions (..., 4) in xyzw, w >= 0, of rotation matrices (..., 3, 3).
+
+    The four squared components follow from the diagonal; the largest gives the column of 4 q qᵀ to divide by, so nothing
+    cancels (Shepperd 1978).
+    """
+    m = np.asarray(matrix, dtype=np.float64)
+    diagonal = np.diagonal(m, axis1=-2, axis2=-1)
+    trace = diagonal.sum(-1)
+    outer = np.empty((*m.shape[:-2], 4, 4))  # 4 q qᵀ
+    outer[..., :3, :3] = m + np.swapaxes(m, -1, -2)
+    for i in range(3):
+        outer[..., i, i] = 1.0 + 2.0 * diagonal[..., i] - trace
+    outer[..., 3, 3] = 1.0 + trace
+    skew = np.stack([m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]], axis=-1)
+    outer[..., 3, :3] = outer[..., :3, 3] = skew
+    best = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
+    quat = np.take_along_axis(outer, best[..., None, None], axis=-2)[..., 0, :]
+    quat = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+    return np.where(quat[..., 3:] < 0.0, -quat, quat)
+
+
+def align_z(axis: Array) -> Array:
+    """Return the smallest rotation A (3, 3) with A z = axis; half a turn about x for -z.
+
+    Args:
+        axis: Unit vector.
+    """
+    x, y, z = (float(v) for v in axis)
+    if z < -1.0 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    k = 1.0 / (1.0 + z)
+    return np.array([[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]])
+
+
+def rigid(position: ArrayLike = (0.0, 0.0, 0.0), rotation: Array | None = None) -> Array:
+    """Return the 4x4 transform of a position and a rotation matrix, unchecked."""
+    out = np.eye(4)
+    out[:3, 3] = position
+    if rotation is not None:
+        out[:3, :3] = rotation
+    return out

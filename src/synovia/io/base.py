@@ -1,0 +1,124 @@
+"""What every file format shares: reading bytes safely, writing without losing anything, and the form of a reader."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from synovia.errors import FileError
+from synovia.motion import Motion
+from synovia.skeleton import Skeleton
+
+LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One file format.
+
+    Args:
+        name: What people call it.
+        extensions: Endings that it uses, lower case with the dot.
+        looks_like: Whether the first few thousand bytes of a file are of this format.
+        read_skeleton: Reader of the skeleton, from a path.
+        read_motions: Reader of all motions of a file, None where the format has none.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    looks_like: Callable[[bytes], bool]
+    read_skeleton: Callable[[Path], Skeleton]
+    read_motions: Callable[[Path], list[Motion]] | None = None
+
+
+def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
+    """Return a file's content.
+
+    Raises:
+        FileError: If it does not exist, is a folder, may not be read, is empty or is larger than ``most`` bytes.
+    """
+    try:
+        if path.is_dir():
+            raise FileError("is a folder", where=str(path), expected="a file")
+        if not path.is_file() and path.exists():
+            raise FileError("is no ordinary file", where=str(path), expected="a file")
+        size = path.stat().st_size
+        if size > most:
+            raise FileError("file is too large", where=str(path), value=size, expected=f"at most {most} bytes")
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        near = _neighbours(path)
+        raise FileError("file does not exist", where=str(path), hint=near) from error
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise FileError(f"cannot be read ({getattr(error, 'strerror', None) or error})", where=str(path)) from error
+    if not data:
+        raise FileError("file is empty", where=str(path))
+    return data
+
+
+def read_text(path: Path) -> str:
+    """Return a text file's content, without a byte-order mark; bytes that are no UTF-8 are read as Latin-1."""
+    data = read_bytes(path)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
+    """Write a file so that at any moment either the old or the whole new content is there.
+
+    Raises:
+        FileError: If it exists and ``force`` is not set, or the folder cannot be written.
+    """
+    if path.exists() and not force:
+        raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
+    handle = -1
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            handle = -1
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+        temporary = ""
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
+    finally:
+        if handle >= 0:
+            os.close(handle)
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def _umask() -> int:
+    """Return the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _neighbours(path: Path) -> str | None:
+    """Return a hint with files of the same folder that have a similar name."""
+    import difflib
+
+    with suppress(OSError):
+        names = [entry.name for entry in path.parent.iterdir()][:2000]
+        near = difflib.get_close_matches(path.name, names, n=3)
+        if near:
+            return "did you mean " + ", ".join(repr(name) for name in near) + "?"
+    return None

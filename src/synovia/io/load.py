@@ -1,0 +1,119 @@
+"""``load_skeleton`` and ``load_motion``: the right reader for a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Final, TypeVar
+
+from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean
+from synovia.io.base import Format
+from synovia.motion import Motion
+from synovia.skeleton import Skeleton
+
+# Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
+_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml")
+_SNIFF: Final = 4096  # bytes that tell what a file is
+_T = TypeVar("_T")
+
+
+def formats() -> list[Format]:
+    """Return all formats that can be read."""
+    return [import_module(f"synovia.io.{module}").FORMAT for module in _MODULES]
+
+
+def _format_of(path: Path) -> Format:
+    """Return the format of a file: its content decides where it can, else its extension.
+
+    Raises:
+        FormatError: If neither tells.
+    """
+    known = formats()
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SNIFF)
+    except OSError:
+        head = b""  # the reader says what is wrong with the file
+    named = [fmt for fmt in known if path.suffix.lower() in fmt.extensions]
+    for fmt in (*named, *known):
+        if head and fmt.looks_like(head):
+            return fmt
+    if named:
+        return named[0]  # its reader names the line that is wrong
+    if not path.is_file():
+        from synovia.io.base import read_bytes
+
+        read_bytes(path)
+    endings = ", ".join(ending for fmt in known for ending in fmt.extensions)
+    raise FormatError("no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}")
+
+
+def _as_path(path: str | os.PathLike[str]) -> Path:
+    """Return the argument as a path."""
+    try:
+        return Path(path)
+    except TypeError as error:
+        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
+
+
+def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
+    """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH or Synovia TOML file.
+
+    Args:
+        path: The file. Its content decides the format where it can, else its extension.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If its content is malformed; the message names the line or the element.
+        MissingExtraError: If the format needs a package that is not installed (MJCF).
+    """
+    where = _as_path(path)
+    return _guarded(where, lambda: _format_of(where).read_skeleton(where))
+
+
+def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
+    """Return one motion of a BVH or glTF/GLB file.
+
+    Args:
+        path: The file.
+        clip: Name or number of the clip, where the file has several.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If its content is malformed or it has no motion.
+        UnsupportedError: If the format holds no motion at all.
+        InputError: If there is no such clip.
+    """
+    where = _as_path(path)
+    fmt = _format_of(where)
+    if fmt.read_motions is None:
+        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH or glTF file")
+    read = fmt.read_motions
+    motions = _guarded(where, lambda: read(where))
+    if not motions:
+        raise FormatError("file has no motion", where=str(where))
+    if isinstance(clip, str):
+        for motion in motions:
+            if motion.name == clip:
+                return motion
+        raise InputError(f"no clip named {clip!r}", where=str(where), hint=did_you_mean(clip, [m.name for m in motions]))
+    if not 0 <= clip < len(motions):
+        raise InputError(f"no clip {clip}", where=str(where), expected=f"0 to {len(motions) - 1}")
+    return motions[clip]
+
+
+def _guarded(path: Path, read: Callable[[], _T]) -> _T:
+    """Run a reader; errors about values get the file's name, and running out of memory or stack is an error of the file."""
+    try:
+        return read()
+    except (FileError, FormatError):
+        raise
+    except InputError as error:
+        place = f"{path}: {error.where}" if error.where else str(path)
+        raise FormatError(
+            error.what, where=place, value=error.value, expected=error.expected, hint=error.hint
+        ) from error
+    except (MemoryError, RecursionError) as error:
+        raise FormatError("file describes more than fits in memory", where=str(path)) from error

@@ -1,0 +1,173 @@
+"""Limits of a ball joint: rotation = swing · twist, an ellipse with four half-angles bounds the swing, an interval the twist.
+
+In the limit's own frame z is the twist axis. The swing is a rotation vector (sx, sy, 0) of length up to pi, so half-angles
+beyond 90 degrees are ordinary values and there is no singularity before a half turn, where the twist is undefined
+(Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the same way).
+
+A limit is a row of eleven numbers: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+, y-, y+
+(4), twist lower and upper (2), and the kind of the row's variable (see ``variables``).
+"""
+
+import math
+
+from synovia.kernels._jit import F, device, inline
+from synovia.kernels.rotations import PI, quat_apply, quat_conj, quat_exp, quat_mul
+from synovia.kernels.vectors import scale
+
+EDGE = F(1e-9)  # how far beyond its limit a value still counts as inside (radians)
+ROUNDS = 60  # bisection of the ellipse's multiplier: more than a double can hold
+
+
+@inline
+def split(q):
+    """Return (sx, sy, twist) of a quaternion in the limit's frame; q = exp(sx, sy, 0) · exp(0, 0, twist)."""
+    x, y, z, w = q
+    if w < F(0):
+        x, y, z, w = -x, -y, -z, -w
+    c = math.sqrt(w * w + z * z)  # cos(swing / 2)
+    if c > F(1e-12):
+        ct, st = w / c, z / c
+    else:
+        ct, st = F(1), F(0)  # half a turn of swing: any twist would do
+    u, v = x * ct - y * st, x * st + y * ct
+    s = math.sqrt(u * u + v * v)  # sin(swing / 2)
+    k = F(2) * math.atan2(s, c) / s if s > F(1e-12) else F(2)
+    return k * u, k * v, F(2) * math.atan2(st, ct)
+
+
+@inline
+def join(sx, sy, twist):
+    """Return the quaternion exp(sx, sy, 0) · exp(0, 0, twist)."""
+    return quat_mul(quat_exp((sx, sy, F(0))), quat_exp((F(0), F(0), twist)))
+
+
+@inline
+def half_angles(limit, k, sx, sy):
+    """Return the two half-angles that bound a swing in the quadrant of (sx, sy)."""
+    return limit[k, 5] if sx >= F(0) else limit[k, 4], limit[k, 7] if sy >= F(0) else limit[k, 6]
+
+
+@inline
+def to_limit_frame(limit, k, q):
+    """Return the rotation q, given in the joint's rest frame, in the frame of limit k."""
+    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    return quat_mul(quat_mul(quat_conj(frame), q), frame)
+
+
+@inline
+def from_limit_frame(limit, k, q):
+    """Return the inverse of ``to_limit_frame``."""
+    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    return quat_mul(quat_mul(frame, q), quat_conj(frame))
+
+
+@device
+def nearest_on_ellipse(x, y, a, b):
+    """Return the point of the ellipse (x/a)² + (y/b)² = 1 nearest to a point outside it; all four numbers >= 0.
+
+    The nearest point is (a² x / (t + a²), b² y / (t + b²)) for the one t >= 0 that puts it on the ellipse. There is no
+    closed form; the left side falls monotonically in t, so bisection cannot fail (Eberly, *Distance from a point to an
+    ellipse*).
+    """
+    if x <= F(0):
+        return F(0), min(y, b)
+    if y <= F(0):
+        return min(x, a), F(0)
+    lo = F(0)
+    hi = max(a * x, b * y) * F(2)
+    for _ in range(ROUNDS):
+        t = F(0.5) * (lo + hi)
+        u = a * x / (t + a * a)
+        v = b * y / (t + b * b)
+        if u * u + v * v > F(1):
+            lo = t
+        else:
+            hi = t
+    u = a * x / (hi + a * a)
+    v = b * y / (hi + b * b)
+    k = F(1) / math.sqrt(u * u + v * v)  # exactly onto the curve
+    return a * u * k, b * v * k
+
+
+@inline
+def wrap(angle):
+    """Return the angle in (-pi, pi]."""
+    return angle - F(2) * PI * math.ceil((angle - PI) / (F(2) * PI))
+
+
+@inline
+def nearest_twist(twist, lower, upper):
+    """Return the angle of [lower, upper] that is nearest to twist on the circle."""
+    if twist < lower or twist > upper:
+        return lower if abs(wrap(lower - twist)) <= abs(wrap(twist - upper)) else upper
+    return twist
+
+
+@inline
+def excess(limit, k, q):
+    """Return how far (radians) the rotation q lies beyond limit k: the larger of swing and twist, 0 inside."""
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    a, b = half_angles(limit, k, sx, sy)
+    f = math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b))
+    out = math.sqrt(sx * sx + sy * sy) * (F(1) - F(1) / f) if f > F(1) else F(0)
+    near = nearest_twist(twist, limit[k, 8], limit[k, 9])
+    return max(out, abs(wrap(twist - near)))
+
+
+@device
+def project(limit, k, q):
+    """Return the allowed rotation nearest to q: nearest swing vector in the plane, nearest twist on the circle."""
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    a, b = half_angles(limit, k, sx, sy)
+    outside = (sx / a) * (sx / a) + (sy / b) * (sy / b) > F(1)
+    near = nearest_twist(twist, limit[k, 8], limit[k, 9])
+    if not outside and near == twist:
+        return q
+    if outside:
+        u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
+        sx = u if sx >= F(0) else -u
+        sy = v if sy >= F(0) else -v
+    return from_limit_frame(limit, k, join(sx, sy, near))
+
+
+@device
+def normals(limit, k, q, slack):
+    """Return which bounds of limit k the rotation q touches, and their outward normals.
+
+    The normals are angular velocities in the joint's moving frame (q ← q · exp(w)). With the swing vector of length s along
+    u, the unit vector v = z × u and the velocity w' before the twist, the swing moves by w'·u along u and by w'·v s / sin s
+    along v, and the twist by w'·z + tan(s / 2) w'·v.
+
+    Returns:
+        swing: 1 on the ellipse, else 0.
+        swing_normal: Unit vector.
+        twist: 1 at the upper end, -1 at the lower end, else 0.
+        twist_normal: Unit vector in which the twist grows fastest.
+    """
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    s = math.sqrt(sx * sx + sy * sy)
+    a, b = half_angles(limit, k, sx, sy)
+    f = (sx / a) * (sx / a) + (sy / b) * (sy / b)
+    u = (sx / s, sy / s, F(0)) if s > F(1e-12) else (F(1), F(0), F(0))
+    v = (-u[1], u[0], F(0))
+    half = min(F(0.5) * s, F(1.57))
+    gx, gy = sx / (a * a), sy / (b * b)
+    gu = gx * u[0] + gy * u[1]
+    gv = (gx * v[0] + gy * v[1]) * (s / max(math.sin(s), F(1e-3)) if s > F(1e-6) else F(1))
+    n = (gu * u[0] + gv * v[0], gu * u[1] + gv * v[1], F(0))
+    swing = 1 if f >= (F(1) - slack) * (F(1) - slack) else 0
+    tan = math.tan(half)
+    t = (tan * v[0], tan * v[1], F(1))
+    side = 0
+    if twist >= limit[k, 9] - slack:
+        side = 1
+    elif twist <= limit[k, 8] + slack:
+        side = -1
+    back = quat_exp((F(0), F(0), -twist))
+    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    n = quat_apply(frame, quat_apply(back, n))
+    t = quat_apply(frame, quat_apply(back, t))
+    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    n = scale(F(1) / length, n) if length > F(1e-12) else n
+    t = scale(F(1) / math.sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]), t)
+    return swing, n, side, t

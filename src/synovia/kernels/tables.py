@@ -1,0 +1,29 @@
+"""Entry points over whole variable tables: clamping, checking and sampling rows of q."""
+
+import numpy as np
+
+from synovia.kernels._jit import entry
+from synovia.kernels.variables import clamp, randomize, seed_state, violation
+
+
+@entry
+def clamp_rows(variables, limits, q):
+    """Bring each row of q (T, nq) to the nearest allowed values."""
+    for t in range(q.shape[0]):
+        clamp(variables, limits, q[t])
+
+
+@entry
+def violations(variables, limits, q, worst, where):
+    """Write, for each row of q, the largest distance beyond a limit (radians, length units) and the variable where."""
+    for t in range(q.shape[0]):
+        worst[t], where[t] = violation(variables, limits, q[t])
+
+
+@entry
+def random_rows(variables, limits, q, seed):
+    """Fill the rows of q (T, nq) with samples within the limits; row t is attempt t of the seed."""
+    state = np.empty(1, np.uint64)
+    for t in range(q.shape[0]):
+        seed_state(state, seed, t)
+        randomize(variables, limits, q[t], state)

@@ -1,0 +1,23 @@
+"""What every limit has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROW = 11  # numbers in a limit's row of the variable table
+MARK = ROW - 1  # not 0: the scalar is an angle, or the rotation has a limit
+
+
+class Limit(ABC):
+    """A hard bound on the value of one joint."""
+
+    @abstractmethod
+    def row(self) -> NDArray[np.float64]:
+        """Return the limit as the kernels read it, shape (11,)."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the bound in words a person can check, angles in degrees."""

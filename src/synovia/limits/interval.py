@@ -1,0 +1,53 @@
+"""The bound of a hinge (radians) or a slide (length units of the file)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.limits.base import ROW, Limit
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(Limit):
+    """Allowed values of a hinge or a slide: ``lower <= value <= upper``.
+
+    Args:
+        lower: Smallest value, radians or length units; ``-inf`` for none.
+        upper: Largest value; ``inf`` for none.
+
+    Raises:
+        InputError: If an end is NaN or the ends are reversed.
+
+    Example:
+        >>> Interval(-0.5, 2.0).contains(2.5)
+        False
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Refuse ends that leave nothing between them."""
+        if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper or self.lower == math.inf:
+            raise InputError(
+                "limits leave no value", value=(self.lower, self.upper), expected="lower <= upper, both numbers"
+            )
+
+    def contains(self, value: float, slack: float = 1e-9) -> bool:
+        """Return whether the value is inside, with the slack that all results are checked with."""
+        return self.lower - slack <= value <= self.upper + slack
+
+    def row(self) -> NDArray[np.float64]:
+        """Return (lower, upper, 0, ...)."""
+        row = np.zeros(ROW)
+        row[:2] = self.lower, self.upper
+        return row
+
+    def describe(self) -> str:
+        """Return both ends as numbers."""
+        return f"{self.lower:g} to {self.upper:g}"

@@ -1,0 +1,110 @@
+"""The bound of a ball joint: where its bone may point, and how far it may turn about itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from synovia.errors import InputError
+from synovia.geometry import matrix_to_quat
+from synovia.limits.base import MARK, ROW, Limit
+
+_SMALLEST: Final = 1e-9  # half-angle of a swing that is not allowed at all; keeps the ellipse's equation finite
+_Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
+_IDENTITY: Final[_Frame] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class SwingTwist(Limit):
+    """Allowed rotations of a ball joint, relative to its rest: q = swing · twist.
+
+    The swing is a rotation vector (sx, sy) normal to the twist axis, allowed where (sx / a)² + (sy / b)² <= 1 with a
+    half-angle of its own in each direction; the twist about the bone is allowed in an interval.
+
+    Args:
+        x: Half-angles (towards -x, towards +x) of the swing about the frame's x axis, radians, each 0 to pi.
+        y: The same about the frame's y axis.
+        twist: Lower and upper twist, radians, within [-pi, pi].
+        frame: Rotation matrix whose columns are the frame's x, y and z axes in the joint's rest frame; z is the twist
+            axis, that is, the direction of the bone. ``SwingTwist.about`` builds it from a bone.
+
+    Raises:
+        InputError: If an angle is out of range or the frame is no rotation.
+
+    References:
+        Yamane & Nakamura (2002), *Natural Motion Animation through Constraining and Deconstraining at Will*.
+    """
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    twist: tuple[float, float] = (-math.pi, math.pi)
+    frame: _Frame = _IDENTITY
+
+    def __post_init__(self) -> None:
+        """Refuse angles that mean nothing."""
+        for name in ("x", "y"):
+            pair = getattr(self, name)
+            if len(pair) != 2 or not all(0.0 <= angle <= math.pi + 1e-12 for angle in pair):
+                raise InputError(
+                    f"swing limit {name} is out of range", value=pair, expected="two half-angles from 0 to pi radians"
+                )
+        low, high = self.twist
+        if not -math.pi - 1e-12 <= low <= high <= math.pi + 1e-12:
+            raise InputError(
+                "twist limit is out of range", value=self.twist, expected="-pi <= lower <= upper <= pi radians"
+            )
+        matrix = np.asarray(self.frame, dtype=np.float64)
+        if matrix.shape != (3, 3) or not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
+            raise InputError("limit frame is no rotation", value=self.frame, expected="a 3x3 rotation matrix")
+
+    @classmethod
+    def about(
+        cls,
+        bone: ArrayLike,
+        *,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        twist: tuple[float, float] = (-math.pi, math.pi),
+        x_axis: ArrayLike | None = None,
+    ) -> SwingTwist:
+        """Return the limit whose twist axis is the direction of a bone.
+
+        Args:
+            bone: Direction of the bone in the joint's rest frame, any length but 0.
+            x: Half-angles about the x axis, as in the class.
+            y: Half-angles about the y axis.
+            twist: Lower and upper twist.
+            x_axis: Direction whose part normal to the bone becomes the x axis; without it the coordinate axis that the
+                bone leans on least.
+        """
+        z = np.asarray(bone, dtype=np.float64)
+        if z.shape != (3,) or not np.isfinite(z).all() or not np.linalg.norm(z) > 0.0:
+            raise InputError("the bone has no direction", value=bone, expected="three finite numbers, not all 0")
+        z = z / np.linalg.norm(z)
+        wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else np.asarray(x_axis, dtype=np.float64)
+        across = wanted - (wanted @ z) * z
+        length = np.linalg.norm(across)
+        if not length > 1e-9 * np.linalg.norm(wanted):
+            raise InputError("x_axis is parallel to the bone", value=x_axis, expected="a direction across the bone")
+        across = across / length
+        frame = np.column_stack([across, np.cross(z, across), z])
+        rows = tuple(tuple(float(v) for v in row) for row in frame)
+        return cls(x=x, y=y, twist=twist, frame=rows)  # type: ignore[arg-type]  # three rows of three
+
+    def row(self) -> NDArray[np.float64]:
+        """Return frame quaternion (xyzw), half-angles, twist interval and the mark that a limit is there."""
+        row = np.zeros(ROW)
+        row[:4] = matrix_to_quat(np.asarray(self.frame))
+        row[4:8] = np.maximum((*self.x, *self.y), _SMALLEST)
+        row[8:10] = self.twist
+        row[MARK] = 1.0
+        return row
+
+    def describe(self) -> str:
+        """Return the half-angles and the twist in degrees."""
+        x, y, t = (tuple(round(math.degrees(angle), 1) for angle in pair) for pair in (self.x, self.y, self.twist))
+        return f"swing x -{x[0]:g}/+{x[1]:g}, y -{y[0]:g}/+{y[1]:g}, twist {t[0]:g} to {t[1]:g} deg"

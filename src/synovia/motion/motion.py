@@ -1,0 +1,90 @@
+"""A motion: joint values of a skeleton over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+from synovia.skeleton import Pose, Skeleton
+from synovia.skeleton.pose import checked_q, world_frames
+
+
+class Motion:
+    """Joint values over time at a constant rate. Immutable.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw.
+        fps: Frames per second.
+        name: Name of the clip.
+        stretch: Animated scale that the skeleton's rigid joints cannot hold, (T, n, 3), for exact evaluation; None where the
+            file has none.
+
+    Raises:
+        InputError: If a shape or a value cannot be used.
+    """
+
+    __slots__ = ("_q", "fps", "name", "skeleton", "stretch")
+
+    def __init__(
+        self, skeleton: Skeleton, q: Any, fps: float, *, name: str = "motion", stretch: Array | None = None
+    ) -> None:
+        """Check and copy the values."""
+        if np.ndim(q) != 2:
+            raise InputError(f"q has shape {np.shape(q)}", expected=f"shape (frames, {skeleton.nq})")
+        if not (np.isfinite(fps) and fps > 0.0):
+            raise InputError("fps is not positive", where=name, value=fps, expected="frames per second above 0")
+        self.skeleton = skeleton
+        self._q = checked_q(skeleton, q)
+        self._q.setflags(write=False)
+        self.fps = float(fps)
+        self.name = name
+        if stretch is not None:
+            stretch = as_numbers(stretch, (len(self._q), len(skeleton), 3), "stretch")
+            stretch.setflags(write=False)
+        self.stretch = stretch
+
+    @property
+    def q(self) -> Array:
+        """Joint values, (T, nq), read-only."""
+        return self._q
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first to the last frame."""
+        return max(len(self._q) - 1, 0) / self.fps
+
+    @property
+    def times(self) -> Array:
+        """Time of each frame, (T,), seconds."""
+        return np.arange(len(self._q)) / self.fps
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self._q)
+
+    def __iter__(self) -> Iterator[Pose]:
+        """Yield the pose of each frame."""
+        return (self.pose(frame) for frame in range(len(self)))
+
+    def pose(self, frame: int) -> Pose:
+        """Return the pose of one frame; negative frames count from the end."""
+        if not -len(self) <= frame < len(self):
+            raise InputError(f"no frame {frame} in {self.name}", expected=f"0 to {len(self) - 1}")
+        return Pose.trusted(self.skeleton, self._q[frame].copy())
+
+    def frames(self) -> Array:
+        """Return the world frames of all joints over time, (T, n, 12): rotation (9), position (3); without stretch."""
+        return world_frames(self.skeleton, np.array(self._q))
+
+    def positions(self) -> Array:
+        """Return the world positions of all joints over time, (T, n, 3), length units of the file."""
+        return self.frames()[..., 9:].copy()
+
+    def __repr__(self) -> str:
+        """Return name, frames and rate."""
+        return f"Motion({self.name!r}, {len(self)} frames at {self.fps:g} fps, {self.skeleton.name!r})"

@@ -1,0 +1,7 @@
+"""Skeletons and their poses: what moves, how far it may, and where everything is."""
+
+from synovia.skeleton.joint import Joint, Kind, Mimic
+from synovia.skeleton.pose import Pose
+from synovia.skeleton.skeleton import MAX_JOINTS, Skeleton
+
+__all__ = ["MAX_JOINTS", "Joint", "Kind", "Mimic", "Pose", "Skeleton"]

@@ -1,0 +1,128 @@
+"""One joint of a skeleton, as a file or a person describes it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers, as_transform
+from synovia.limits import Interval, Limit, SwingTwist
+
+
+class Kind(IntEnum):
+    """How a joint moves. The numbers are those of the kernels."""
+
+    FIXED = 0
+    HINGE = 1
+    SLIDE = 2
+    BALL = 3
+    FREE = 4
+
+    @property
+    def q_size(self) -> int:
+        """Numbers in q: 1 for a hinge or slide, 4 for a ball (xyzw), 7 for a free joint (x y z, xyzw)."""
+        return (0, 1, 1, 4, 7)[self]
+
+    @property
+    def v_size(self) -> int:
+        """Degrees of freedom: 0, 1, 1, 3 or 6."""
+        return (0, 1, 1, 3, 6)[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality)."""
+
+    leader: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+_EYE: Final = np.eye(4)
+
+
+def _no_vector() -> Array:
+    return np.zeros(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joint:
+    """A joint and the rigid body that it carries.
+
+    Args:
+        name: Its own name.
+        parent: Name of the parent joint or its index in the list, None for a root.
+        kind: How it moves.
+        rest: Rigid 4x4 transform from this joint's frame, at motion zero, to the parent joint's frame.
+        axis: Axis of a hinge or slide in this joint's frame; made unit length.
+        limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint.
+        preferred: Preferred value of a hinge or slide, radians or length units; None for the rest value.
+        stiffness: Resistance to leaving the preferred value; 0 for none.
+        mass: Mass of the body, kg.
+        com: Centre of mass of the body in this joint's frame, length units.
+        mimic: Coupling to another hinge or slide.
+        body: Name of the body that it carries (URDF link, MJCF body); addresses the same frame.
+        role: What it is in a body, for example ``left_upper_leg`` (VRM names in snake case).
+        tip: Whether it only marks a point (BVH end site, tool frame).
+
+    Raises:
+        InputError: If a value cannot be used.
+    """
+
+    name: str
+    parent: str | int | None = None
+    kind: Kind = Kind.FIXED
+    rest: Array = field(default_factory=lambda: _EYE)
+    axis: Array = field(default_factory=_no_vector)
+    limit: Limit | None = None
+    preferred: float | None = None
+    stiffness: float = 0.0
+    mass: float = 0.0
+    com: Array = field(default_factory=_no_vector)
+    mimic: Mimic | None = None
+    body: str | None = None
+    role: str | None = None
+    tip: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the joint on its own; what concerns other joints is checked by the skeleton."""
+        place = f"joint {self.name!r}"
+        try:
+            object.__setattr__(self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE)
+            object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
+            axis = as_numbers(self.axis, (3,), "axis")
+        except InputError as error:
+            raise InputError(
+                error.what, where=place, value=error.value, expected=error.expected, hint=error.hint
+            ) from error
+        if self.kind in (Kind.HINGE, Kind.SLIDE):
+            length = float(np.linalg.norm(axis))
+            if not length > 0.0:
+                raise InputError("axis has no direction", where=place, value=axis.tolist(), expected="a vector not 0")
+            axis = axis / length
+        object.__setattr__(self, "axis", axis)
+        wanted = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
+        if self.limit is not None and not isinstance(self.limit, wanted.get(self.kind, ())):
+            raise InputError(
+                f"a {self.kind.name} joint cannot have this limit",
+                where=place,
+                value=type(self.limit).__name__,
+                expected=wanted[self.kind].__name__ if self.kind in wanted else "none",
+            )
+        if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
+            raise InputError(f"a {self.kind.name} joint cannot follow another", where=place, expected="HINGE or SLIDE")
+        numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
+        if self.mimic is not None:
+            numbers += [self.mimic.ratio, self.mimic.offset]
+        if not all(math.isfinite(number) for number in numbers) or self.mass < 0.0 or self.stiffness < 0.0:
+            raise InputError(
+                "mass, stiffness, preferred value or coupling cannot be used",
+                where=place,
+                value=numbers,
+                expected="finite numbers, mass and stiffness not negative",
+            )

@@ -1,0 +1,166 @@
+"""A pose: joint values of a skeleton, and where they put everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
+
+    from synovia.skeleton.skeleton import Skeleton
+
+_CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
+
+
+def world_frames(skeleton: Skeleton, q: Array) -> Array:
+    """Return the world frames (T, n, 12) at joint values (T, nq): rotation row-major (9), then position (3)."""
+    from synovia.kernels.forward import forward_many
+
+    t = skeleton.tables
+    frames = np.empty((len(q), len(skeleton), 12))
+    forward_many(t.ints, t.fixed, t.couple, t.unfold, q, frames)
+    return frames
+
+
+def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
+    """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
+
+    Raises:
+        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a joint that follows
+            another does not stand where it should.
+    """
+    shape = (-1,) * (np.ndim(q) - 1) + (skeleton.nq,)
+    out = as_numbers(q, shape, what)
+    t = skeleton.tables
+    for at, row in zip(t.variables[:, 1], t.owner, strict=True):
+        joint = skeleton.joints[row]
+        if joint.kind.q_size == 1 or at - t.ints[row, 2] not in (0, 3) or (joint.kind.q_size == 7 and at == t.ints[row, 2]):
+            continue
+        quat = out[..., at : at + 4]
+        length = np.linalg.norm(quat, axis=-1, keepdims=True)
+        if np.any(np.abs(length - 1.0) > _CLOSE):
+            raise InputError(
+                f"{what} holds no unit quaternion for joint {joint.name!r}",
+                value=quat.reshape(-1, 4)[np.argmax(np.abs(length - 1.0))].tolist(),
+                expected="x, y, z, w of length 1",
+            )
+        out[..., at : at + 4] = quat / length
+    before = out.copy()
+    skeleton.follow(out)
+    off = np.abs(out - before)
+    if off.size and off.max() > _CLOSE * max(1.0, float(np.abs(out).max())):
+        at = int(np.argmax(off.reshape(-1, skeleton.nq).max(0)))
+        row = int(np.flatnonzero(t.ints[:, 2] <= at)[-1])
+        raise InputError(
+            f"{what} is inconsistent at joint {skeleton.joint_names[row]!r}, which follows another",
+            value=float(before.reshape(-1, skeleton.nq)[0, at]),
+            expected=f"{out.reshape(-1, skeleton.nq)[0, at]:.9g}",
+        )
+    return out
+
+
+class Pose:
+    """Joint values of a skeleton; world transforms are computed once, when first asked for. Immutable.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Limits are not checked here.
+
+    Raises:
+        InputError: If q has the wrong shape, is not finite, holds a quaternion that is not of length 1, or contradicts a
+            coupling.
+
+    Example:
+        >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])  # doctest: +SKIP
+        >>> arm.rest_pose().position("joint2")  # doctest: +SKIP
+        array([0., 2., 0.])
+    """
+
+    __slots__ = ("_frames", "_q", "skeleton")
+
+    def __init__(self, skeleton: Skeleton, q: Any) -> None:
+        """Check and copy the values."""
+        if np.ndim(q) != 1:
+            raise InputError(f"q has shape {np.shape(q)}", expected=f"shape ({skeleton.nq},)")
+        self.skeleton = skeleton
+        self._q = checked_q(skeleton, q)
+        self._frames: Array | None = None
+
+    @classmethod
+    def trusted(cls, skeleton: Skeleton, q: Array) -> Pose:
+        """Return a pose of values that come from a solver: owned, float64, contiguous, not checked again."""
+        pose = object.__new__(cls)
+        pose.skeleton = skeleton
+        pose._q = q
+        pose._frames = None
+        return pose
+
+    @property
+    def q(self) -> Array:
+        """Joint values, (nq,), read-only."""
+        view = self._q.view()
+        view.setflags(write=False)
+        return view
+
+    @property
+    def frames(self) -> Array:
+        """World frames of all joints, (n, 12): rotation row-major (9), position (3); read-only."""
+        if self._frames is None:
+            self._frames = world_frames(self.skeleton, self._q.reshape(1, -1))[0]
+            self._frames.setflags(write=False)
+        return self._frames
+
+    @property
+    def positions(self) -> Array:
+        """World positions of all joints, (n, 3), length units of the file; read-only."""
+        return self.frames[:, 9:]
+
+    def position(self, joint: str | int) -> Array:
+        """Return the world position of a joint, (3,), length units of the file."""
+        return self.frames[self.skeleton.index(joint), 9:].copy()
+
+    def matrix(self, joint: str | int) -> Array:
+        """Return the world rotation of a joint as a matrix (3, 3)."""
+        return self.frames[self.skeleton.index(joint), :9].reshape(3, 3).copy()
+
+    def rotation(self, joint: str | int) -> Rotation:
+        """Return the world rotation of a joint as a SciPy ``Rotation``."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_matrix(self.matrix(joint))
+
+    def transform(self, joint: str | int) -> Array:
+        """Return the 4x4 transform from a joint's frame to the world."""
+        frame = self.frames[self.skeleton.index(joint)]
+        out = np.eye(4)
+        out[:3, :3] = frame[:9].reshape(3, 3)
+        out[:3, 3] = frame[9:]
+        return out
+
+    def __getitem__(self, joint: str | int) -> float | Array:
+        """Return a joint's own value: a number for a hinge or slide, else an array (empty for a fixed joint)."""
+        values = self._q[self.skeleton.q_slice(joint)]
+        return float(values[0]) if len(values) == 1 else values.copy()
+
+    def with_values(self, values: dict[str, float | Sequence[float] | Array]) -> Pose:
+        """Return a pose with some joints at other values; followers move along.
+
+        Args:
+            values: By joint: a number for a hinge or slide, four (xyzw) for a ball, seven for a free joint.
+        """
+        q = self._q.copy()
+        for joint, value in values.items():
+            place = self.skeleton.q_slice(joint)
+            numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+            q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
+        return Pose(self.skeleton, self.skeleton.follow(q))
+
+    def __repr__(self) -> str:
+        """Return the skeleton's name and the first values."""
+        return f"Pose({self.skeleton.name!r}, q={np.array2string(self._q, precision=4, threshold=8)})"

@@ -1,0 +1,325 @@
+"""The skeleton: an immutable tree of joints with units, names and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from synovia.errors import InputError, UnknownNameError, unknown_name
+from synovia.geometry import Array, as_numbers, rigid
+from synovia.limits import Interval, SwingTwist
+from synovia.skeleton.joint import Joint, Kind
+from synovia.skeleton.pose import Pose
+from synovia.skeleton.tables import Tables, pack
+
+MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
+
+
+class Skeleton:
+    """An immutable tree of joints.
+
+    Args:
+        joints: The joints in any order; they are kept in order where parents come before children.
+        name: What to call it in messages and pictures, usually the file's name.
+        meters_per_unit: Length of the file's unit in metres, None where unknown.
+        up: Axis that points up, ``"x"``, ``"y"`` or ``"z"``, None where unknown.
+        forward: Axis that the body faces, for example ``"-z"``, None where unknown.
+
+    Raises:
+        InputError: If there is no joint, or a parent or a coupling is missing or forms a cycle.
+
+    Example:
+        >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
+        >>> arm.joint_names
+        ('joint0', 'joint1', 'joint2')
+    """
+
+    def __init__(
+        self,
+        joints: Iterable[Joint],
+        *,
+        name: str = "skeleton",
+        meters_per_unit: float | None = None,
+        up: str | None = None,
+        forward: str | None = None,
+    ) -> None:
+        """Order, check and pack the joints."""
+        given = list(joints)
+        if not given:
+            raise InputError("a skeleton needs at least one joint", where=name)
+        if len(given) > MAX_JOINTS:
+            raise InputError("too many joints", where=name, value=len(given), expected=f"at most {MAX_JOINTS}")
+        if meters_per_unit is not None and not (np.isfinite(meters_per_unit) and meters_per_unit > 0.0):
+            raise InputError("meters_per_unit is not positive", where=name, value=meters_per_unit)
+        self.name = name
+        self.meters_per_unit = meters_per_unit
+        self.up = up
+        self.forward = forward
+        order, parents = _topological(given, name)
+        self.joints: tuple[Joint, ...] = tuple(given[i] for i in order)
+        self.parents: tuple[int, ...] = tuple(parents)
+        self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
+        self._rows = _address_book(self.joints)
+        self.tables: Tables = pack(self.joints, self.parents, self._leaders())
+        self.nq = int(sum(joint.kind.q_size for joint in self.joints))
+        self.nv = int(sum(joint.kind.v_size for joint in self.joints))
+
+    @classmethod
+    def chain(
+        cls,
+        points: ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        limits: Sequence[SwingTwist | None] | None = None,
+        name: str = "chain",
+        meters_per_unit: float | None = None,
+    ) -> Skeleton:
+        """Return a chain of ball joints through points; the last point is its tip.
+
+        Args:
+            points: Joint positions at rest, (n, 3), n >= 2.
+            names: Names of the n joints; ``joint0`` ... without.
+            limits: One swing-twist limit (or None) for each of the n - 1 balls.
+            name: Name of the skeleton.
+            meters_per_unit: Length of the points' unit in metres.
+        """
+        p = as_numbers(points, (-1, 3), "points")
+        n = len(p)
+        if n < 2:
+            raise InputError("a chain needs at least two points", value=n)
+        called = list(names) if names is not None else [f"joint{i}" for i in range(n)]
+        bounds = list(limits) if limits is not None else [None] * (n - 1)
+        if len(called) != n or len(bounds) != n - 1:
+            raise InputError(
+                "names or limits do not match the points",
+                value=(len(called), len(bounds)),
+                expected=f"{n} names and {n - 1} limits",
+            )
+        offsets = np.diff(p, axis=0, prepend=np.zeros((1, 3)))
+        joints = [
+            Joint(
+                name=called[i],
+                parent=i - 1 if i else None,
+                kind=Kind.BALL if i < n - 1 else Kind.FIXED,
+                rest=rigid(offsets[i]),
+                limit=bounds[i] if i < n - 1 else None,
+                tip=i == n - 1,
+            )
+            for i in range(n)
+        ]
+        return cls(joints, name=name, meters_per_unit=meters_per_unit)
+
+    def __len__(self) -> int:
+        """Return the number of joints."""
+        return len(self.joints)
+
+    def __repr__(self) -> str:
+        """Return name, joints and degrees of freedom."""
+        return f"Skeleton({self.name!r}, {len(self)} joints, {self.nv} degrees of freedom)"
+
+    def index(self, joint: str | int) -> int:
+        """Return the row of a joint, addressed by its name, the body that it carries, its role or its row.
+
+        Raises:
+            UnknownNameError: If there is none, or the name means several joints.
+        """
+        if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool):
+            if 0 <= joint < len(self):
+                return int(joint)
+            raise UnknownNameError(f"no joint {joint} in {self.name}", expected=f"0 to {len(self) - 1}")
+        rows = self._rows.get(joint)
+        if rows is None:
+            raise unknown_name("joint", joint, [n for n in self._rows if n not in self.roles], self.name)
+        if len(rows) > 1:
+            listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
+            raise UnknownNameError(
+                f"{joint!r} means several joints of {self.name}: {listed}", hint="address one by its number"
+            )
+        return rows[0]
+
+    def joint(self, joint: str | int) -> Joint:
+        """Return a joint by name, body, role or row."""
+        return self.joints[self.index(joint)]
+
+    def path(self, joint: str | int) -> str:
+        """Return the names from the root to a joint, joined by slashes."""
+        row = self.index(joint)
+        names: list[str] = []
+        while row >= 0:
+            names.append(self.joint_names[row])
+            row = self.parents[row]
+        return "/".join(reversed(names))
+
+    @cached_property
+    def roles(self) -> Mapping[str, str]:
+        """Names of the joints that have a role, by role."""
+        return MappingProxyType({joint.role: joint.name for joint in self.joints if joint.role})
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Rows of each joint's children."""
+        below: list[list[int]] = [[] for _ in self.joints]
+        for row, parent in enumerate(self.parents):
+            if parent >= 0:
+                below[parent].append(row)
+        return tuple(tuple(rows) for rows in below)
+
+    @cached_property
+    def tips(self) -> tuple[str, ...]:
+        """Names of the joints without children."""
+        return tuple(self.joint_names[row] for row, below in enumerate(self.children) if not below)
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Distance of each joint from its parent at rest, (n,), length units; 0 for roots."""
+        moved = np.array([np.linalg.norm(joint.rest[:3, 3]) for joint in self.joints])
+        return np.where(np.array(self.parents) < 0, 0.0, moved)
+
+    @cached_property
+    def size(self) -> float:
+        """Longest sum of bone lengths from a root to a tip, length units."""
+        total = np.zeros(len(self))
+        for row, parent in enumerate(self.parents):
+            total[row] = self.lengths[row] + (total[parent] if parent >= 0 else 0.0)
+        return float(total.max())
+
+    @cached_property
+    def limits(self) -> tuple[Array, Array]:
+        """(lower, upper), each as long as q, radians or length units; infinite where there is none and for balls."""
+        lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
+        for row, joint in enumerate(self.joints):
+            if isinstance(joint.limit, Interval):
+                at = self.tables.ints[row, 2]
+                lower[at], upper[at] = joint.limit.lower, joint.limit.upper
+        lower.setflags(write=False)
+        upper.setflags(write=False)
+        return lower, upper
+
+    def q_slice(self, joint: str | int) -> slice:
+        """Return where a joint's numbers stand in q."""
+        row = self.index(joint)
+        start = int(self.tables.ints[row, 2])
+        return slice(start, start + self.joints[row].kind.q_size)
+
+    def follow(self, q: Array) -> Array:
+        """Set, in place, the joints that follow another; q is (..., nq)."""
+        t = self.tables
+        if len(t.followers):
+            q[..., t.followers[:, 0]] = q[..., t.followers[:, 1]] * t.coupling[:, 0] + t.coupling[:, 1]
+        return q
+
+    @cached_property
+    def rest_q(self) -> Array:
+        """Joint values of the rest pose, read-only: motion zero, brought inside the limits that exclude it."""
+        q = np.zeros(self.nq)
+        t = self.tables
+        turns = t.variables[t.variables[:, 0] == 1, 1]
+        q[turns + 3] = 1.0
+        scalars = t.variables[:, 0] == 0
+        at = t.variables[scalars, 1]
+        q[at] = np.clip(q[at], t.limits[scalars, 0], t.limits[scalars, 1])
+        if np.any((t.limits[~scalars, 8] > 0.0) | (t.limits[~scalars, 9] < 0.0)):
+            from synovia.kernels.tables import clamp_rows
+
+            clamp_rows(t.variables, t.limits, q.reshape(1, -1))
+        q = self.follow(q)
+        q.setflags(write=False)
+        return q
+
+    def rest_pose(self) -> Pose:
+        """Return the pose with every joint at rest (clamped into limits that exclude it)."""
+        return Pose(self, self.rest_q)
+
+    def random_pose(self, seed: int) -> Pose:
+        """Return a pose uniform within the limits: the same one for the same seed.
+
+        A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
+        slides without limits stay at rest.
+
+        Args:
+            seed: From 0 to 2^32 - 1.
+        """
+        if not 0 <= seed < 2**32:
+            raise InputError("seed is out of range", value=seed, expected="0 to 2^32 - 1")
+        from synovia.kernels.tables import random_rows
+
+        t = self.tables
+        moving = np.array([self.joints[row].kind is not Kind.FREE for row in t.owner], bool)
+        q = self.rest_q.copy().reshape(1, -1)
+        random_rows(np.ascontiguousarray(t.variables[moving]), np.ascontiguousarray(t.limits[moving]), q, seed)
+        return Pose(self, self.follow(q[0]))
+
+    def _leaders(self) -> dict[int, tuple[int, float, float]]:
+        """Resolve mimic joints, also of mimic joints: row → (row of the head, ratio, offset)."""
+        out: dict[int, tuple[int, float, float]] = {}
+        for row, joint in enumerate(self.joints):
+            ratio, offset, at, seen = 1.0, 0.0, row, {row}
+            while (mimic := self.joints[at].mimic) is not None:
+                offset += ratio * mimic.offset
+                ratio *= mimic.ratio
+                at = self.index(mimic.leader)
+                if at in seen:
+                    raise InputError(f"joint {joint.name!r} follows itself", where=self.name)
+                seen.add(at)
+            if at != row:
+                if self.joints[at].kind not in (Kind.HINGE, Kind.SLIDE):
+                    raise InputError(
+                        f"joint {joint.name!r} follows {self.joints[at].name!r}, a {self.joints[at].kind.name} joint",
+                        where=self.name,
+                        expected="a HINGE or SLIDE",
+                    )
+                out[row] = (at, ratio, offset)
+        return out
+
+
+def _topological(joints: Sequence[Joint], where: str) -> tuple[list[int], list[int]]:
+    """Return an order with parents first (stable) and each ordered joint's parent row."""
+    rows: dict[str, int] = {}
+    for i, joint in enumerate(joints):
+        rows.setdefault(joint.name, i)
+    above: list[int] = []
+    for joint in joints:
+        if joint.parent is None:
+            above.append(-1)
+        elif isinstance(joint.parent, str):
+            if joint.parent not in rows:
+                raise InputError(f"parent {joint.parent!r} of joint {joint.name!r} does not exist", where=where)
+            above.append(rows[joint.parent])
+        elif 0 <= joint.parent < len(joints):
+            above.append(joint.parent)
+        else:
+            raise InputError(f"parent {joint.parent} of joint {joint.name!r} does not exist", where=where)
+    place: dict[int, int] = {-1: -1}
+    order: list[int] = []
+    for i in range(len(joints)):
+        trail: list[int] = []
+        at = i
+        while at not in place:
+            if len(trail) > len(joints):
+                raise InputError(f"joint {joints[i].name!r} is its own ancestor", where=where)
+            trail.append(at)
+            at = above[at]
+        for at in reversed(trail):
+            place[at] = len(order)
+            order.append(at)
+    return order, [place[above[i]] for i in order]
+
+
+def _address_book(joints: Sequence[Joint]) -> dict[str, list[int]]:
+    """Return the rows that each name means: joint names and bodies first, roles where the name is still free."""
+    book: dict[str, list[int]] = {}
+    for row, joint in enumerate(joints):
+        book.setdefault(joint.name, []).append(row)
+    bodies = {joint.body: row for row, joint in enumerate(joints) if joint.body}  # the last joint of a body wins
+    for body, row in bodies.items():
+        if row not in book.setdefault(body, []):
+            book[body].append(row)
+    for row, joint in enumerate(joints):
+        if joint.role:
+            book.setdefault(joint.role, [row])
+    return book

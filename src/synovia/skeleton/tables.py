@@ -1,0 +1,156 @@
+"""A skeleton as the kernels read it: flat arrays, packed once.
+
+Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.forward``), and what can move is listed
+as variables with their limits (see ``kernels.variables``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.geometry import Array, align_z
+from synovia.limits import Interval, SwingTwist
+from synovia.limits.base import MARK, ROW
+from synovia.skeleton.joint import Joint, Kind
+
+Ints = NDArray[np.int32]
+SCALAR, TURN = 0, 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """Packed arrays of a skeleton with n joints, nq numbers in q and k variables.
+
+    Args:
+        ints: (n, 4) kind, parent, first element in q, first velocity.
+        fixed: (n, 12) rotation and origin in the parent's z-form frame, before the motion.
+        couple: (n, 2) all (1, 0): in a whole q every joint has its own number.
+        unfold: (n, 9) from the z-form frame back to the joint's own frame.
+        variables: (k, 3) block kind, first element in q, first velocity; followers of a mimic joint have none.
+        limits: (k, 11) their limits, those of followers folded in.
+        owner: (k,) the joint that each variable belongs to.
+        followers: (m, 2) elements of q: follower, leader.
+        coupling: (m, 2) ratio and offset of each follower.
+    """
+
+    ints: Ints
+    fixed: Array
+    couple: Array
+    unfold: Array
+    variables: Ints
+    limits: Array
+    owner: Ints
+    followers: Ints
+    coupling: Array
+
+
+def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tuple[int, float, float]]) -> Tables:
+    """Pack joints in topological order.
+
+    Args:
+        joints: The joints.
+        parents: Index of each joint's parent, -1 for a root.
+        leaders: For each follower: index of the joint at the head of its coupling, ratio and offset to it.
+
+    Raises:
+        InputError: If the limits of coupled joints leave no common value.
+    """
+    n = len(joints)
+    ints = np.zeros((n, 4), np.int32)
+    ints[:, 0] = [joint.kind for joint in joints]
+    ints[:, 1] = parents
+    ints[1:, 2] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
+    ints[1:, 3] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
+    fixed, unfold = _fold(joints, parents)
+
+    blocks: list[tuple[int, int, int]] = []
+    limits: list[Array] = []
+    owner: list[int] = []
+    for i, joint in enumerate(joints):
+        if i in leaders:
+            continue
+        q, v = int(ints[i, 2]), int(ints[i, 3])
+        for block in _blocks(joint.kind, q, v):
+            blocks.append(block)
+            limits.append(_limit_row(joint, block[0]))
+            owner.append(i)
+    block_of = {i: k for k, i in enumerate(owner)}
+    for i, (leader, ratio, offset) in leaders.items():
+        _restrict(limits[block_of[leader]], joints[i], joints[leader], ratio, offset)
+    return Tables(
+        ints=ints,
+        fixed=fixed,
+        couple=np.tile(np.array([1.0, 0.0]), (n, 1)),
+        unfold=unfold,
+        variables=np.array(blocks, np.int32).reshape(-1, 3),
+        limits=np.array(limits, np.float64).reshape(-1, ROW),
+        owner=np.array(owner, np.int32),
+        followers=np.array([(ints[i, 2], ints[a, 2]) for i, (a, _, _) in leaders.items()], np.int32).reshape(-1, 2),
+        coupling=np.array([(r, b) for _, r, b in leaders.values()], np.float64).reshape(-1, 2),
+    )
+
+
+def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array]:
+    """Return the fixed transforms in z-form and the rotations back."""
+    n = len(joints)
+    fixed = np.zeros((n, 12))
+    unfold = np.zeros((n, 9))
+    folds: list[Array | None] = []
+    for i, joint in enumerate(joints):
+        A = align_z(joint.axis) if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
+        R, p = joint.rest[:3, :3], joint.rest[:3, 3]
+        before = folds[parents[i]] if parents[i] >= 0 else None
+        if before is not None:
+            R, p = before.T @ R, before.T @ p
+        fixed[i, :9] = (R if A is None else R @ A).ravel()
+        fixed[i, 9:] = p
+        unfold[i] = (np.eye(3) if A is None else A.T).ravel()
+        folds.append(A)
+    return fixed, unfold
+
+
+def _blocks(kind: Kind, q: int, v: int) -> list[tuple[int, int, int]]:
+    """Return the variables of a joint whose values start at q and v."""
+    if kind in (Kind.HINGE, Kind.SLIDE):
+        return [(SCALAR, q, v)]
+    if kind is Kind.BALL:
+        return [(TURN, q, v)]
+    if kind is Kind.FREE:
+        return [(SCALAR, q + i, v + i) for i in range(3)] + [(TURN, q + 3, v + 3)]
+    return []
+
+
+def _limit_row(joint: Joint, block: int) -> Array:
+    """Return the limit of one variable of a joint."""
+    if block == TURN:
+        return joint.limit.row() if isinstance(joint.limit, SwingTwist) else np.zeros(ROW)
+    limit = joint.limit if isinstance(joint.limit, Interval) else Interval()
+    row = limit.row()
+    row[MARK] = float(joint.kind is Kind.HINGE)
+    return row
+
+
+def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: float) -> None:
+    """Narrow the leader's limit to where the follower, at ratio * value + offset, is inside its own."""
+    if not isinstance(follower.limit, Interval):
+        return
+    if ratio == 0.0:
+        if not follower.limit.contains(offset):
+            raise InputError(
+                f"joint {follower.name!r} stands at {offset:g}, outside its limits", expected=follower.limit.describe()
+            )
+        return
+    ends = sorted(((follower.limit.lower - offset) / ratio, (follower.limit.upper - offset) / ratio))
+    low, high = max(row[0], ends[0]), min(row[1], ends[1])
+    if low > high:
+        raise InputError(
+            f"limits of joint {follower.name!r} and of {leader.name!r}, which it follows, leave no common value",
+            value=(low, high),
+            expected="overlapping limits",
+        )
+    row[0], row[1] = low, high
