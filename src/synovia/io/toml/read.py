@@ -1,0 +1,200 @@
+"""Reader of ``synovia.skeleton/1``."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
+from synovia.geometry import Array, as_unit_quat, quat_to_matrix, rigid
+from synovia.io.base import Format, read_bytes
+from synovia.io.toml.table import AXES, SCHEMA, Table
+from synovia.limits import Interval, Limit, SwingTwist
+from synovia.skeleton import Joint, Kind, Mimic, Skeleton
+
+_LARGEST: Final = 2**25  # bytes; twice what the most joints allowed need, and tomllib is slow
+_KINDS: Final = {kind.name.lower(): kind for kind in Kind}
+_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "joint")
+_ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
+_SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
+_PLAIN: Final = (
+    *("name", "parent", "kind", "position", "rotation_xyzw", "axis", "bone", "x_axis", "frame"),
+    *("stiffness", "mass", "com", "mimic", "body", "role", "tip"),
+)
+_KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
+_TURN: Final = (-math.pi, math.pi)
+
+
+def read_skeleton(path: Path) -> Skeleton:
+    """Return the skeleton of a file.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is no TOML or does not describe a skeleton; the message names the line.
+    """
+    text, content = _parse(path)
+    top = Table(content, path, "", {})
+    if content.get("schema") != SCHEMA:
+        raise top.error(
+            "is no skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
+        )
+    top.only(_TOP)
+    entries = content.get("joint")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
+        raise top.error("has no joints", value=entries, expected="tables that begin with [[joint]]")
+    entries = cast("list[dict[str, Any]]", entries)
+    lines = _lines(text, len(entries))
+    tables = [
+        Table(entry, path, f"joint {entry.get('name', number)!r}", lines[number])
+        for number, entry in enumerate(entries)
+    ]
+    joints = [_joint(table) for table in tables]
+    names = dict.fromkeys(joint.name for joint in joints)
+    for joint, table in zip(joints, tables, strict=True):
+        if isinstance(joint.parent, str) and joint.parent not in names:
+            hint = did_you_mean(joint.parent, names)
+            raise table.error("parent does not exist", "parent", value=joint.parent, hint=hint)
+    try:
+        return Skeleton(
+            joints,
+            name=top.text("name") or path.stem,
+            meters_per_unit=top.number("meters_per_unit"),
+            up=top.choice("up", AXES),
+            forward=top.choice("forward", AXES),
+        )
+    except (InputError, UnknownNameError) as error:
+        raise top.at(error) from error
+
+
+def _parse(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return a file's text and what TOML makes of it."""
+    data = read_bytes(path, most=_LARGEST)
+    try:
+        text = data.decode("utf-8-sig")
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError("is no UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
+    except RecursionError as error:
+        raise FormatError("is nested too deeply", where=str(path)) from error
+    except ValueError as error:  # tomllib's own, and integers of thousands of digits
+        raise FormatError(f"is no TOML ({error})", where=str(path)) from error
+
+
+def _lines(text: str, count: int) -> list[dict[str, int]]:
+    """Return the lines of each joint's keys; empty where the heads found are not as many as the joints."""
+    tables: list[dict[str, int]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if re.match(r"\s*\[\[\s*joint\s*\]\]", line):
+            tables.append({"": number})
+        elif tables and (key := re.match(r"\s*([\w-]+)\s*=", line)):
+            tables[-1].setdefault(key[1], number)
+    return tables if len(tables) == count else [{} for _ in range(count)]
+
+
+def _joint(table: Table) -> Joint:
+    """Return the joint of one table."""
+    table.only(_KEYS)
+    name, kind = table.text("name"), table.choice("kind", _KINDS)
+    if name is None or kind is None:
+        raise table.error(f"joint has no {'name' if name is None else 'kind'}")
+    if kind is not Kind.HINGE and (key := next((k for k in ("limit_deg", "preferred_deg") if k in table.values), None)):
+        raise table.error(f"a {kind.name.lower()} joint cannot have {key}", key, expected="a hinge")
+    parent = table.values.get("parent")
+    if isinstance(parent, bool) or not isinstance(parent, (str, int, type(None))):
+        raise table.error("parent is not a joint", "parent", value=parent, expected="a name, or a number from 0")
+    try:
+        return Joint(
+            name,
+            parent,
+            kind,
+            rest=rigid(table.numbers("position", 3) or (0.0, 0.0, 0.0), _rotation(table)),
+            axis=np.array(table.numbers("axis", 3) or (0.0, 0.0, 0.0)),
+            limit=_limit(table, kind),
+            preferred=table.angle("preferred"),
+            stiffness=table.number("stiffness") or 0.0,
+            mass=table.number("mass") or 0.0,
+            com=np.array(table.numbers("com", 3) or (0.0, 0.0, 0.0)),
+            mimic=_mimic(table),
+            body=table.text("body"),
+            role=table.text("role"),
+            tip=table.flag("tip"),
+        )
+    except InputError as error:
+        raise table.at(error, error.what.split()[0]) from error
+
+
+def _rotation(table: Table) -> Array:
+    """Return the rest rotation of a joint."""
+    if table.one_of("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
+        return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
+    rpy = table.angles("rpy", 3)
+    (a, b, c), (u, v, w) = ([f(angle) for angle in rpy or (0.0, 0.0, 0.0)] for f in (math.cos, math.sin))
+    return np.array(
+        [
+            [b * c, u * v * c - a * w, a * v * c + u * w],
+            [b * w, u * v * w + a * c, a * v * w - u * c],
+            [-v, u * b, a * b],
+        ]
+    )
+
+
+def _limit(table: Table, kind: Kind) -> Limit | None:
+    """Return the limit of a joint."""
+    ends = table.angles("limit", 2, infinite=True)
+    used = [key for key in table.values if key.removesuffix("_deg") in _SWING]
+    if used and kind not in (Kind.BALL, Kind.FREE):
+        raise table.error(
+            f"a {kind.name.lower()} joint cannot have {used[0]}", used[0], expected="a ball or free joint"
+        )
+    if ends is not None:
+        return Interval(*ends)
+    if not used:
+        return None
+    half: list[tuple[float, float]] = []
+    for key in ("swing_x", "swing_y"):
+        low, high = table.angles(key, 2) or _TURN
+        if not -math.pi - 1e-12 <= low <= 0.0 <= high <= math.pi + 1e-12:
+            raise table.error(
+                f"{key} is out of range",
+                table.one_of(f"{key}_deg", key),
+                value=(low, high),
+                expected="from -pi..0 to 0..pi radians, rest inside",
+            )
+        half.append((abs(low), high))
+    low, high = table.angles("twist", 2) or _TURN
+    bone, x_axis, rows = table.numbers("bone", 3), table.numbers("x_axis", 3), table.numbers("frame", 9)
+    if (bone is None) == (rows is None) or (x_axis is not None and bone is None):
+        raise table.error("the limit needs one frame", expected="bone (and x_axis), or frame")
+    if bone is not None:
+        return SwingTwist.about(bone, x=half[0], y=half[1], twist=(low, high), x_axis=x_axis)
+    a, b, c, d, e, f, g, h, i = cast("list[float]", rows)
+    return SwingTwist(x=half[0], y=half[1], twist=(low, high), frame=((a, b, c), (d, e, f), (g, h, i)))
+
+
+def _mimic(table: Table) -> Mimic | None:
+    """Return the coupling of a joint."""
+    values = table.values.get("mimic")
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise table.error("mimic has the wrong form", "mimic", value=values, expected='{ leader = "..." }')
+    inner = table.inner("mimic", cast("dict[str, Any]", values))
+    inner.only(("leader", "ratio", "offset"))
+    leader, ratio, offset = inner.text("leader"), inner.number("ratio"), inner.number("offset")
+    if leader is None:
+        raise inner.error("mimic has no leader", expected="the name of another joint")
+    return Mimic(leader, 1.0 if ratio is None else ratio, offset or 0.0)
+
+
+def _looks_like(head: bytes) -> bool:
+    """Return whether a file begins like one of ours, of any version."""
+    return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.skeleton/""", head) is not None
+
+
+FORMAT: Final = Format("Synovia TOML", (".toml",), _looks_like, read_skeleton)

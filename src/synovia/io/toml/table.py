@@ -1,0 +1,122 @@
+"""A table of a TOML file whose values are checked when they are asked for, and what reader and writer share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+from synovia.errors import FormatError, SynoviaError, did_you_mean
+
+SCHEMA: Final = "synovia.skeleton/1"
+AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
+_T = TypeVar("_T")
+
+
+class Table:
+    """One table of the file, whose values are checked when they are asked for.
+
+    Args:
+        values: What the file says.
+        path: The file, for messages.
+        what: What the table describes, for messages; empty for the file itself.
+        lines: Line of each key and, under the empty key, of the table's head; empty where they cannot be told.
+    """
+
+    def __init__(self, values: Mapping[str, Any], path: Path, what: str, lines: Mapping[str, int]) -> None:
+        self.values = values
+        self._path = path
+        self._what = what
+        self._lines = lines
+
+    def where(self, key: str = "") -> str:
+        """Return the place of a key in words."""
+        line = self._lines.get(key, self._lines.get(""))
+        parts = [str(self._path), f"line {line}" if line else "", self._what]
+        return ", ".join(part for part in parts if part)
+
+    def error(self, what: str, key: str = "", **details: Any) -> FormatError:
+        """Return an error at a key."""
+        return FormatError(what, where=self.where(key), **details)
+
+    def at(self, error: SynoviaError, key: str = "") -> FormatError:
+        """Return an error about a value as an error of this place in the file."""
+        return self.error(error.what, key, value=error.value, expected=error.expected, hint=error.hint)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse keys that mean nothing."""
+        names = list(known)
+        for key in self.values:
+            if key not in names:
+                raise self.error(f"unknown key {key!r}", key, hint=did_you_mean(key, names))
+
+    def text(self, key: str) -> str | None:
+        """Return a text, None where the key is missing."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.error(f"{key} is not text", key, value=value, expected="text in quotes")
+        return value
+
+    def choice(self, key: str, known: Mapping[str, _T]) -> _T | None:
+        """Return what one of several words stands for, None where the key is missing."""
+        word = self.text(key)
+        if word is None:
+            return None
+        if word not in known:
+            raise self.error(f"{key} is not known", key, value=word, expected="one of " + ", ".join(known))
+        return known[word]
+
+    def flag(self, key: str) -> bool:
+        """Return true or false; false where the key is missing."""
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise self.error(f"{key} is not a truth value", key, value=value, expected="true or false")
+        return value
+
+    def number(self, key: str, *, infinite: bool = False) -> float | None:
+        """Return a number, None where the key is missing."""
+        return self._number(key, self.values[key], infinite) if key in self.values else None
+
+    def numbers(self, key: str, count: int, *, infinite: bool = False) -> list[float] | None:
+        """Return a list of so many numbers, None where the key is missing."""
+        if key not in self.values:
+            return None
+        value = self.values[key]
+        if not isinstance(value, list) or len(cast("list[Any]", value)) != count:
+            raise self.error(f"{key} has the wrong form", key, value=value, expected=f"a list of {count} numbers")
+        return [self._number(key, entry, infinite) for entry in cast("list[Any]", value)]
+
+    def angles(self, key: str, count: int, *, infinite: bool = False) -> list[float] | None:
+        """Return so many angles in radians, given under ``key`` or in degrees under ``key_deg``."""
+        degrees = self.numbers(self.one_of(f"{key}_deg", key), count, infinite=infinite)
+        if f"{key}_deg" in self.values and degrees is not None:
+            return [math.radians(angle) for angle in degrees]
+        return degrees
+
+    def angle(self, key: str) -> float | None:
+        """Return one number, given under ``key`` or in degrees under ``key_deg``."""
+        value = self.number(self.one_of(f"{key}_deg", key))
+        return math.radians(value) if value is not None and f"{key}_deg" in self.values else value
+
+    def one_of(self, key: str, other: str) -> str:
+        """Return which of two keys that say the same is given; the second where neither is."""
+        if key in self.values and other in self.values:
+            raise self.error(f"both {other} and {key} are given", key, expected="one of them")
+        return key if key in self.values else other
+
+    def inner(self, key: str, values: Mapping[str, Any]) -> Table:
+        """Return a table inside this one, under a key."""
+        return Table(values, self._path, self._what, {"": self._lines[key]} if key in self._lines else {})
+
+    def _number(self, key: str, value: object, infinite: bool) -> float:
+        """Return one number."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.error(f"{key} is not a number", key, value=value, expected="a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isnan(number) or (math.isinf(number) and not infinite):
+            raise self.error(f"{key} is not finite", key, value=number, expected="a finite number")
+        return number

@@ -1,0 +1,86 @@
+"""Writer of ``synovia.skeleton/1``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import matrix_to_quat
+from synovia.io.base import write_bytes
+from synovia.io.toml.table import AXES, SCHEMA
+from synovia.limits import Interval, SwingTwist
+from synovia.skeleton import Joint, Mimic, Skeleton
+
+
+def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a skeleton so that reading gives the same one again.
+
+    Args:
+        skeleton: The skeleton.
+        path: The file, by custom with the extension ``.toml``.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
+    """
+    for key in ("up", "forward"):
+        axis = getattr(skeleton, key)
+        if axis is not None and axis not in AXES:
+            raise InputError(f"{key} is no axis", where=skeleton.name, value=axis, expected="one of " + ", ".join(AXES))
+    head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
+    blocks = [_block({**head, "up": skeleton.up, "forward": skeleton.forward})]
+    first: dict[str, int] = {}
+    for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
+        first.setdefault(joint.name, row)
+        above = skeleton.joint_names[parent] if parent >= 0 else None
+        blocks.append("[[joint]]\n" + _block(_keys(joint, parent if above and first[above] != parent else above)))
+    try:
+        write_bytes(Path(path), "\n".join(blocks).encode(), force=force)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            "name cannot be written as UTF-8", where=skeleton.name, value=error.object[error.start]
+        ) from error
+
+
+def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
+    """Return the keys of a joint's table; None where the default will do."""
+    position, rotation, limit = joint.rest[:3, 3], joint.rest[:3, :3], joint.limit
+    keys: dict[str, Any] = {"name": joint.name, "parent": parent, "kind": joint.kind.name.lower()}
+    keys["position"] = position if position.any() else None
+    keys["rotation_xyzw"] = None if np.array_equal(rotation, np.eye(3)) else matrix_to_quat(rotation)
+    keys["axis"] = joint.axis if joint.axis.any() else None
+    if isinstance(limit, Interval):
+        keys["limit"] = (limit.lower, limit.upper)
+    elif isinstance(limit, SwingTwist):
+        keys |= {"frame": np.ravel(limit.frame), "twist": limit.twist}
+        keys |= {"swing_x": (-limit.x[0], limit.x[1]), "swing_y": (-limit.y[0], limit.y[1])}
+    keys |= {"preferred": joint.preferred, "stiffness": joint.stiffness or None, "mass": joint.mass or None}
+    keys |= {"com": joint.com if joint.com.any() else None, "mimic": joint.mimic}
+    return keys | {"body": joint.body, "role": joint.role, "tip": joint.tip or None}
+
+
+def _block(keys: Mapping[str, Any]) -> str:
+    """Return the lines of a table."""
+    return "".join(f"{key} = {_literal(value)}\n" for key, value in keys.items() if value is not None)
+
+
+def _literal(value: object) -> str:
+    """Return a value in TOML's words; numbers with as many digits as they need to come back the same."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mimic):
+        return f"{{ leader = {_literal(value.leader)}, ratio = {value.ratio!r}, offset = {value.offset!r} }}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (tuple, np.ndarray)):
+        return "[" + ", ".join(repr(float(number)) for number in cast("Iterable[float]", value)) + "]"
+    return repr(float(cast("float", value)))
