@@ -1,0 +1,187 @@
+"""Animations: the tracks of each node, and their values at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.geometry import Array
+from synovia.io.gltf.accessors import read_accessor
+from synovia.io.gltf.container import Document
+from synovia.io.gltf.fields import Element
+
+Rows = NDArray[np.intp]
+_WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
+_INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
+_NEAR: Final = 1e-9  # radians between keys; below, slerp divides by a sine that rounding has spoiled
+_UNIT: Final = 0.1  # how far a key's length may be off: 8-bit quaternions are off by 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One animated property of one node.
+
+    Args:
+        times: Key times, (k,), seconds, never decreasing.
+        values: Values at the keys, (k, width); rotations are unit quaternions xyzw.
+        interpolation: ``STEP``, ``LINEAR`` or ``CUBICSPLINE``.
+        rotation: Whether values are rotations.
+        tangents: In and out tangents, (k, 2, width), per second; only of splines.
+        place: Where it stands in the file, for messages.
+    """
+
+    times: Array
+    values: Array
+    interpolation: str
+    rotation: bool
+    tangents: Array | None
+    place: Element
+
+    def sample(self, times: Array) -> Array:
+        """Return the values at times, (T, width); before the first and after the last key they are those of the key."""
+        at = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 1)
+        after = np.minimum(at + 1, len(self.times) - 1)
+        start, end = self.values[at], self.values[after]
+        if self.interpolation == "STEP":
+            return start
+        gap = self.times[after] - self.times[at]
+        u = np.clip((times - self.times[at]) / np.where(gap > 0.0, gap, 1.0), 0.0, 1.0)[:, None]
+        u[gap <= 0.0] = 0.0  # after the last key
+        if self.tangents is not None:
+            return self._spline(self.tangents, u, gap[:, None], at, after)
+        if self.rotation:
+            return _slerp(start, end, u)
+        return (1.0 - u) * start + u * end
+
+    def _spline(self, tangents: Array, u: Array, gap: Array, at: Rows, after: Rows) -> Array:
+        """Return the cubic Hermite spline; tangents are per second and so are scaled by the gap between the keys."""
+        u2, u3 = u * u, u * u * u
+        out = (
+            (2.0 * u3 - 3.0 * u2 + 1.0) * self.values[at]
+            + gap * (u3 - 2.0 * u2 + u) * tangents[at, 1]
+            + (3.0 * u2 - 2.0 * u3) * self.values[after]
+            + gap * (u3 - u2) * tangents[after, 0]
+        )
+        if not self.rotation:
+            return out
+        length = np.linalg.norm(out, axis=1, keepdims=True)
+        if not np.all(length > 1e-6):
+            raise self.place.error("spline of rotations passes through zero", expected="rotations at all times")
+        return out / length
+
+    def change(self, rest: Array) -> Array:
+        """Return differences from rest that bound how far the track leaves it, (m, width)."""
+        values = self.values
+        if self.rotation:
+            values = values * np.where(values @ rest < 0.0, -1.0, 1.0)[:, None]
+        out = values - rest
+        if self.tangents is None:
+            return out
+        gaps = np.diff(self.times, prepend=self.times[0], append=self.times[-1])
+        reach = self.tangents * np.stack([gaps[:-1], gaps[1:]], axis=1)[:, :, None]
+        return np.concatenate([out, reach.reshape(-1, out.shape[1])])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Animation:
+    """One clip.
+
+    Args:
+        name: Its name, ``animation3`` where the file gives none.
+        tracks: Tracks by joint row and property.
+        place: Where it stands in the file.
+    """
+
+    name: str
+    tracks: dict[tuple[int, str], Track]
+    place: Element
+
+
+def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:
+    """Return all animations; channels of nodes that are no joints, and of morph weights, do not concern a skeleton.
+
+    Args:
+        document: The file.
+        row_of: Joint row by node number.
+    """
+    shared: dict[tuple[int, int], Array] = {}
+    count = len(document.root.list("nodes"))
+    out: list[Animation] = []
+    for number, element in enumerate(document.root.items("animations")):
+        tracks: dict[tuple[int, str], Track] = {}
+        for channel in element.items("channels"):
+            target = channel.child("target")
+            if target is None:
+                raise channel.error("channel has no target")
+            path = target.text("path", "")
+            if not target.has("node") or path not in _WIDTHS:
+                continue
+            row = row_of.get(target.integer("node", most=max(count - 1, 0)), -1)
+            if row < 0:
+                continue
+            if (row, path) in tracks:
+                raise channel.error(f"second channel for the {path} of the same node")
+            samplers = element.list("samplers")
+            sampler = element.item("samplers", channel.integer("sampler", most=max(len(samplers) - 1, 0)))
+            tracks[row, path] = _track(document, sampler, path, shared)
+        out.append(Animation(element.text("name", "") or f"animation{number}", tracks, element))
+    return out
+
+
+def _track(document: Document, sampler: Element, path: str, shared: dict[tuple[int, int], Array]) -> Track:
+    """Return the track of one sampler."""
+
+    def read(key: str, width: int) -> Array:
+        number = sampler.integer(key, most=max(len(document.root.list("accessors")) - 1, 0))
+        if (number, width) not in shared:  # exporters let hundreds of samplers share their key times
+            shared[number, width] = read_accessor(document, number, width, unit=width == 4)
+        return shared[number, width]
+
+    way = sampler.text("interpolation", "LINEAR")
+    if way not in _INTERPOLATIONS:
+        raise sampler.error("unknown interpolation", "interpolation", value=way, expected=", ".join(_INTERPOLATIONS))
+    times = read("input", 1)[:, 0]
+    if times[0] < 0.0 or np.any(np.diff(times) < 0.0):
+        raise sampler.error("key times are negative or go backwards", "input")
+    values = read("output", _WIDTHS[path])
+    keys = len(times) * (3 if way == "CUBICSPLINE" else 1)
+    if len(values) != keys:
+        raise sampler.error("output does not match the key times", "output", value=len(values), expected=f"{keys}")
+    tangents = None
+    if way == "CUBICSPLINE":
+        triples = values.reshape(len(times), 3, -1)
+        values, tangents = triples[:, 1], triples[:, ::2]
+    if path == "rotation":
+        length = np.linalg.norm(values, axis=1, keepdims=True)
+        wrong = np.abs(length[:, 0] - 1.0) > _UNIT
+        if wrong.any():
+            key = int(np.flatnonzero(wrong)[0])
+            raise sampler.error(
+                f"key {key} is no unit quaternion", "output", value=values[key].tolist(), expected="length 1"
+            )
+        if tangents is None:
+            values = values / length
+    return Track(times, values, way, path == "rotation", tangents, sampler)
+
+
+def _slerp(start: Array, end: Array, u: Array) -> Array:
+    """Return the rotations on the shorter arc between unit quaternions, at constant speed.
+
+    References:
+        glTF 2.0, appendix C.4; Shoemake (1985), *Animating Rotation with Quaternion Curves*.
+    """
+    dot = np.einsum("ij,ij->i", start, end)[:, None]
+    end = np.where(dot < 0.0, -end, end)
+    # 2 atan2 keeps its digits where acos of a dot near 1 has none.
+    angle = 2.0 * np.arctan2(
+        np.linalg.norm(end - start, axis=1, keepdims=True), np.linalg.norm(end + start, axis=1, keepdims=True)
+    )
+    near = angle < _NEAR
+    sine = np.where(near, 1.0, np.sin(angle))
+    a = np.where(near, 1.0 - u, np.sin((1.0 - u) * angle) / sine)
+    b = np.where(near, u, np.sin(u * angle) / sine)
+    out = a * start + b * end
+    return out / np.linalg.norm(out, axis=1, keepdims=True)

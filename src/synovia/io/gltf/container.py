@@ -1,0 +1,213 @@
+"""The file: its JSON, its chunks and its buffers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import struct
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NoReturn, cast
+from urllib.parse import unquote, unquote_to_bytes
+
+from synovia.errors import FileError, FormatError, UnsupportedError
+from synovia.io.base import LARGEST_FILE, read_bytes
+from synovia.io.gltf.fields import Element
+
+_MAGIC: Final = b"glTF"
+_JSON_CHUNK: Final = 0x4E4F534A
+_BIN_CHUNK: Final = 0x004E4942
+_MARKS: Final = (b'"asset"', b'"nodes"', b'"scenes"', b'"accessors"', b'"bufferViews"', b'"buffers"', b'"meshes"')
+MOST_NUMBERS: Final = 50_000_000  # decoded or sampled numbers of one file, 400 MB: beyond any clip, below any memory
+# Required extensions that leave nodes, skins and animations as they are; compressed buffers are refused where used.
+_HARMLESS: Final = (
+    "KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "MSFT_packing_", "KHR_draco_", "KHR_mesh_",
+    "EXT_mesh_", "EXT_meshopt_", "KHR_meshopt_", "KHR_lights_", "EXT_lights_", "KHR_xmp", "KHR_techniques_",
+    "KHR_gaussian_", "VRM", "ADOBE_materials_",
+)  # fmt: skip
+
+
+class Document:
+    """The JSON of a file and lazy access to its buffers.
+
+    Args:
+        path: The file.
+        root: Its JSON.
+        chunk: Binary chunk of a GLB, None without.
+    """
+
+    def __init__(self, path: Path, root: Element, chunk: memoryview | None) -> None:
+        """Keep the parts; buffers are read when an accessor needs them."""
+        self.path = path
+        self.root = root
+        self._chunk = chunk
+        self._buffers: dict[int, memoryview] = {}
+        self._loaded = 0
+        self._spent = 0
+
+    def spend(self, numbers: int, element: Element) -> None:
+        """Count numbers that are about to be stored, and refuse what no memory should hold."""
+        self._spent += numbers
+        if self._spent > MOST_NUMBERS:
+            raise element.error("needs too much memory", value=self._spent, expected=f"at most {MOST_NUMBERS} numbers")
+
+    def buffer(self, number: int) -> memoryview:
+        """Return the bytes of a buffer, as many as it declares."""
+        if number not in self._buffers:
+            element = self.root.item("buffers", number)
+            length = element.integer("byteLength", least=1)
+            data = self._bytes_of(element, number)
+            if len(data) < length:
+                raise element.error(
+                    "buffer is shorter than it says", "byteLength", value=length, expected=f"at most {len(data)}"
+                )
+            self._buffers[number] = data[:length]
+        return self._buffers[number]
+
+    def _bytes_of(self, element: Element, number: int) -> memoryview:
+        """Return what a buffer's address leads to: the chunk, a data URI or a file beside this one."""
+        if not element.has("uri"):
+            if number == 0 and self._chunk is not None:
+                return self._chunk
+            if element.has("extensions"):
+                raise UnsupportedError(
+                    "buffer is compressed",
+                    where=f"{element.file}: {element.place}",
+                    hint="export without mesh compression, for example with gltfpack -noq or without meshopt",
+                )
+            raise element.error("buffer has no uri and the file no binary chunk")
+        uri = element.text("uri", "")
+        if uri[:5].lower() == "data:":
+            data = _decode_data(element, uri)
+        else:
+            data = self._beside(element, uri)
+        self._loaded += len(data)
+        if self._loaded > LARGEST_FILE:
+            raise element.error("buffers are too large", value=self._loaded, expected=f"at most {LARGEST_FILE} bytes")
+        return memoryview(data)
+
+    def _beside(self, element: Element, uri: str) -> bytes:
+        """Read a file that stands in this file's folder or below it, and nowhere else."""
+        name = unquote(uri)
+        relative = PurePosixPath(name)
+        hint = "put the buffer beside the file"
+        if not name or ":" in name or "\\" in name or "\0" in name or relative.is_absolute() or ".." in relative.parts:
+            raise element.error("buffer lies outside the file's folder", "uri", value=uri, hint=hint)
+        try:
+            folder = self.path.parent.resolve()
+            target = (folder / relative).resolve()
+            if not target.is_relative_to(folder):
+                raise element.error("buffer lies outside the file's folder", "uri", value=uri, hint=hint)
+            return read_bytes(target)
+        except FileError as error:
+            raise FileError(
+                error.what,
+                where=f"{element.file}: {element.place}.uri",
+                value=uri,
+                expected=error.expected,
+                hint=error.hint,
+            ) from error
+        except (OSError, RuntimeError) as error:  # a loop of links, a name that is too long
+            raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
+
+
+def looks_like(head: bytes) -> bool:
+    """Return whether the first bytes are those of a GLB or of a glTF's JSON."""
+    if head.startswith(_MAGIC):
+        return True
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return text.startswith(b"{") and any(mark in text for mark in _MARKS)
+
+
+def read_document(path: Path) -> Document:
+    """Return the file's JSON and buffers, after the checks that concern the whole file.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is no glTF 2.
+        UnsupportedError: If it requires an extension that may change nodes or animations.
+    """
+    data = read_bytes(path)
+    text, chunk = _split(path, data) if data.startswith(_MAGIC) else (data, None)
+    root = Element(_parse(path, text), "", str(path))
+    version = (root.child("asset") or root).text("version", "")
+    if not version.startswith("2."):
+        raise root.error("is no glTF 2", "asset.version", value=version, expected="'2.0'")
+    required = root.list("extensionsRequired")
+    for i, name in enumerate(required):
+        if not isinstance(name, str) or not name.startswith(_HARMLESS):
+            raise UnsupportedError(
+                "file requires an extension that is not known",
+                where=f"{path}: extensionsRequired[{i}]",
+                value=name,
+                hint="export without it",
+            )
+    return Document(path, root, chunk)
+
+
+def _parse(path: Path, text: bytes) -> dict[str, Any]:
+    """Return the JSON object; NaN and Infinity, which JSON does not have, are refused."""
+    try:
+        value: object = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant)
+    except RecursionError as error:
+        raise FormatError("JSON is nested too deeply", where=str(path)) from error
+    except json.JSONDecodeError as error:
+        raise FormatError(
+            f"is no JSON ({error.msg})", where=f"{path}:{error.lineno}:{error.colno}", expected="a glTF or GLB file"
+        ) from error
+    except ValueError as error:  # wrong UTF-8, NaN, a number of thousands of digits
+        raise FormatError(f"is no JSON ({error})", where=str(path), expected="a glTF or GLB file") from error
+    if not isinstance(value, dict):
+        raise FormatError("JSON is no object", where=str(path), value=type(value).__name__, expected="an object")
+    return cast("dict[str, Any]", value)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
+    """Return the JSON chunk and the binary chunk of a GLB."""
+
+    def bad(what: str, at: int, value: object = None, expected: str | None = None) -> FormatError:
+        return FormatError(what, where=f"{path}: byte {at}", value=value, expected=expected)
+
+    if len(data) < 20:
+        raise bad("GLB is cut off", len(data), expected="a header of 12 bytes and a chunk")
+    version, length = struct.unpack_from("<II", data, 4)
+    if version != 2:
+        raise bad("GLB has another version", 4, version, "2")
+    if not 20 <= length <= len(data):
+        raise bad("GLB is cut off or its length is wrong", 8, length, f"20 to {len(data)}")
+    text: bytes | None = None
+    chunk: memoryview | None = None
+    at = 12
+    while at < length:
+        if at + 8 > length:
+            raise bad("chunk header is cut off", at)
+        size, kind = struct.unpack_from("<II", data, at)
+        if size > length - at - 8:
+            raise bad("chunk is longer than the file", at, size, f"at most {length - at - 8}")
+        body = memoryview(data)[at + 8 : at + 8 + size]
+        if text is None:
+            if kind != _JSON_CHUNK:
+                raise bad("first chunk is not JSON", at + 4, hex(kind), hex(_JSON_CHUNK))
+            text = bytes(body)
+        elif kind == _BIN_CHUNK and chunk is None:
+            chunk = body
+        at += 8 + size
+    return text or b"", chunk
+
+
+def _decode_data(element: Element, uri: str) -> bytes:
+    """Return the bytes of a data URI, base64 or percent-encoded."""
+    head, comma, body = uri.partition(",")
+    if not comma:
+        raise element.error("data URI has no data", "uri", value=uri[:60])
+    if not head.lower().endswith(";base64"):
+        return unquote_to_bytes(body)
+    try:
+        packed = unquote_to_bytes(body) if "%" in body else body.encode("ascii")
+        return base64.b64decode(packed, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise element.error(f"data URI is no base64 ({error})", "uri", value=uri[:60]) from error

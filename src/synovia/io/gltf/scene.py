@@ -1,0 +1,245 @@
+"""The node tree: which nodes are joints, how they hang together, and where they stand at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.io.gltf.container import Document
+from synovia.io.gltf.fields import Element
+from synovia.skeleton import MAX_JOINTS
+
+UNIFORM: Final = 1e-4  # relative spread of a scale's components that is taken for rounding of an exporter
+_SHEAR: Final = 1e-4  # cosine between columns of a node matrix that is taken for rounding (float32 products)
+_UNIT: Final = 0.1  # how far a quaternion's length may be off: 8-bit quaternions are off by 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """The nodes that become joints, parents first; arrays have one row per joint.
+
+    Args:
+        names: Node names, ``node12`` where there is none.
+        row_of: Row by node number.
+        parents: Row of the parent, -1 for roots.
+        moving: Whether the node is a ball without any animation: a skin's joint, or without skins a node with children.
+        translation: (n, 3), in the parent node's frame.
+        rotation: (n, 4), unit quaternions xyzw.
+        scale: (n, 3).
+    """
+
+    names: tuple[str, ...]
+    row_of: dict[int, int]
+    parents: tuple[int, ...]
+    moving: tuple[bool, ...]
+    translation: Array
+    rotation: Array
+    scale: Array
+
+
+def read_scene(document: Document) -> Scene:
+    """Return the joints of all skins and their ancestors, or the default scene's nodes where there is no skin.
+
+    Raises:
+        FormatError: If nodes form a cycle, have two parents, are too many or stand at no usable transform.
+    """
+    nodes = document.root.items("nodes")
+    if not nodes:
+        raise document.root.error("file has no nodes", hint="it holds no skeleton")
+    above = _parents(document.root, nodes)
+    skins = document.root.items("skins")
+    joints = {node for skin in skins for node in skin.indices("joints", len(nodes), "node")}
+    wanted = joints or set(_default_scene(document.root, nodes))
+    kept = _with_ancestors(document.root, wanted, above)
+    order = _parents_first(kept, above)
+    row_of = {node: row for row, node in enumerate(order)}
+    parents = tuple(row_of[above[node]] if above[node] >= 0 else -1 for node in order)
+    inner = {above[node] for node in order}
+    local = [_local(nodes[node]) for node in order]
+    return Scene(
+        names=tuple(nodes[node].text("name", "") or f"node{node}" for node in order),
+        row_of=row_of,
+        parents=parents,
+        moving=tuple(node in (joints or inner) for node in order),
+        translation=np.array([t for t, _, _ in local]),
+        rotation=np.array([r for _, r, _ in local]),
+        scale=np.array([s for _, _, s in local]),
+    )
+
+
+def _parents(root: Element, nodes: list[Element]) -> list[int]:
+    """Return each node's parent, -1 for none, and refuse second parents and cycles."""
+    above = [-1] * len(nodes)
+    for number, node in enumerate(nodes):
+        if not node.has("children"):
+            continue
+        for child in node.indices("children", len(nodes), "node"):
+            if above[child] >= 0:
+                raise node.error(f"node {child} has two parents, {above[child]} and {number}", "children")
+            above[child] = number
+    state = [0] * len(nodes)  # 0 not seen, 1 on this trail, 2 leads to a root
+    for number in range(len(nodes)):
+        trail: list[int] = []
+        at = number
+        while at >= 0 and state[at] == 0:
+            state[at] = 1
+            trail.append(at)
+            at = above[at]
+        if at >= 0 and state[at] == 1:
+            raise root.error("node is its own ancestor", f"nodes[{at}].children")
+        for at in trail:
+            state[at] = 2
+    return above
+
+
+def _default_scene(root: Element, nodes: list[Element]) -> list[int]:
+    """Return all nodes below the default scene's roots; all nodes where the file has no scene."""
+    scenes = root.list("scenes")
+    if not scenes:
+        return list(range(len(nodes)))
+    scene = root.item("scenes", root.integer("scene", default=0, most=len(scenes) - 1))
+    todo = scene.indices("nodes", len(nodes), "node")[::-1]
+    if not todo:
+        raise scene.error("scene has no nodes", hint="it holds no skeleton")
+    found: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if node not in found:
+            found.add(node)
+            todo += nodes[node].list("children")
+    return list(found)
+
+
+def _with_ancestors(root: Element, wanted: set[int], above: list[int]) -> set[int]:
+    """Return the nodes and everything above them; there is no cycle."""
+    kept: set[int] = set()
+    for node in wanted:
+        while node >= 0 and node not in kept:
+            kept.add(node)
+            node = above[node]
+        if len(kept) > MAX_JOINTS:
+            raise root.error("too many joints", "nodes", value=len(wanted), expected=f"at most {MAX_JOINTS}")
+    return kept
+
+
+def _parents_first(kept: set[int], above: list[int]) -> list[int]:
+    """Return the nodes in depth-first order, siblings by number."""
+    below: dict[int, list[int]] = {}
+    for node in sorted(kept, reverse=True):
+        below.setdefault(above[node], []).append(node)
+    order: list[int] = []
+    todo = list(below.get(-1, []))
+    while todo:
+        node = todo.pop()
+        order.append(node)
+        todo += below.get(node, [])
+    return order
+
+
+def _local(node: Element) -> tuple[Array, Array, Array]:
+    """Return a node's translation, rotation and scale at rest."""
+    if node.has("matrix"):
+        if any(node.has(key) for key in ("translation", "rotation", "scale")):
+            raise node.error("has a matrix and a translation, rotation or scale", expected="one or the other")
+        return _decomposed(node)
+    translation = np.array(node.numbers("translation", 3, (0.0, 0.0, 0.0)))
+    rotation = np.array(node.numbers("rotation", 4, (0.0, 0.0, 0.0, 1.0)))
+    length = float(np.linalg.norm(rotation))
+    if not abs(length - 1.0) <= _UNIT:
+        raise node.error(
+            "is no unit quaternion", "rotation", value=rotation.tolist(), expected=f"length 1, not {length:.3g}"
+        )
+    return translation, rotation / length, np.array(node.numbers("scale", 3, (1.0, 1.0, 1.0)))
+
+
+def _decomposed(node: Element) -> tuple[Array, Array, Array]:
+    """Return translation, rotation and scale of a node matrix; a mirroring one gets a scale that is negative in x.
+
+    The columns of R S are those of R, scaled; so their lengths are the scale.
+    """
+    values = node.numbers("matrix", 16, ())
+    matrix = np.array(values).reshape(4, 4).T  # column-major in the file
+    linear = matrix[:3, :3]
+    scale = np.linalg.norm(linear, axis=0)
+    if np.abs(matrix[3] - (0.0, 0.0, 0.0, 1.0)).max() > UNIFORM or not np.all(scale > 0.0):
+        raise node.error("cannot be decomposed", "matrix", value=values, expected="translation · rotation · scale")
+    if np.linalg.det(linear) < 0.0:
+        scale[0] = -scale[0]
+    rotation = linear / scale
+    shear = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
+    if not shear <= _SHEAR:
+        raise node.error(
+            f"has shear (its columns are {shear:.2g} off a right angle)",
+            "matrix",
+            value=values,
+            expected="translation · rotation · scale",
+        )
+    u, _, vt = np.linalg.svd(rotation)  # the nearest exact rotation
+    return matrix[:3, 3].copy(), matrix_to_quat(u @ vt), scale
+
+
+class Rest:
+    """The scene at rest as rigid joints: the scale of the nodes is folded into the offsets.
+
+    With M the node's matrix and K the product of the signs and the uniform part of the scales down to it, M K⁻¹ is
+    rigid where all scales are uniform or mirror: K commutes with rotations up to conjugation by its signs. Elsewhere
+    rotations are made the same way, and positions are those of M.
+
+    Args:
+        scene: The nodes.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        """Walk down the tree once."""
+        n = len(scene.names)
+        self.scene = scene
+        self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
+        self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
+        self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
+        self.sheared = np.zeros(n, bool)  # whether a scale above is not uniform
+        self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
+        self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
+        rotations = quat_to_matrix(scene.rotation)
+        below: list[tuple[float, Array, Array, bool, Array]] = []
+        for row, parent in enumerate(scene.parents):
+            top = (1.0, np.ones(3), np.eye(3), False, np.eye(3))
+            k, signs, linear, sheared, frame = below[parent] if parent >= 0 else top
+            self.uniform[row], self.signs[row], self.linear[row] = k, signs, linear
+            self.sheared[row], self.frame[row] = sheared, frame
+            self.offset[row] = frame.T @ (linear @ scene.translation[row])
+            size = np.abs(scene.scale[row])
+            own = float(np.cbrt(size.prod()))
+            even = bool(size.min() > 0.0 and size.max() / size.min() - 1.0 <= UNIFORM)
+            sign = np.where(scene.scale[row] < 0.0, -1.0, 1.0)
+            below.append(
+                (
+                    k * own if even else k,
+                    signs * sign,
+                    linear @ (rotations[row] * scene.scale[row]),
+                    sheared or not even,
+                    frame @ (signs[:, None] * rotations[row] * signs),
+                )
+            )
+
+    def conjugated(self, row: int, quat: Array) -> Array:
+        """Return node rotations F R F as rigid joint rotations, (..., 4): the axis is an axial vector under mirrors."""
+        signs = self.signs[row]
+        return quat * np.append(signs * signs.prod(), 1.0)
+
+    @cached_property
+    def size(self) -> float:
+        """Longest sum of bone lengths from a root to a tip, length units."""
+        lengths = np.linalg.norm(self.offset, axis=1)
+        total = np.zeros(len(lengths))
+        for row, parent in enumerate(self.scene.parents):
+            total[row] = total[parent] + lengths[row] if parent >= 0 else 0.0
+        return float(total.max())
+
+    @cached_property
+    def squeezed(self) -> bool:
+        """Whether a joint hangs below a scale that is not uniform, so that its offset may depend on the pose."""
+        return bool(self.sheared.any())
