@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.kernels._jit import device, entry, inline
+from synovia.kernels._jit import F, device, entry, inline
 from synovia.kernels.rotations import (
     apply,
     column,
@@ -30,7 +30,8 @@ FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4
 class Tree(NamedTuple):
     """Joints in topological order, a parent before its children.
 
-    ``ints[i]``: kind, parent (-1: world), first element in q, first column in the Jacobian (-1: held).
+    ``ints[i]``: kind, parent (-1: world), first element in q, first Jacobian column of the hinge, slide or rotation, and of
+    a free joint's translation (-1: held).
     ``fixed[i]``: rotation (9) and origin (3) of the joint before its motion, in its parent's frame.
     ``couple[i]``: a hinge or slide stands at couple[i, 0] * q + couple[i, 1] (mimic joints; else 1 and 0).
     """
@@ -66,7 +67,7 @@ def forward(tree, q, frames):
     for i in range(tree.ints.shape[0]):
         a = tree.ints[i, 1]
         if a < 0:
-            R, p = joint_frame(tree, i, q, identity(), (q[0] * 0.0, q[0] * 0.0, q[0] * 0.0))
+            R, p = joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
         else:
             R, p = joint_frame(tree, i, q, load_rotation(frames, a, 0), load(frames, a, 9))
         store_rotation(frames, i, 0, R)

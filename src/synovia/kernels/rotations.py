@@ -11,6 +11,7 @@ from synovia.kernels._jit import F, inline
 from synovia.kernels.vectors import add, cross, dot, perpendicular, scale
 
 SMALL = F(1e-4)  # below, series replace quotients: their error ~ SMALL^4 is under double precision
+OPPOSITE = F(1e-16)  # squared sine under which two directions are opposite: a cross product knows its own no better
 PI = F(math.pi)
 
 
@@ -142,8 +143,8 @@ def log_rotation(E):
         return scale(math.atan2(s, c) / s, v)
     if c > F(0):
         return v  # sin(a)/a is 1 to within SMALL^2 / 6, and what is left is iterated away
-    # close to half a turn: E + 1 = 2 axis axisᵀ, read from its longest column
-    x, y, z = E[0] + F(1), E[4] + F(1), E[8] + F(1)
+    # close to half a turn: the symmetric part of E, less cos(angle), is (1 - cos(angle)) axis axisᵀ; its longest column
+    x, y, z = E[0] - c, E[4] - c, E[8] - c
     if x >= y and x >= z:
         u = (x, F(0.5) * (E[1] + E[3]), F(0.5) * (E[2] + E[6]))
     elif y >= z:
@@ -252,11 +253,14 @@ def quat_between(a, b):
         return F(0), F(0), F(0), F(1)
     length = math.sqrt(length2)
     c = dot(a, b)
-    if c < length * F(-0.9999999999):
+    v = cross(a, b)
+    if c >= F(0):
+        return quat_normalize((v[0], v[1], v[2], length + c))
+    v2 = dot(v, v)
+    if v2 < OPPOSITE * length2:
         u = perpendicular(a)
         return u[0], u[1], u[2], F(0)
-    v = cross(a, b)
-    return quat_normalize((v[0], v[1], v[2], length + c))
+    return quat_normalize((v[0], v[1], v[2], v2 / (length - c)))  # length + c without cancellation
 
 
 @inline

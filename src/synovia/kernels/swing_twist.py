@@ -5,7 +5,7 @@ beyond 90 degrees are ordinary values and there is no singularity before a half 
 (Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the same way).
 
 A limit is a row of eleven numbers: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+, y-, y+
-(4), twist lower and upper (2), and the kind of the row's variable (see ``variables``).
+(4), twist lower and upper (2), and a mark that is not 0 where there is a limit at all (see ``variables``).
 """
 
 import math
@@ -15,7 +15,7 @@ from synovia.kernels.rotations import PI, quat_apply, quat_conj, quat_exp, quat_
 from synovia.kernels.vectors import scale
 
 EDGE = F(1e-9)  # how far beyond its limit a value still counts as inside (radians)
-ROUNDS = 60  # bisection of the ellipse's multiplier: more than a double can hold
+ROUNDS = 100  # most Newton steps for the ellipse's multiplier; a few are usual, about 40 on an ellipse thin as a line
 
 
 @inline
@@ -65,26 +65,28 @@ def from_limit_frame(limit, k, q):
 def nearest_on_ellipse(x, y, a, b):
     """Return the point of the ellipse (x/a)² + (y/b)² = 1 nearest to a point outside it; all four numbers >= 0.
 
-    The nearest point is (a² x / (t + a²), b² y / (t + b²)) for the one t >= 0 that puts it on the ellipse. There is no
-    closed form; the left side falls monotonically in t, so bisection cannot fail (Eberly, *Distance from a point to an
-    ellipse*).
+    The nearest point is (a² x / (t + a²), b² y / (t + b²)) for the one t >= 0 that puts it on the ellipse (Eberly,
+    *Distance from a point to an ellipse*). There is no closed form. The left side of the ellipse's equation is convex
+    and falls in t, so Newton's method from a point before the root climbs to it and never passes it; unlike bisection
+    it keeps its relative precision where a is a billion times smaller than b.
     """
     if x <= F(0):
         return F(0), min(y, b)
     if y <= F(0):
         return min(x, a), F(0)
-    lo = F(0)
-    hi = max(a * x, b * y) * F(2)
+    t = max(F(0), a * (x - a), b * (y - b))  # at most one coordinate alone is on the ellipse: before the root
+    u = a * x / (t + a * a)
+    v = b * y / (t + b * b)
     for _ in range(ROUNDS):
-        t = F(0.5) * (lo + hi)
+        over = u * u + v * v - F(1)
+        if over <= F(0):
+            break
+        before = t
+        t += F(0.5) * over / (u * u / (t + a * a) + v * v / (t + b * b))
+        if t <= before:
+            break
         u = a * x / (t + a * a)
         v = b * y / (t + b * b)
-        if u * u + v * v > F(1):
-            lo = t
-        else:
-            hi = t
-    u = a * x / (hi + a * a)
-    v = b * y / (hi + b * b)
     k = F(1) / math.sqrt(u * u + v * v)  # exactly onto the curve
     return a * u * k, b * v * k
 
@@ -104,14 +106,29 @@ def nearest_twist(twist, lower, upper):
 
 
 @inline
-def excess(limit, k, q):
-    """Return how far (radians) the rotation q lies beyond limit k: the larger of swing and twist, 0 inside."""
+def clearance(limit, k, q):
+    """Return how far (radians) the rotation q lies beyond limit k, negative inside: the larger of swing and twist."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     a, b = half_angles(limit, k, sx, sy)
     f = math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b))
-    out = math.sqrt(sx * sx + sy * sy) * (F(1) - F(1) / f) if f > F(1) else F(0)
-    near = nearest_twist(twist, limit[k, 8], limit[k, 9])
-    return max(out, abs(wrap(twist - near)))
+    swing = (f - F(1)) * min(a, b)
+    if f > F(1):  # the true distance: measured along the radius, rounding would count for much on a thin ellipse
+        u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
+        swing = math.sqrt((abs(sx) - u) * (abs(sx) - u) + (abs(sy) - v) * (abs(sy) - v))
+    lower, upper = limit[k, 8], limit[k, 9]
+    if twist < lower or twist > upper:
+        turned = abs(wrap(twist - nearest_twist(twist, lower, upper)))
+    elif upper - lower >= F(2) * PI - EDGE:
+        turned = F(-math.inf)  # a whole turn has no ends
+    else:
+        turned = max(lower - twist, twist - upper)
+    return max(swing, turned)
+
+
+@inline
+def excess(limit, k, q):
+    """Return how far (radians) the rotation q lies beyond limit k; 0 inside."""
+    return max(F(0), clearance(limit, k, q))
 
 
 @device
@@ -141,7 +158,7 @@ def normals(limit, k, q, slack):
     Returns:
         swing: 1 on the ellipse, else 0.
         swing_normal: Unit vector.
-        twist: 1 at the upper end, -1 at the lower end, else 0.
+        twist: 1 at the upper end, -1 at the lower end, else 0; always 0 where the twist may go all the way round.
         twist_normal: Unit vector in which the twist grows fastest.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
@@ -159,10 +176,13 @@ def normals(limit, k, q, slack):
     tan = math.tan(half)
     t = (tan * v[0], tan * v[1], F(1))
     side = 0
-    if twist >= limit[k, 9] - slack:
-        side = 1
-    elif twist <= limit[k, 8] + slack:
-        side = -1
+    lower, upper = limit[k, 8], limit[k, 9]
+    if upper - lower < F(2) * PI - slack:
+        near = nearest_twist(twist, lower, upper)
+        if near >= upper - slack:
+            side = 1
+        elif near <= lower + slack:
+            side = -1
     back = quat_exp((F(0), F(0), -twist))
     frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
     n = quat_apply(frame, quat_apply(back, n))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from synovia.kernels._jit import entry
-from synovia.kernels.variables import clamp, randomize, seed_state, violation
+from synovia.kernels.variables import clamp, margin, randomize, seed_state, violation
 
 
 @entry
@@ -27,3 +27,10 @@ def random_rows(variables, limits, q, seed):
     for t in range(q.shape[0]):
         seed_state(state, seed, t)
         randomize(variables, limits, q[t], state)
+
+
+@entry
+def excesses(variables, limits, q, out):
+    """Write how far each variable of one q (nq,) is beyond its limit; negative inside (radians, length units)."""
+    for k in range(variables.shape[0]):
+        out[k] = margin(variables, limits, k, q)

@@ -19,7 +19,7 @@ from synovia.kernels.rotations import (
     sincos,
     store_quat,
 )
-from synovia.kernels.swing_twist import excess, from_limit_frame, half_angles, join, project
+from synovia.kernels.swing_twist import clearance, from_limit_frame, join, project
 
 SCALAR, TURN = 0, 1
 
@@ -51,6 +51,12 @@ def is_limited(limit, k):
     return limit[k, 10] != F(0)
 
 
+@inline
+def either_side(low, high, u):
+    """Return -low or high, each as often as it is long; u is uniform in [0, 1)."""
+    return high if u * (low + high) < high else -low
+
+
 @device
 def clamp_block(table, limit, k, q):
     """Bring block k of q to the nearest allowed value."""
@@ -68,19 +74,24 @@ def clamp(table, limit, q):
         clamp_block(table, limit, k, q)
 
 
+@inline
+def margin(table, limit, k, q):
+    """Return how far block k of q lies beyond its limit; negative inside, -inf without a limit."""
+    at = table[k, 1]
+    if table[k, 0] == SCALAR:
+        return max(limit[k, 0] - q[at], q[at] - limit[k, 1])
+    if is_limited(limit, k):
+        return clearance(limit, k, load_quat(q, at))
+    return F(-np.inf)
+
+
 @device
 def violation(table, limit, q):
     """Return (the largest distance beyond a limit, the block where)."""
     worst = F(0)
     where = -1
     for k in range(table.shape[0]):
-        at = table[k, 1]
-        if table[k, 0] == SCALAR:
-            out = max(limit[k, 0] - q[at], q[at] - limit[k, 1])
-        elif is_limited(limit, k):
-            out = excess(limit, k, load_quat(q, at))
-        else:
-            out = F(0)
+        out = margin(table, limit, k, q)
         if out > worst:
             worst = out
             where = k
@@ -116,12 +127,13 @@ def randomize(table, limit, q, state):
             if upper - lower < F(1e30):
                 q[at] = lower + u * (upper - lower)
             elif limit[k, 10] != F(0):  # marks an angle
-                lower, upper = max(lower, -PI), min(upper, PI)
+                lower, upper = max(lower, min(-PI, upper - F(2) * PI)), min(upper, max(PI, lower + F(2) * PI))
                 q[at] = lower + u * (upper - lower)
         elif is_limited(limit, k):
-            angle = F(2) * PI * uniform(state)
-            s, c = sincos(angle)
-            a, b = half_angles(limit, k, c, s)
+            s, c = sincos(F(0.5) * PI * uniform(state))
+            # the area of a quarter ellipse is a b pi / 4: the two signs are independent
+            a = either_side(limit[k, 4], limit[k, 5], uniform(state))
+            b = either_side(limit[k, 6], limit[k, 7], uniform(state))
             r = math.sqrt(uniform(state))
             twist = limit[k, 8] + uniform(state) * (limit[k, 9] - limit[k, 8])
             store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))

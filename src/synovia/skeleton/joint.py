@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Final
 
@@ -44,6 +45,7 @@ class Mimic:
 
 
 _EYE: Final = np.eye(4)
+_EYE.setflags(write=False)  # all joints without a rest transform share it
 
 
 def _no_vector() -> Array:
@@ -69,6 +71,8 @@ class Joint:
         body: Name of the body that it carries (URDF link, MJCF body); addresses the same frame.
         role: What it is in a body, for example ``left_upper_leg`` (VRM names in snake case).
         tip: Whether it only marks a point (BVH end site, tool frame).
+        channels: What a BVH file animates of its body, in the order of the file, for example ``("Zrotation", "Xrotation",
+            "Yrotation")``; stands on the body's last joint. Empty for joints from elsewhere.
 
     Raises:
         InputError: If a value cannot be used.
@@ -88,6 +92,7 @@ class Joint:
     body: str | None = None
     role: str | None = None
     tip: bool = False
+    channels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the joint on its own; what concerns other joints is checked by the skeleton."""
@@ -106,6 +111,7 @@ class Joint:
                 raise InputError("axis has no direction", where=place, value=axis.tolist(), expected="a vector not 0")
             axis = axis / length
         object.__setattr__(self, "axis", axis)
+        self._protect()
         wanted = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
         if self.limit is not None and not isinstance(self.limit, wanted.get(self.kind, ())):
             raise InputError(
@@ -126,3 +132,14 @@ class Joint:
                 value=numbers,
                 expected="finite numbers, mass and stiffness not negative",
             )
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        """Take over a copied or unpickled state, whose arrays are writable again."""
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
+        self._protect()
+
+    def _protect(self) -> None:
+        """Make the arrays read-only."""
+        for array in (self.rest, self.axis, self.com):
+            array.setflags(write=False)

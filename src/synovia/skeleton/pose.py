@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, dimensions
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -35,7 +35,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a joint that follows
             another does not stand where it should.
     """
-    shape = (-1,) * (np.ndim(q) - 1) + (skeleton.nq,)
+    shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
     out = as_numbers(q, shape, what)
     t = skeleton.tables
     for at, row in zip(t.variables[:, 1], t.owner, strict=True):
@@ -53,14 +53,14 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         out[..., at : at + 4] = quat / length
     before = out.copy()
     skeleton.follow(out)
-    off = np.abs(out - before)
-    if off.size and off.max() > _CLOSE * max(1.0, float(np.abs(out).max())):
-        at = int(np.argmax(off.reshape(-1, skeleton.nq).max(0)))
+    off = np.abs(out - before) / np.maximum(1.0, np.abs(out))
+    if off.size and off.max() > _CLOSE:
+        frame, at = divmod(int(np.argmax(off)), skeleton.nq)
         row = int(np.flatnonzero(t.ints[:, 2] <= at)[-1])
         raise InputError(
             f"{what} is inconsistent at joint {skeleton.joint_names[row]!r}, which follows another",
-            value=float(before.reshape(-1, skeleton.nq)[0, at]),
-            expected=f"{out.reshape(-1, skeleton.nq)[0, at]:.9g}",
+            value=float(before.reshape(-1, skeleton.nq)[frame, at]),
+            expected=f"{out.reshape(-1, skeleton.nq)[frame, at]:.9g}",
         )
     return out
 
@@ -86,8 +86,8 @@ class Pose:
 
     def __init__(self, skeleton: Skeleton, q: Any) -> None:
         """Check and copy the values."""
-        if np.ndim(q) != 1:
-            raise InputError(f"q has shape {np.shape(q)}", expected=f"shape ({skeleton.nq},)")
+        if dimensions(q) != 1:
+            as_numbers(q, (skeleton.nq,), "q")
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
         self._frames: Array | None = None
@@ -107,6 +107,11 @@ class Pose:
         view = self._q.view()
         view.setflags(write=False)
         return view
+
+    @property
+    def values(self) -> Array:
+        """Joint values, (nq,), as the kernels take them: writable, and never to be written."""
+        return self._q
 
     @property
     def frames(self) -> Array:
@@ -153,13 +158,26 @@ class Pose:
 
         Args:
             values: By joint: a number for a hinge or slide, four (xyzw) for a ball, seven for a free joint.
+
+        Raises:
+            InputError: If a value has the wrong shape or is not finite, or a follower is sent elsewhere than its leader
+                takes it.
         """
         q = self._q.copy()
         for joint, value in values.items():
             place = self.skeleton.q_slice(joint)
-            numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+            numbers = [value] if dimensions(value) == 0 else value
             q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
-        return Pose(self.skeleton, self.skeleton.follow(q))
+        asked = q.copy()
+        self.skeleton.follow(q)
+        for joint in values:
+            place = self.skeleton.q_slice(joint)
+            q[place] = asked[place]  # a follower asked to stand elsewhere is refused below
+        return Pose(self.skeleton, q)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by value; frames are computed again."""
+        return Pose.trusted, (self.skeleton, self._q)
 
     def __repr__(self) -> str:
         """Return the skeleton's name and the first values."""

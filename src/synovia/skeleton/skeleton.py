@@ -16,6 +16,7 @@ from synovia.limits import Interval, SwingTwist
 from synovia.skeleton.joint import Joint, Kind
 from synovia.skeleton.pose import Pose
 from synovia.skeleton.tables import Tables, pack
+from synovia.skeleton.tree import address_book, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
 
@@ -60,11 +61,9 @@ class Skeleton:
         self.meters_per_unit = meters_per_unit
         self.up = up
         self.forward = forward
-        order, parents = _topological(given, name)
-        self.joints: tuple[Joint, ...] = tuple(given[i] for i in order)
-        self.parents: tuple[int, ...] = tuple(parents)
+        self.joints, self.parents = topological(given, name)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
-        self._rows = _address_book(self.joints)
+        self._rows = address_book(self.joints)
         self.tables: Tables = pack(self.joints, self.parents, self._leaders())
         self.nq = int(sum(joint.kind.q_size for joint in self.joints))
         self.nv = int(sum(joint.kind.v_size for joint in self.joints))
@@ -114,6 +113,11 @@ class Skeleton:
         ]
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Copy and pickle without what is computed on demand: copies of those arrays would be writable."""
+        cached = {name for name, value in vars(type(self)).items() if isinstance(value, cached_property)}
+        return {name: value for name, value in self.__dict__.items() if name not in cached}
+
     def __len__(self) -> int:
         """Return the number of joints."""
         return len(self.joints)
@@ -132,9 +136,10 @@ class Skeleton:
             if 0 <= joint < len(self):
                 return int(joint)
             raise UnknownNameError(f"no joint {joint} in {self.name}", expected=f"0 to {len(self) - 1}")
-        rows = self._rows.get(joint)
+        rows = self._rows.get(joint) if isinstance(joint, str) else None
         if rows is None:
-            raise unknown_name("joint", joint, [n for n in self._rows if n not in self.roles], self.name)
+            known = dict.fromkeys([*self.joint_names, *(body for joint in self.joints if (body := joint.body))])
+            raise unknown_name("joint", joint, known, self.name)
         if len(rows) > 1:
             listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
             raise UnknownNameError(
@@ -157,8 +162,8 @@ class Skeleton:
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
-        """Names of the joints that have a role, by role."""
-        return MappingProxyType({joint.role: joint.name for joint in self.joints if joint.role})
+        """Names of the joints that have a role, by role; the first where several claim the same one."""
+        return MappingProxyType({joint.role: joint.name for joint in reversed(self.joints) if joint.role})
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -178,7 +183,9 @@ class Skeleton:
     def lengths(self) -> Array:
         """Distance of each joint from its parent at rest, (n,), length units; 0 for roots."""
         moved = np.array([np.linalg.norm(joint.rest[:3, 3]) for joint in self.joints])
-        return np.where(np.array(self.parents) < 0, 0.0, moved)
+        moved[np.array(self.parents) < 0] = 0.0
+        moved.setflags(write=False)
+        return moved
 
     @cached_property
     def size(self) -> float:
@@ -244,8 +251,8 @@ class Skeleton:
         Args:
             seed: From 0 to 2^32 - 1.
         """
-        if not 0 <= seed < 2**32:
-            raise InputError("seed is out of range", value=seed, expected="0 to 2^32 - 1")
+        if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+            raise InputError("seed cannot be used", value=seed, expected="a whole number from 0 to 2^32 - 1")
         from synovia.kernels.tables import random_rows
 
         t = self.tables
@@ -275,51 +282,3 @@ class Skeleton:
                     )
                 out[row] = (at, ratio, offset)
         return out
-
-
-def _topological(joints: Sequence[Joint], where: str) -> tuple[list[int], list[int]]:
-    """Return an order with parents first (stable) and each ordered joint's parent row."""
-    rows: dict[str, int] = {}
-    for i, joint in enumerate(joints):
-        rows.setdefault(joint.name, i)
-    above: list[int] = []
-    for joint in joints:
-        if joint.parent is None:
-            above.append(-1)
-        elif isinstance(joint.parent, str):
-            if joint.parent not in rows:
-                raise InputError(f"parent {joint.parent!r} of joint {joint.name!r} does not exist", where=where)
-            above.append(rows[joint.parent])
-        elif 0 <= joint.parent < len(joints):
-            above.append(joint.parent)
-        else:
-            raise InputError(f"parent {joint.parent} of joint {joint.name!r} does not exist", where=where)
-    place: dict[int, int] = {-1: -1}
-    order: list[int] = []
-    for i in range(len(joints)):
-        trail: list[int] = []
-        at = i
-        while at not in place:
-            if len(trail) > len(joints):
-                raise InputError(f"joint {joints[i].name!r} is its own ancestor", where=where)
-            trail.append(at)
-            at = above[at]
-        for at in reversed(trail):
-            place[at] = len(order)
-            order.append(at)
-    return order, [place[above[i]] for i in order]
-
-
-def _address_book(joints: Sequence[Joint]) -> dict[str, list[int]]:
-    """Return the rows that each name means: joint names and bodies first, roles where the name is still free."""
-    book: dict[str, list[int]] = {}
-    for row, joint in enumerate(joints):
-        book.setdefault(joint.name, []).append(row)
-    bodies = {joint.body: row for row, joint in enumerate(joints) if joint.body}  # the last joint of a body wins
-    for body, row in bodies.items():
-        if row not in book.setdefault(body, []):
-            book[body].append(row)
-    for row, joint in enumerate(joints):
-        if joint.role:
-            book.setdefault(joint.role, [row])
-    return book

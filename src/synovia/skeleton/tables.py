@@ -27,7 +27,8 @@ class Tables:
     """Packed arrays of a skeleton with n joints, nq numbers in q and k variables.
 
     Args:
-        ints: (n, 4) kind, parent, first element in q, first velocity.
+        ints: (n, 5) kind, parent, first element in q, first velocity of the hinge, slide or rotation, and of a free
+            joint's translation (else -1).
         fixed: (n, 12) rotation and origin in the parent's z-form frame, before the motion.
         couple: (n, 2) all (1, 0): in a whole q every joint has its own number.
         unfold: (n, 9) from the z-form frame back to the joint's own frame.
@@ -61,11 +62,14 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
         InputError: If the limits of coupled joints leave no common value.
     """
     n = len(joints)
-    ints = np.zeros((n, 4), np.int32)
+    ints = np.zeros((n, 5), np.int32)
     ints[:, 0] = [joint.kind for joint in joints]
     ints[:, 1] = parents
     ints[1:, 2] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
+    free = ints[:, 0] == Kind.FREE
     ints[1:, 3] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
+    ints[:, 4] = np.where(free, ints[:, 3], -1)
+    ints[free, 3] += 3
     fixed, unfold = _fold(joints, parents)
 
     blocks: list[tuple[int, int, int]] = []
@@ -74,8 +78,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
     for i, joint in enumerate(joints):
         if i in leaders:
             continue
-        q, v = int(ints[i, 2]), int(ints[i, 3])
-        for block in _blocks(joint.kind, q, v):
+        for block in _blocks(joint.kind, *(int(at) for at in ints[i, 2:])):
             blocks.append(block)
             limits.append(_limit_row(joint, block[0]))
             owner.append(i)
@@ -114,14 +117,14 @@ def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array
     return fixed, unfold
 
 
-def _blocks(kind: Kind, q: int, v: int) -> list[tuple[int, int, int]]:
-    """Return the variables of a joint whose values start at q and v."""
+def _blocks(kind: Kind, q: int, v: int, v_free: int) -> list[tuple[int, int, int]]:
+    """Return the variables of a joint whose values start at q and whose velocities start at v and v_free."""
     if kind in (Kind.HINGE, Kind.SLIDE):
         return [(SCALAR, q, v)]
     if kind is Kind.BALL:
         return [(TURN, q, v)]
     if kind is Kind.FREE:
-        return [(SCALAR, q + i, v + i) for i in range(3)] + [(TURN, q + 3, v + 3)]
+        return [(SCALAR, q + i, v_free + i) for i in range(3)] + [(TURN, q + 3, v)]
     return []
 
 

@@ -1,0 +1,61 @@
+"""Place: a joint takes a position and an orientation in the world."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from synovia.errors import InputError
+from synovia.geometry import as_transform
+from synovia.goals.base import POSITION, ROTATION, Goal, pick_rotation
+
+
+class PoseGoal(Goal):
+    """A frame on a joint should coincide with a frame in the world (6 rows: position, then rotation vector).
+
+    Args:
+        joint: Name, body, role or row of the joint.
+        position: World position (3,), length units of the file.
+        rotation: World rotation, a ``Rotation`` or a matrix (3, 3).
+        transform: Both at once, (4, 4). Without any the goal is to stay where the start is.
+        quat_xyzw: The rotation as a unit quaternion.
+        quat_wxyz: The same in the other order.
+        weight: Weight beside goals of the same priority.
+        priority: 0 is the highest.
+        offset: Point (3,) or frame (4, 4) on the joint, in its frame.
+        name: What to call the goal.
+
+    Raises:
+        InputError: If a value cannot be used, or only one of position and rotation is given.
+    """
+
+    __slots__ = ()
+    what: ClassVar[int] = POSITION | ROTATION
+
+    def __init__(
+        self,
+        joint: str | int,
+        position: Any = None,
+        rotation: Any = None,
+        *,
+        transform: Any = None,
+        quat_xyzw: Any = None,
+        quat_wxyz: Any = None,
+        weight: float = 1.0,
+        priority: int = 0,
+        offset: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Check and keep the values."""
+        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
+        where = f"goal on {joint!r}"
+        if transform is not None:
+            if position is not None or turn is not None:
+                raise InputError("both transform and its parts are given", where=where, expected="one of them")
+            frame = as_transform(transform, f"transform of {where}")
+            position, turn = frame[:3, 3], frame[:3, :3]
+        elif (position is None) != (turn is None):
+            given, other = ("position", "PositionGoal") if turn is None else ("rotation", "RotationGoal")
+            raise InputError(f"only the {given} is given", where=where, expected="both", hint=f"use {other} for one")
+        super().__init__(
+            joint, position=position, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
+        )

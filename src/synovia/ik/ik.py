@@ -1,0 +1,269 @@
+"""``IK``: a skeleton, goals and a solver, compiled once and asked many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from synovia.batch import run_rows
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+from synovia.goals import Goal
+from synovia.ik.root import with_free_root, with_root_at_rest
+from synovia.ik.solution import Solution, rows_of
+from synovia.ik.solutions import Solutions, Tracked
+from synovia.ik.targets import address_book, count_of, default_rows, find, parts_of, place, place_many
+from synovia.skeleton import Pose, Skeleton
+from synovia.skeleton.pose import checked_q
+from synovia.solvers import Solver, as_solver
+from synovia.solvers.problem import pack, reduce
+
+Targets = Mapping[Any, Any]
+_TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
+
+
+class IK:
+    """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
+
+    Args:
+        skeleton: The skeleton.
+        goals: One goal or several.
+        solver: Settings such as ``LevenbergMarquardt()``, a solver's name, or None for the default.
+        tolerance: (position in length units, angle in radians) within which a goal is reached; None for 1e-4 of the reach
+            and 1e-3 rad.
+        root: ``"fixed"`` keeps a free root where the start has it; ``"free"`` lets it move, and puts a free joint before a
+            skeleton that has none (``ik.skeleton`` is then that one).
+
+    Raises:
+        InputError: If a goal or setting cannot be used.
+        UnknownNameError: If a joint or the solver does not exist.
+        UnsupportedError: If the solver cannot honour a goal.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Goal | Iterable[Goal],
+        solver: Solver | str | None = None,
+        *,
+        tolerance: tuple[float, float] | None = None,
+        root: str = "fixed",
+    ) -> None:
+        """Pack the problem."""
+        if root not in ("fixed", "free"):
+            raise InputError("root is neither fixed nor free", value=root, expected="'fixed' or 'free'")
+        self.goals: tuple[Goal, ...] = (goals,) if isinstance(goals, Goal) else tuple(goals)
+        for goal in self.goals:
+            if not isinstance(goal, Goal):
+                raise InputError("a goal is no goal", value=goal, expected="for example PositionGoal(joint, position)")
+        if not self.goals:
+            raise InputError("there are no goals", expected="at least one")
+        self.solver = as_solver(solver)
+        self.solver.check(self.goals)
+        self._given = skeleton
+        self.skeleton = with_free_root(skeleton) if root == "free" else skeleton
+        self.root = root
+        reduced = reduce(self.skeleton, self.goals, free_root=root == "free")
+        self.reach = reduced.reach
+        self.tolerance = _checked_tolerance(tolerance, self.reach)
+        patience, _ = self.solver.progress
+        self._ints, self._floats = pack(
+            self.skeleton,
+            reduced,
+            [goal.weight for goal in self.goals],
+            tolerance=self.tolerance,
+            max_steps=self.solver.max_steps,
+            attempts=self.solver.attempts,
+            seed=self.solver.seed,
+            patience=patience,
+            own=self.solver.own(),
+        )
+        from synovia.kernels.problem import work_size
+
+        self._kernel = self.solver.kernel(reduced)
+        self._scratch_size = work_size(self._ints)
+        self._book = address_book(self.skeleton, self.goals)
+        self._fast = {key: at[0] for key, at in self._book.items() if len(at) == 1 and self.goals[at[0]].what == 3}
+        self._defaults = default_rows(self.goals).reshape(1, len(self.goals), -1)
+        self._idle: list[tuple[Array, Array, list[Array]]] = []
+        self.default_start = self.skeleton.rest_pose()
+        self._rest = self.default_start.q.copy().reshape(1, -1)
+        self._width = rows_of(self, 0).shape[1]
+
+    def solve(self, targets: Targets | None = None, start: Pose | Any = None) -> Solution:
+        """Return the pose that meets the goals, or the best that was met, and how far it got.
+
+        Args:
+            targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4 transform.
+                Goals without one keep their own; without that they stay where the start is.
+            start: Pose to start from, or joint values (nq,); the rest pose without.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        try:
+            table, scratch, frames = self._idle.pop()  # atomic, so two threads never share a table
+        except IndexError:
+            table, scratch, frames = self._new_workspace()
+        try:
+            if targets is not None:
+                for key, value in targets.items():
+                    at = self._fast.get(key, -1)
+                    if at >= 0 and type(value) is np.ndarray and value.shape == (4, 4):
+                        frames[at][...] = value  # the kernel checks what is in it
+                        table[0, at, 16] = 3.0
+                    else:
+                        i = find(self._book, self.goals, key, parts_of(value))
+                        place(table[0, i], self.goals[i], value)
+            first = self._rest if start is None else self._start_row(start)
+            row = np.empty((1, self._width))
+            code = self._kernel(self._ints, self._floats, table, first, row, scratch, False)
+        finally:
+            if targets is not None:
+                table[...] = self._defaults
+            self._idle.append((table, scratch, frames))
+        if code < 0:
+            self._refuse(code, targets)
+        return Solution(self, row[0], start)
+
+    def solve_many(self, targets: Targets, starts: Any = None, *, threads: int | None = None) -> Solutions:
+        """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
+
+        Args:
+            targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair, (B, 4, 4).
+            starts: One pose for all, or joint values (B, nq); the rest pose without.
+            threads: Number of threads; all cores without.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        if threads is not None and (isinstance(threads, bool) or threads < 1):
+            raise InputError("threads is out of range", value=threads, expected="at least 1")
+        table = self._table(targets)
+        first = self._start_rows(starts, len(table))
+        out = rows_of(self, len(table))
+        code = run_rows(self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, threads)
+        if code < 0:
+            self._refuse(code, targets)
+        return Solutions(self, out)
+
+    def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
+        """Return the answers of targets over time, each frame started from the one before.
+
+        A frame is restarted elsewhere only if it misses its goals, and then only an answer that reaches them counts: such a
+        jump is listed in ``jumps``.
+
+        Args:
+            targets: As in ``solve_many``, B being the frames.
+            start: Pose before the first frame; the rest pose without.
+            fps: Frames per second, for the motion that comes out.
+        """
+        table = self._table(targets)
+        first = self._rest if start is None else self._start_row(start)
+        out = rows_of(self, len(table))
+        code = self._kernel(self._ints, self._floats, table, first, out, np.empty(self._scratch_size), True)
+        if code < 0:
+            self._refuse(code, targets)
+        return Tracked(self, out, fps)
+
+    def _new_workspace(self) -> tuple[Array, Array, list[Array]]:
+        """Return a table of targets, scratch memory, and a 4x4 view of each goal's target."""
+        table = self._defaults.copy()
+        return table, np.empty(self._scratch_size), [row[:16].reshape(4, 4) for row in table[0]]
+
+    def _table(self, targets: Targets) -> Array:
+        """Return the kernels' table of targets of many problems."""
+        rows = np.repeat(self._defaults, count_of(targets), axis=0)
+        for key, value in targets.items():
+            i = find(self._book, self.goals, key, parts_of(value, batch=1))
+            place_many(rows, i, self.goals[i], value)
+        return rows
+
+    def _start_row(self, start: Pose | Any) -> Array:
+        """Return a start as one row of joint values."""
+        if isinstance(start, Pose):
+            if start.skeleton is self.skeleton:
+                return start.values.reshape(1, -1)
+            if start.skeleton.joint_names == self._given.joint_names:
+                return self._start_row(start.q)
+            raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(self.skeleton))
+        if np.shape(start) == (self._given.nq,) and self._given is not self.skeleton:
+            start = with_root_at_rest(np.asarray(start, np.float64))
+        return Pose(self.skeleton, start).values.reshape(1, -1)
+
+    def _start_rows(self, starts: Any, count: int) -> Array:
+        """Return the starts of many problems."""
+        if starts is None:
+            return self._rest
+        if isinstance(starts, Pose) or np.ndim(starts) == 1:
+            return self._start_row(starts)
+        if np.ndim(starts) == 2 and np.shape(starts)[1] == self._given.nq and self._given is not self.skeleton:
+            starts = with_root_at_rest(as_numbers(starts, (-1, self._given.nq), "starts"))
+        rows = checked_q(self.skeleton, starts, "starts")
+        if rows.shape != (count, self.skeleton.nq):
+            raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {self.skeleton.nq})")
+        return np.ascontiguousarray(rows)
+
+    def _refuse(self, code: int, targets: Targets | None) -> None:
+        """Raise the error of a target that the kernel refused; ``place`` says what is wrong with it."""
+        row, i = divmod(-1 - code, len(self.goals))
+        goal = self.goals[i]
+        for key, value in (targets or {}).items():
+            if find(self._book, self.goals, key, 0 if len(self._book[key]) == 1 else goal.what) == i:
+                one = value if np.ndim(value) == 2 and np.shape(value) == (4, 4) else value[row]
+                place(np.zeros(17), goal, one)
+        raise InputError("target is no position or rigid transform", where=f"target {row} of {goal.label!r}")
+
+    def outside(self, start: Pose | Any) -> tuple[str, ...]:
+        """Return the joints that a start has outside their limits."""
+        return self._joints_where(self._start_row(start), beyond=1e-9)
+
+    def at_limits(self, pose: Pose) -> tuple[str, ...]:
+        """Return the joints that a pose has at a limit (within 1e-6)."""
+        return self._joints_where(pose.values.reshape(1, -1), beyond=-1e-6)
+
+    def _joints_where(self, q: Array, *, beyond: float) -> tuple[str, ...]:
+        """Return the joints whose value lies further beyond its limit than this."""
+        from synovia.kernels.tables import excesses
+
+        t = self.skeleton.tables
+        out = np.empty(len(t.variables))
+        excesses(t.variables, t.limits, q[0], out)
+        rows = dict.fromkeys(int(row) for row in t.owner[out > beyond])
+        return tuple(self.skeleton.joint_names[row] for row in rows)
+
+
+def _checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tuple[float, float]:
+    """Return the tolerance as two positive numbers."""
+    if tolerance is None:
+        return _TOLERANCE[0] * reach, _TOLERANCE[1]
+    pair = as_numbers(tolerance, (2,), "tolerance")
+    if not (pair > 0.0).all():
+        raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
+    return float(pair[0]), float(pair[1])
+
+
+def solve(
+    skeleton: Skeleton,
+    goals: Goal | Iterable[Goal],
+    solver: Solver | str | None = None,
+    start: Pose | Any = None,
+    *,
+    tolerance: tuple[float, float] | None = None,
+    root: str = "fixed",
+) -> Solution:
+    """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
+
+    Args:
+        skeleton: The skeleton.
+        goals: One goal or several.
+        solver: Settings, a solver's name, or None for the default.
+        start: Pose to start from, or joint values (nq,); the rest pose without.
+        tolerance: As in ``IK``.
+        root: As in ``IK``.
+    """
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start)

@@ -1,0 +1,165 @@
+"""What came out of a solve, and why."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from synovia.errors import UnsolvedError
+from synovia.geometry import Array
+from synovia.ik.status import Status
+from synovia.skeleton import Pose
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from synovia.goals import Goal
+    from synovia.ik.ik import IK
+
+_STATUS, _STEPS, _TRIES, _WINNER, _CLAMPED, _COST, _HEAD = 0, 1, 2, 3, 4, 5, 8  # see kernels.problem
+_EVERY_STATUS = tuple(Status)
+
+
+class GoalError(NamedTuple):
+    """How far a goal was missed: ``position`` in the file's length unit, ``angle`` in radians; 0 where it asks for none."""
+
+    position: float
+    angle: float
+
+
+class Solution:
+    """The answer of a solve. A miss is a normal answer: the best pose that was met, and why it is not better.
+
+    Everything but the status is unpacked when it is asked for.
+    """
+
+    __slots__ = ("_ik", "_pose", "_row", "start", "status")
+
+    def __init__(self, ik: IK, row: Array, start: Pose | None = None) -> None:
+        """Keep a kernel's row of the answer."""
+        self._ik = ik
+        self._row = row
+        self._pose: Pose | None = None
+        self.start = start
+        self.status: Status = _EVERY_STATUS[int(row[_STATUS])]
+
+    @property
+    def reached(self) -> bool:
+        """Whether every goal holds."""
+        return self.status is Status.REACHED
+
+    @property
+    def pose(self) -> Pose:
+        """The pose: the solution, or the best that was met. Inside the limits."""
+        if self._pose is None:
+            self._pose = Pose.trusted(self._ik.skeleton, self._row[_HEAD : _HEAD + self._ik.skeleton.nq].copy())
+        return self._pose
+
+    @property
+    def goals(self) -> Sequence[Goal]:
+        """The goals, in the order of ``errors``."""
+        return self._ik.goals
+
+    @property
+    def errors(self) -> tuple[GoalError, ...]:
+        """How far each goal is missed, in the order of the goals."""
+        first = _HEAD + self._ik.skeleton.nq
+        values = self._row[first : first + 2 * len(self._ik.goals)].tolist()
+        return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
+
+    @property
+    def targets(self) -> Array:
+        """The world transforms that the goals were to meet, (goals, 4, 4); what a goal does not ask for is as at the start."""
+        first = _HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
+        return self._row[first:].reshape(-1, 4, 4).copy()
+
+    @property
+    def steps(self) -> int:
+        """Steps taken in all attempts together."""
+        return int(self._row[_STEPS])
+
+    @property
+    def attempts(self) -> int:
+        """Attempts made."""
+        return int(self._row[_TRIES])
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that led to the pose; 0 is the one from the start."""
+        return int(self._row[_WINNER])
+
+    @property
+    def start_clamped(self) -> tuple[str, ...]:
+        """Joints whose start value was outside its limits and was brought inside before solving."""
+        if not self._row[_CLAMPED]:
+            return ()
+        return self._ik.outside(self._ik.default_start if self.start is None else self.start)
+
+    @property
+    def missed(self) -> tuple[int, ...]:
+        """Places of the goals that are not met, in the order of the goals."""
+        most, most_angle = self._ik.tolerance
+        return tuple(i for i, error in enumerate(self.errors) if error.position > most or error.angle > most_angle)
+
+    @property
+    def active_limits(self) -> tuple[str, ...]:
+        """Joints that stand at a limit."""
+        return self._ik.at_limits(self.pose)
+
+    def explain(self) -> list[str]:
+        """Return sentences that say what came out and, for a miss, by how much and what stands in the way."""
+        from synovia.ik.explain import explain
+
+        return explain(self)
+
+    def raise_for_status(self) -> Solution:
+        """Return the solution itself if every goal holds.
+
+        Raises:
+            UnsolvedError: With the explanation, otherwise.
+        """
+        if not self.reached:
+            raise UnsolvedError(" ".join(self.explain()))
+        return self
+
+    def __str__(self) -> str:
+        """Return status, steps and the error of each goal on one line."""
+        parts = [
+            f"{goal.label} " + ", ".join(_shown(self._ik, goal, error))
+            for goal, error in zip(self.goals, self.errors, strict=True)
+        ]
+        return f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps; " + "; ".join(parts)
+
+    def __repr__(self) -> str:
+        """Return the same line in brackets."""
+        return f"<Solution {self}>"
+
+    @property
+    def row(self) -> Array:
+        """The kernel's row of the answer, for tools that keep many."""
+        return self._row
+
+
+def _shown(ik: IK, goal: Goal, error: GoalError) -> list[str]:
+    """Return a goal's errors as people read them: millimetres where the unit is known, degrees."""
+    parts: list[str] = []
+    if goal.what & 1:
+        parts.append(length_text(error.position, ik.skeleton.meters_per_unit))
+    if goal.what & 2:
+        parts.append(f"{math.degrees(error.angle):.3g} deg")
+    return parts
+
+
+def length_text(length: float, meters_per_unit: float | None) -> str:
+    """Return a length in mm or m where the unit is known, else in units."""
+    if meters_per_unit is None:
+        return f"{length:.4g} units"
+    meters = length * meters_per_unit
+    return f"{1000 * meters:.3g} mm" if meters < 1.0 else f"{meters:.3g} m"
+
+
+def rows_of(ik: IK, count: int) -> Array:
+    """Return an empty table of answers."""
+    return np.empty((count, _HEAD + ik.skeleton.nq + 18 * len(ik.goals)))

@@ -1,0 +1,31 @@
+"""How a solve ended."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """How a solve ended: the first that applies. The numbers are those of the kernels."""
+
+    REACHED = 0
+    UNREACHABLE = 1
+    CONFLICT = 2
+    LIMITED = 3
+    STALLED = 4
+    MAX_STEPS = 5
+
+    @property
+    def meaning(self) -> str:
+        """One sentence that says what it means and what to do."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Status.REACHED: "Every goal holds within its tolerance, checked by forward kinematics of the returned pose.",
+    Status.UNREACHABLE: "Proved: a target lies beyond the reach of its chain, or inside its inner hole.",
+    Status.CONFLICT: "Two or more goals pull against each other; move or drop one, or give them weights.",
+    Status.LIMITED: "Joint limits hold the pose back: no step within them lowers the error.",
+    Status.STALLED: "No step lowers the error further, yet nothing proves the target out of reach; try more attempts.",
+    Status.MAX_STEPS: "The steps were spent while the error still fell; allow more.",
+}

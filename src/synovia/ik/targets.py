@@ -1,0 +1,174 @@
+"""Targets at the door: from what users write to the kernels' table of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from synovia.errors import InputError, UnknownNameError, unknown_name
+from synovia.geometry import Array, as_matrix, as_numbers, as_transform
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.skeleton import Skeleton
+
+TARGET = 17  # see kernels.problem
+_BOTH = POSITION | ROTATION
+
+
+def default_rows(goals: Sequence[Goal]) -> Array:
+    """Return the table (goals, 17) of the goals' own targets."""
+    rows = np.zeros((len(goals), TARGET))
+    for row, goal in zip(rows, goals, strict=True):
+        row[:16] = (np.eye(4) if goal.target is None else goal.target).ravel()
+        row[16] = 0.0 if goal.target is None else goal.what
+    return rows
+
+
+def address_book(skeleton: Skeleton, goals: Sequence[Goal]) -> dict[str | int, list[int]]:
+    """Return the goals that each key of a target table means: a goal's name, or any name of its joint."""
+    book: dict[str | int, list[int]] = {}
+    for i, goal in enumerate(goals):
+        if goal.name is not None:
+            book.setdefault(goal.name, []).append(i)
+    for i, goal in enumerate(goals):
+        row = skeleton.index(goal.joint)
+        joint = skeleton.joints[row]
+        for key in {goal.joint, joint.name, joint.body, joint.role} - {None, goal.name}:
+            if key is not None and all(goals[j].name != key for j in book.get(key, [])):
+                book.setdefault(key, []).append(i)
+    return book
+
+
+def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, parts: int) -> int:
+    """Return the goal that a key means for a target with these parts.
+
+    Raises:
+        UnknownNameError: If there is none, or several.
+    """
+    try:
+        places = book.get(key)
+    except TypeError as error:
+        raise InputError("a key of targets is no name", value=key, expected="a joint's or a goal's name") from error
+    if places is None:
+        raise unknown_name("goal on a joint", key, [str(name) for name in book])
+    if len(places) > 1:
+        fitting = [i for i in places if goals[i].what == parts]
+        if len(fitting) != 1:
+            raise UnknownNameError(f"{key!r} means {len(places)} goals", hint="give the goals names, and use those")
+        return fitting[0]
+    return places[0]
+
+
+def place(row: Array, goal: Goal, value: Any) -> None:
+    """Write one target into a goal's row.
+
+    Args:
+        row: (17,).
+        goal: The goal.
+        value: A position (3,), a ``Rotation`` or matrix (3, 3), a pair of both, or a transform (4, 4).
+
+    Raises:
+        InputError: If the value cannot be used or the goal does not ask for that.
+    """
+    where = f"target of {goal.label!r}"
+    frame = row[:16].reshape(4, 4)
+    parts = parts_of(value)
+    if parts == 0:
+        raise InputError(
+            f"{where} has shape {np.shape(value)}",
+            value=value,
+            expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
+        )
+    if not parts & goal.what or (parts != _BOTH and parts & ~goal.what):
+        asked = {POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
+        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.what], hint=f"the goal is a {goal!r}")
+    if np.shape(value) == (4, 4):
+        frame[:] = as_transform(value, where)
+    else:
+        pair = value if is_pair(value) else (value, value)
+        if parts & POSITION:
+            frame[:3, 3] = as_numbers(pair[0], (3,), where)
+        if parts & ROTATION:
+            frame[:3, :3] = as_matrix(pair[1], where)
+    row[16] = float(int(row[16]) | (parts & goal.what))
+
+
+def is_pair(value: Any) -> bool:
+    """Return whether a value is a (position, rotation) pair."""
+    return isinstance(value, (tuple, list)) and len(value) == 2
+
+
+def parts_of(value: Any, batch: int = 0) -> int:
+    """Return which parts a target gives, 0 if it cannot be told.
+
+    Args:
+        value: The target.
+        batch: Number of leading axes (1 for targets of many problems).
+    """
+    if hasattr(value, "as_matrix"):
+        return ROTATION
+    if is_pair(value) and (hasattr(value[1], "as_matrix") or np.ndim(value[1]) == 2 + batch):
+        return _BOTH
+    try:
+        shape = np.shape(value)[batch:]
+    except (TypeError, ValueError):
+        return 0
+    return {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}.get(shape, 0)
+
+
+def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
+    """Write one target a problem into the table (B, goals, 17) of many problems, for goal i.
+
+    Args:
+        rows: The table.
+        i: The goal's place.
+        goal: The goal.
+        value: As in ``place`` with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair, or (B, 4, 4).
+
+    Raises:
+        InputError: As ``place``; values are checked by the kernel.
+    """
+    where = f"targets of {goal.label!r}"
+    count = len(rows)
+    parts = parts_of(value, batch=1)
+    frames = rows[:, i, :16].reshape(count, 4, 4)
+    if parts == 0:
+        raise InputError(
+            f"{where} have shape {np.shape(value)}",
+            expected=f"({count}, 3), a Rotation of {count}, a pair of both, or ({count}, 4, 4)",
+        )
+    if not parts & goal.what or (parts != _BOTH and parts & ~goal.what):
+        raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
+    if parts == _BOTH and not is_pair(value):
+        frames[:] = as_numbers(value, (count, 4, 4), where)
+    else:
+        pair = value if is_pair(value) else (value, value)
+        if parts & POSITION:
+            frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
+        if parts & ROTATION:
+            turn = pair[1].as_matrix() if hasattr(pair[1], "as_matrix") else pair[1]
+            frames[:, :3, :3] = as_numbers(turn, (count, 3, 3), where)
+    rows[:, i, :16] = frames.reshape(count, 16)
+    rows[:, i, 16] = float(int(rows[0, i, 16]) | (parts & goal.what))
+
+
+def count_of(targets: Mapping[Any, Any]) -> int:
+    """Return the number of problems in a table of targets with a leading axis.
+
+    Raises:
+        InputError: If the table is empty or its lengths differ.
+    """
+    lengths: dict[Any, int] = {}
+    for key, value in targets.items():
+        first = value[0] if is_pair(value) else value
+        try:
+            lengths[key] = len(first)
+        except TypeError as error:
+            raise InputError(f"targets of {key!r} have no leading axis", value=first) from error
+    if not lengths:
+        raise InputError("there are no targets", expected="at least one joint with an array of targets")
+    if len(set(lengths.values())) > 1:
+        raise InputError("targets have different lengths", value=lengths, expected="one length for all")
+    return next(iter(lengths.values()))

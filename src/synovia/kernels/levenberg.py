@@ -1,0 +1,51 @@
+"""Levenberg-Marquardt for any tree and any goals, with error-scaled damping (Sugihara 2011, eq. 20).
+
+λ = constant + scale · e·e: far away the step is a careful gradient step, close by it becomes Gauss-Newton. A constant alone
+gives damped least squares (Wampler 1986). Joints at a limit are held by the active set of ``descent``.
+"""
+
+from synovia.kernels._jit import F, device, entry
+from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, linearise
+from synovia.kernels.drive import drive
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import residual, to_units
+from synovia.kernels.problem import copy
+from synovia.kernels.variables import step
+
+AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
+# Places among the solver's own settings
+DAMPING, ERROR_DAMPING, PROGRESS = 0, 1, 2
+
+
+@device
+def attempt(problem, work, targets, q):
+    """Descend from q until every goal holds, the error stops falling fast enough, or the steps are spent."""
+    mark = F(0)
+    lowest = F(0)
+    for k in range(problem.max_steps + 1):
+        forward(problem.tree, q, work.frames)
+        cost, worst = residual(problem, work.frames, targets, work.e)
+        if k == 0 or cost < lowest:
+            lowest = cost
+            copy(q, work.trial)
+        if worst <= AIM:
+            return k, cost
+        if k % problem.patience == 0:
+            if k > 0 and lowest > problem.own[PROGRESS] * mark:
+                break  # the error has not halved: another start is cheaper than more steps
+            mark = lowest
+        if k == problem.max_steps:
+            break
+        linearise(problem, work, q)
+        damped_step(work, problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost)
+        size = largest(work.dq)
+        to_units(problem, work.dq)
+        step(problem.variables, problem.limits, q, work.dq, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
+    copy(work.trial, q)
+    return k, lowest
+
+
+@entry
+def levenberg(ints, floats, targets, starts, out, scratch, warm):
+    """Solve rows of problems; see ``drive``."""
+    return drive(attempt, ints, floats, targets, starts, out, scratch, warm)

@@ -1,0 +1,165 @@
+"""One compiled problem: skeleton, goals, tolerances and settings in two flat arrays, and its answer in one flat row.
+
+Python packs a problem once into ``ints`` and ``floats`` (an argument costs 50 ns a call, so few arrays are passed); the
+kernels open them as named tables, which costs nothing inside compiled code. The tree of a problem holds only what its goals
+need: joints on the way from the root to a goal, fixed joints merged into their neighbours. q stays whole.
+
+Lengths inside the solvers are divided by the reach: a residual of 1 is as far as the body reaches, or one radian.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.kernels._jit import inline
+from synovia.kernels.forward import Tree
+
+# Places in the head of ``ints``
+N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_ALL, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6, 7
+MAX_STEPS, ATTEMPTS, SEED, PATIENCE, SERIAL = 8, 9, 10, 11, 12
+INT_HEAD = 16
+# Places in the head of ``floats``; the solver's own settings follow from OWN on
+TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
+FLOAT_HEAD = 12
+# Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
+STATUS, STEPS, TRIES, WINNER, CLAMPED, COST = 0, 1, 2, 3, 4, 5
+OUT_HEAD = 8
+# What a goal asks for
+POSITION, ROTATION = 1, 2
+# How a solve ends; a negative number -1 - g refuses the target of goal g
+REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
+TARGET = 17  # numbers of a target: a 4x4 transform, and which parts are given (POSITION, ROTATION; 0: stay at the start)
+GOAL = 14  # numbers of a goal: weights of position and rotation, rotation (9) and position (3) of its point on the joint
+
+
+class Problem(NamedTuple):
+    """A skeleton with goals, as the solvers read it.
+
+    ``variables``, ``limits``: what may move (see ``variables``); ``all_*``: the same for the whole skeleton.
+    ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, unused.
+    ``goal_data[g]``: square roots of the weights (2), then the goal's frame on its joint: rotation (9), position (3).
+    """
+
+    tree: Tree
+    variables: NDArray[np.int32]
+    limits: NDArray[np.float64]
+    goals: NDArray[np.int32]
+    goal_data: NDArray[np.float64]
+    all_variables: NDArray[np.int32]
+    all_limits: NDArray[np.float64]
+    followers: NDArray[np.int32]
+    coupling: NDArray[np.float64]
+    own: NDArray[np.float64]
+    residuals: int
+    columns: int
+    nq: int
+    max_steps: int
+    attempts: int
+    seed: int
+    patience: int
+    tolerance: float
+    tolerance_angle: float
+    reach: float
+
+
+class Work(NamedTuple):
+    """Scratch memory of one thread; sizes in ``work_size``."""
+
+    frames: NDArray[np.float64]  # (rows, 12) world frames
+    J: NDArray[np.float64]  # (residuals, columns)
+    A: NDArray[np.float64]  # (d, d), d = min(residuals, columns)
+    e: NDArray[np.float64]  # (residuals,)
+    y: NDArray[np.float64]  # (d,)
+    dq: NDArray[np.float64]  # (columns,)
+    g: NDArray[np.float64]  # (columns,)
+    best: NDArray[np.float64]  # (nq,)
+    trial: NDArray[np.float64]  # (nq,)
+    state: NDArray[np.uint64]  # (1,)
+    points: NDArray[np.float64]  # (rows + goals, 12) for solvers that move positions
+
+
+def work_size(ints: NDArray[np.int32]) -> int:
+    """Return how many float64 the scratch memory of a problem needs."""
+    n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
+    d = min(m, v)
+    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 12 * (n + g)
+
+
+@inline
+def open_problem(ints, floats):
+    """Return the tables packed in two flat arrays."""
+    n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
+    a, m = np.int64(ints[N_ALL]), np.int64(ints[N_FOLLOWERS])
+    i0 = INT_HEAD
+    i1 = i0 + 5 * n
+    i2 = i1 + 3 * k
+    i3 = i2 + 4 * g
+    i4 = i3 + 3 * a
+    f0 = FLOAT_HEAD
+    f1 = f0 + 12 * n
+    f2 = f1 + 2 * n
+    f3 = f2 + 11 * k
+    f4 = f3 + GOAL * g
+    f5 = f4 + 11 * a
+    tree = Tree(ints[i0:i1].reshape((n, 5)), floats[f0:f1].reshape((n, 12)), floats[f1:f2].reshape((n, 2)))
+    return Problem(
+        tree,
+        ints[i1:i2].reshape((k, 3)),
+        floats[f2:f3].reshape((k, 11)),
+        ints[i2:i3].reshape((g, 4)),
+        floats[f3:f4].reshape((g, GOAL)),
+        ints[i3:i4].reshape((a, 3)),
+        floats[f4:f5].reshape((a, 11)),
+        ints[i4 : i4 + 2 * m].reshape((m, 2)),
+        floats[f5 : f5 + 2 * m].reshape((m, 2)),
+        floats[OWN:FLOAT_HEAD],
+        np.int64(ints[N_RESIDUALS]),
+        np.int64(ints[N_COLUMNS]),
+        np.int64(ints[N_Q]),
+        np.int64(ints[MAX_STEPS]),
+        np.int64(ints[ATTEMPTS]),
+        np.int64(ints[SEED]),
+        np.int64(ints[PATIENCE]),
+        floats[TOLERANCE],
+        floats[TOLERANCE_ANGLE],
+        floats[REACH],
+    )
+
+
+@inline
+def open_work(ints, work):
+    """Return scratch memory cut into named parts."""
+    n, g, nq = np.int64(ints[N_ROWS]), np.int64(ints[N_GOALS]), np.int64(ints[N_Q])
+    m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
+    d = min(m, v)
+    a0 = 12 * n
+    a1 = a0 + m * v
+    a2 = a1 + d * d
+    a3 = a2 + m
+    a4 = a3 + d
+    a5 = a4 + v
+    a6 = a5 + v
+    a7 = a6 + nq
+    a8 = a7 + nq
+    a9 = a8 + 1
+    return Work(
+        work[0:a0].reshape((n, 12)),
+        work[a0:a1].reshape((m, v)),
+        work[a1:a2].reshape((d, d)),
+        work[a2:a3],
+        work[a3:a4],
+        work[a4:a5],
+        work[a5:a6],
+        work[a6:a7],
+        work[a7:a8],
+        work[a8:a9].view(np.uint64),
+        work[a9 : a9 + 12 * (n + g)].reshape((n + g, 12)),
+    )
+
+
+@inline
+def copy(source, to):
+    """Copy a vector."""
+    for i in range(source.shape[0]):
+        to[i] = source[i]

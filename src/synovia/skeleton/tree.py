@@ -1,0 +1,89 @@
+"""The tree behind a skeleton: joints brought into an order with parents first, and the names that address them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from synovia.errors import InputError
+from synovia.skeleton.joint import Joint
+
+
+def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...], tuple[int, ...]]:
+    """Return the joints in an order with parents first (stable) and each one's parent row, -1 for a root.
+
+    Parents given by index are rewritten to the new order, so that the result is a valid list of joints again.
+
+    Raises:
+        InputError: If a parent does not exist, its name means several joints, or joints form a cycle.
+    """
+    rows = _rows_by_name(joints)
+    above = [_parent(joint, joints, rows, where) for joint in joints]
+    place: dict[int, int] = {-1: -1}
+    order: list[int] = []
+    for i in range(len(joints)):
+        trail: list[int] = []
+        at = i
+        while at not in place:
+            if len(trail) > len(joints):
+                raise InputError(f"joint {joints[at].name!r} is its own ancestor", where=where)
+            trail.append(at)
+            at = above[at]
+        for at in reversed(trail):
+            place[at] = len(order)
+            order.append(at)
+    parents = tuple(place[above[i]] for i in order)
+    return tuple(_under(joints[i], row) for i, row in zip(order, parents, strict=True)), parents
+
+
+def address_book(joints: Sequence[Joint]) -> dict[str, list[int]]:
+    """Return the rows that each name means: joint names and bodies first, roles where the name is still free."""
+    book: dict[str, list[int]] = {}
+    for row, joint in enumerate(joints):
+        book.setdefault(joint.name, []).append(row)
+    bodies = {joint.body: row for row, joint in enumerate(joints) if joint.body}  # the last joint of a body wins
+    for body, row in bodies.items():
+        if row not in book.setdefault(body, []):
+            book[body].append(row)
+    roles: dict[str, list[int]] = {}
+    for row, joint in enumerate(joints):
+        if joint.role and joint.role not in book:
+            roles.setdefault(joint.role, []).append(row)
+    return book | roles
+
+
+def _rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:
+    """Return the places of each name in the list."""
+    rows: dict[str, list[int]] = {}
+    for i, joint in enumerate(joints):
+        rows.setdefault(joint.name, []).append(i)
+    return rows
+
+
+def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], where: str) -> int:
+    """Return the place of a joint's parent in the list, -1 for a root."""
+    if joint.parent is None:
+        return -1
+    if isinstance(joint.parent, str):
+        found = rows.get(joint.parent, [])
+        if len(found) > 1:
+            raise InputError(
+                f"parent {joint.parent!r} of joint {joint.name!r} means several joints",
+                where=where,
+                value=found,
+                hint="give the parent by its index in the list",
+            )
+        if found:
+            return found[0]
+    elif 0 <= joint.parent < len(joints):
+        return int(joint.parent)
+    raise InputError(f"parent {joint.parent!r} of joint {joint.name!r} does not exist", where=where)
+
+
+def _under(joint: Joint, row: int) -> Joint:
+    """Return the joint with its parent's index brought up to date."""
+    if joint.parent is None or isinstance(joint.parent, str) or joint.parent == row:
+        return joint
+    moved = copy.copy(joint)
+    object.__setattr__(moved, "parent", row)
+    return moved

@@ -1,0 +1,87 @@
+"""What every solver has in common: frozen settings that name an algorithm, and the kernel that carries it out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.goals import Goal
+from synovia.solvers.problem import Reduced
+
+Kernel = Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solver(ABC):
+    """Settings of one algorithm. Immutable.
+
+    Args:
+        max_steps: Steps (iterations, sweeps) of one attempt.
+        attempts: Attempts: the first from the start pose, the others from random poses within the limits.
+        seed: Seed of the restarts; the same seed gives the same answer.
+
+    Raises:
+        InputError: If a setting is out of range.
+    """
+
+    name: ClassVar[str]
+    progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
+
+    max_steps: int = 100
+    attempts: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            low, high, whole = _RANGES.get(setting.name, (0.0, float("inf"), False))
+            wrong = isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high
+            if wrong or (whole and not isinstance(value, int)):
+                kind = "a whole number" if whole else "a number"
+                raise InputError(
+                    f"{setting.name} is out of range",
+                    where=type(self).__name__,
+                    value=value,
+                    expected=f"{kind} from {low:g} to {high:g}",
+                )
+
+    @abstractmethod
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the compiled entry point for a problem (imported here, so that only this one is compiled)."""
+
+    def own(self) -> Sequence[float]:
+        """Return the settings that only this algorithm reads, in the order of its kernel."""
+        return ()
+
+    def check(self, goals: Sequence[Goal]) -> None:
+        """Refuse goals that this algorithm cannot honour.
+
+        Raises:
+            UnsupportedError: Naming the goal, and a solver that can.
+        """
+        for goal in goals:
+            if goal.priority != 0:
+                raise UnsupportedError(
+                    f"{self.name} has no priorities",
+                    where=f"goal on {goal.joint!r}",
+                    value=goal.priority,
+                    expected="priority 0",
+                    hint="use weights",
+                )
+
+    def replace(self, **settings: Any) -> Solver:
+        """Return the same settings with some changed."""
+        import dataclasses
+
+        return dataclasses.replace(self, **settings)
+
+
+_RANGES: dict[str, tuple[float, float, bool]] = {
+    "max_steps": (1, 1_000_000, True),
+    "attempts": (1, 1_000_000, True),
+    "seed": (0, 2**31 - 1, True),
+}

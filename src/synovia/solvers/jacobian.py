@@ -1,0 +1,73 @@
+"""The Jacobian family: thin settings over one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synovia.solvers.base import Kernel, Solver
+from synovia.solvers.problem import Reduced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Damped(Solver):
+    """What the damped methods share: an attempt ends when the error has not halved in four steps."""
+
+    max_steps: int = 60
+    attempts: int = 100
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel for arms or the one for any tree."""
+        if reduced.serial:
+            from synovia.kernels.arm import arm
+
+            return arm
+        from synovia.kernels.levenberg import levenberg
+
+        return levenberg
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevenbergMarquardt(_Damped):
+    """Levenberg-Marquardt with damping that follows the error: λ = constant_damping + damping · e·e.
+
+    The default solver: fast, exact, any goals, limits by an active set. Residuals are radians and lengths per reach.
+
+    Args:
+        max_steps: Steps of one attempt.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        damping: Factor of the squared error.
+        constant_damping: Damping that remains at the target; keeps singular poses solvable.
+
+    References:
+        Sugihara (2011), *Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method*, eq. 20.
+    """
+
+    name: ClassVar[str] = "lm"
+    damping: float = 0.02
+    constant_damping: float = 1e-9
+
+    def own(self) -> Sequence[float]:
+        """Return constant damping, factor of the squared error and the progress that is asked for."""
+        return (max(self.constant_damping, 1e-12), self.damping, self.progress[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DampedLeastSquares(_Damped):
+    """Damped least squares with constant damping λ² (Wampler 1986): the classic, slower near the target.
+
+    Args:
+        max_steps: Steps of one attempt.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        damping: λ, in radians and lengths per reach.
+    """
+
+    name: ClassVar[str] = "dls"
+    damping: float = 0.03
+
+    def own(self) -> Sequence[float]:
+        """Return constant damping, no factor of the error, and the progress that is asked for."""
+        return (max(self.damping * self.damping, 1e-12), 0.0, self.progress[1])
