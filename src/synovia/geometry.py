@@ -26,13 +26,21 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error
     if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
         raise InputError(f"{what} has shape {array.shape}", expected=f"shape {wanted}")
     if finite and not np.isfinite(array).all():
         raise InputError(f"{what} is not finite", value=array.tolist(), expected="finite numbers")
     return array
+
+
+def dimensions(value: object) -> int:
+    """Return the number of dimensions of a value, -1 for ragged lists, which have none."""
+    try:
+        return int(np.ndim(value))  # type: ignore[arg-type]  # whatever it is
+    except ValueError:
+        return -1
 
 
 def as_matrix(value: Any, what: str = "rotation") -> Array:
@@ -43,13 +51,14 @@ def as_matrix(value: Any, what: str = "rotation") -> Array:
     """
     if hasattr(value, "as_matrix"):
         value = value.as_matrix()
-    elif np.shape(value) == (4,):
+    elif dimensions(value) == 1 and len(value) == 4:
         raise InputError(
             f"{what} is a bare list of four numbers", value=value, hint="use quat_xyzw=, quat_wxyz= or sy.Rotation"
         )
     matrix = as_numbers(value, (3, 3), what)
-    error = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
-    if error > ORTHONORMAL or np.linalg.det(matrix) < 0.0:
+    with np.errstate(over="ignore", invalid="ignore"):  # entries beyond 1e154: the error is infinite or NaN
+        error = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
+    if not error <= ORTHONORMAL or np.linalg.det(matrix) < 0.0:
         kind = "mirrors" if error <= ORTHONORMAL else f"is no rotation (RᵀR differs from 1 by {error:.2g})"
         raise InputError(f"{what} {kind}", value=matrix.tolist(), expected="an orthonormal matrix of determinant 1")
     return quat_to_matrix(matrix_to_quat(matrix))
@@ -123,9 +132,10 @@ def align_z(axis: Array) -> Array:
         axis: Unit vector.
     """
     x, y, z = (float(v) for v in axis)
-    if z < -1.0 + 1e-12:
+    across = x * x + y * y
+    if z < 0.0 and across < 1e-30:
         return np.diag([1.0, -1.0, -1.0])
-    k = 1.0 / (1.0 + z)
+    k = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / across  # the same number; 1 + z would cancel close to -z
     return np.array([[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]])
 
 

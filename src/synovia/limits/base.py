@@ -20,4 +20,4 @@ class Limit(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the bound in words a person can check, angles in degrees."""
+        """Return the bound in words a person can check."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
+from synovia.geometry import as_numbers
 from synovia.limits.base import ROW, Limit
 
 
@@ -33,9 +34,12 @@ class Interval(Limit):
 
     def __post_init__(self) -> None:
         """Refuse ends that leave nothing between them."""
-        if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper or self.lower == math.inf:
+        lower, upper = as_numbers((self.lower, self.upper), (2,), "limits", finite=False).tolist()
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        if not lower <= upper or lower == math.inf or upper == -math.inf:
             raise InputError(
-                "limits leave no value", value=(self.lower, self.upper), expected="lower <= upper, both numbers"
+                "limits leave no value", value=(lower, upper), expected="lower <= upper, a finite number between"
             )
 
     def contains(self, value: float, slack: float = 1e-9) -> bool:
@@ -49,5 +53,5 @@ class Interval(Limit):
         return row
 
     def describe(self) -> str:
-        """Return both ends as numbers."""
+        """Return both ends as numbers: radians or length units, as the joint has them."""
         return f"{self.lower:g} to {self.upper:g}"

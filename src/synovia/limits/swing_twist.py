@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import matrix_to_quat
+from synovia.geometry import as_numbers, matrix_to_quat
 from synovia.limits.base import MARK, ROW, Limit
 
 _SMALLEST: Final = 1e-9  # half-angle of a swing that is not allowed at all; keeps the ellipse's equation finite
@@ -45,10 +45,11 @@ class SwingTwist(Limit):
     frame: _Frame = _IDENTITY
 
     def __post_init__(self) -> None:
-        """Refuse angles that mean nothing."""
-        for name in ("x", "y"):
-            pair = getattr(self, name)
-            if len(pair) != 2 or not all(0.0 <= angle <= math.pi + 1e-12 for angle in pair):
+        """Refuse angles that mean nothing; arrays and lists become tuples, so that limits compare and hash."""
+        for name in ("x", "y", "twist"):
+            pair = tuple(as_numbers(getattr(self, name), (2,), f"limit {name}").tolist())
+            object.__setattr__(self, name, pair)
+            if name != "twist" and not all(0.0 <= angle <= math.pi + 1e-12 for angle in pair):
                 raise InputError(
                     f"swing limit {name} is out of range", value=pair, expected="two half-angles from 0 to pi radians"
                 )
@@ -57,9 +58,10 @@ class SwingTwist(Limit):
             raise InputError(
                 "twist limit is out of range", value=self.twist, expected="-pi <= lower <= upper <= pi radians"
             )
-        matrix = np.asarray(self.frame, dtype=np.float64)
-        if matrix.shape != (3, 3) or not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
+        matrix = as_numbers(self.frame, (3, 3), "limit frame")
+        if not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
             raise InputError("limit frame is no rotation", value=self.frame, expected="a 3x3 rotation matrix")
+        object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
     @classmethod
     def about(
@@ -81,11 +83,11 @@ class SwingTwist(Limit):
             x_axis: Direction whose part normal to the bone becomes the x axis; without it the coordinate axis that the
                 bone leans on least.
         """
-        z = np.asarray(bone, dtype=np.float64)
-        if z.shape != (3,) or not np.isfinite(z).all() or not np.linalg.norm(z) > 0.0:
+        z = as_numbers(bone, (3,), "bone")
+        if not np.linalg.norm(z) > 0.0:
             raise InputError("the bone has no direction", value=bone, expected="three finite numbers, not all 0")
         z = z / np.linalg.norm(z)
-        wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else np.asarray(x_axis, dtype=np.float64)
+        wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else as_numbers(x_axis, (3,), "x_axis")
         across = wanted - (wanted @ z) * z
         length = np.linalg.norm(across)
         if not length > 1e-9 * np.linalg.norm(wanted):

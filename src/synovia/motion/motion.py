@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, dimensions
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import checked_q, world_frames
 
@@ -34,8 +34,8 @@ class Motion:
         self, skeleton: Skeleton, q: Any, fps: float, *, name: str = "motion", stretch: Array | None = None
     ) -> None:
         """Check and copy the values."""
-        if np.ndim(q) != 2:
-            raise InputError(f"q has shape {np.shape(q)}", expected=f"shape (frames, {skeleton.nq})")
+        if dimensions(q) != 2:
+            as_numbers(q, (-1, skeleton.nq), "q")
         if not (np.isfinite(fps) and fps > 0.0):
             raise InputError("fps is not positive", where=name, value=fps, expected="frames per second above 0")
         self.skeleton = skeleton
@@ -84,6 +84,14 @@ class Motion:
     def positions(self) -> Array:
         """Return the world positions of all joints over time, (T, n, 3), length units of the file."""
         return self.frames()[..., 9:].copy()
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        """Take over a copied or unpickled state, whose arrays are writable again."""
+        for name, value in state[1].items():
+            setattr(self, name, value)
+        for array in (self._q, self.stretch):
+            if array is not None:
+                array.setflags(write=False)
 
     def __repr__(self) -> str:
         """Return name, frames and rate."""

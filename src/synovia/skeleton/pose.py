@@ -38,7 +38,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
     out = as_numbers(q, shape, what)
     t = skeleton.tables
-    for at, row in zip(t.variables[:, 1], t.owner, strict=True):
+    for at, row in zip(t.variables[:, 1].tolist(), t.owner.tolist(), strict=True):
         joint = skeleton.joints[row]
         if joint.kind.q_size == 1 or at - t.ints[row, 2] not in (0, 3) or (joint.kind.q_size == 7 and at == t.ints[row, 2]):
             continue
@@ -117,8 +117,9 @@ class Pose:
     def frames(self) -> Array:
         """World frames of all joints, (n, 12): rotation row-major (9), position (3); read-only."""
         if self._frames is None:
-            self._frames = world_frames(self.skeleton, self._q.reshape(1, -1))[0]
-            self._frames.setflags(write=False)
+            frames = world_frames(self.skeleton, self._q.reshape(1, -1))[0]
+            frames.setflags(write=False)
+            self._frames = frames
         return self._frames
 
     @property
@@ -166,7 +167,7 @@ class Pose:
         q = self._q.copy()
         for joint, value in values.items():
             place = self.skeleton.q_slice(joint)
-            numbers = [value] if dimensions(value) == 0 else value
+            numbers: Any = [value] if dimensions(value) == 0 else value
             q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
         asked = q.copy()
         self.skeleton.follow(q)

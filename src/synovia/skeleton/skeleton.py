@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -163,7 +164,11 @@ class Skeleton:
     @cached_property
     def roles(self) -> Mapping[str, str]:
         """Names of the joints that have a role, by role; the first where several claim the same one."""
-        return MappingProxyType({joint.role: joint.name for joint in reversed(self.joints) if joint.role})
+        names: dict[str, str] = {}
+        for joint in self.joints:
+            if joint.role:
+                names.setdefault(joint.role, joint.name)
+        return MappingProxyType(names)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -182,7 +187,7 @@ class Skeleton:
     @cached_property
     def lengths(self) -> Array:
         """Distance of each joint from its parent at rest, (n,), length units; 0 for roots."""
-        moved = np.array([np.linalg.norm(joint.rest[:3, 3]) for joint in self.joints])
+        moved = np.array([float(np.linalg.norm(joint.rest[:3, 3])) for joint in self.joints])
         moved[np.array(self.parents) < 0] = 0.0
         moved.setflags(write=False)
         return moved
@@ -251,14 +256,18 @@ class Skeleton:
         Args:
             seed: From 0 to 2^32 - 1.
         """
-        if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            number = -1
+        if not 0 <= number < 2**32:
             raise InputError("seed cannot be used", value=seed, expected="a whole number from 0 to 2^32 - 1")
         from synovia.kernels.tables import random_rows
 
         t = self.tables
-        moving = np.array([self.joints[row].kind is not Kind.FREE for row in t.owner], bool)
+        moving = np.array([self.joints[row].kind is not Kind.FREE for row in t.owner.tolist()], bool)
         q = self.rest_q.copy().reshape(1, -1)
-        random_rows(np.ascontiguousarray(t.variables[moving]), np.ascontiguousarray(t.limits[moving]), q, seed)
+        random_rows(np.ascontiguousarray(t.variables[moving]), np.ascontiguousarray(t.limits[moving]), q, number)
         return Pose(self, self.follow(q[0]))
 
     def _leaders(self) -> dict[int, tuple[int, float, float]]:
