@@ -18,6 +18,7 @@ from synovia.limits import Interval, Limit, SwingTwist
 from synovia.skeleton import Joint, Kind, Mimic, Skeleton
 
 _LARGEST: Final = 2**25  # bytes; twice what the most joints allowed need, and tomllib is slow
+_MOST_DOTS: Final = 1000  # in a line; tomllib's time grows with the square of the parts of a dotted key
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
 _TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "joint")
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
@@ -38,7 +39,8 @@ def read_skeleton(path: Path) -> Skeleton:
         FormatError: If it is no TOML or does not describe a skeleton; the message names the line.
     """
     text, content = _parse(path)
-    top = Table(content, path, "", {})
+    lines = _lines(text)
+    top = Table(content, path, "", lines[0])
     if content.get("schema") != SCHEMA:
         raise top.error(
             "is no skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
@@ -48,9 +50,10 @@ def read_skeleton(path: Path) -> Skeleton:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
         raise top.error("has no joints", value=entries, expected="tables that begin with [[joint]]")
     entries = cast("list[dict[str, Any]]", entries)
-    lines = _lines(text, len(entries))
+    if len(lines) != 1 + len(entries):  # joints in one line, or heads inside a text: lines cannot be told
+        lines = [dict[str, int]()] * (1 + len(entries))
     tables = [
-        Table(entry, path, f"joint {entry.get('name', number)!r}", lines[number])
+        Table(entry, path, f"joint {entry.get('name', number)!r}", lines[1 + number])
         for number, entry in enumerate(entries)
     ]
     joints = [_joint(table) for table in tables]
@@ -76,25 +79,30 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     data = read_bytes(path, most=_LARGEST)
     try:
         text = data.decode("utf-8-sig")
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.count(".") > _MOST_DOTS:
+                raise FormatError("line has too many dots", where=f"{path}, line {number}", expected="one key per line")
         return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError("is no UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
     except RecursionError as error:
         raise FormatError("is nested too deeply", where=str(path)) from error
+    except FormatError:
+        raise
     except ValueError as error:  # tomllib's own, and integers of thousands of digits
         raise FormatError(f"is no TOML ({error})", where=str(path)) from error
 
 
-def _lines(text: str, count: int) -> list[dict[str, int]]:
-    """Return the lines of each joint's keys; empty where the heads found are not as many as the joints."""
-    tables: list[dict[str, int]] = []
+def _lines(text: str) -> list[dict[str, int]]:
+    """Return the lines of the keys of the file itself and then of each joint, whose head stands under the empty key."""
+    tables: list[dict[str, int]] = [{}]
     for number, line in enumerate(text.split("\n"), start=1):
         if re.match(r"\s*\[\[\s*joint\s*\]\]", line):
             tables.append({"": number})
-        elif tables and (key := re.match(r"\s*([\w-]+)\s*=", line)):
+        elif key := re.match(r"\s*([\w-]+)\s*=", line):
             tables[-1].setdefault(key[1], number)
-    return tables if len(tables) == count else [{} for _ in range(count)]
+    return tables
 
 
 def _joint(table: Table) -> Joint:
@@ -126,7 +134,7 @@ def _joint(table: Table) -> Joint:
             tip=table.flag("tip"),
         )
     except InputError as error:
-        raise table.at(error, error.what.split()[0]) from error
+        raise table.at(error) from error
 
 
 def _rotation(table: Table) -> Array:

@@ -40,8 +40,10 @@ class Table:
         """Return an error at a key."""
         return FormatError(what, where=self.where(key), **details)
 
-    def at(self, error: SynoviaError, key: str = "") -> FormatError:
-        """Return an error about a value as an error of this place in the file."""
+    def at(self, error: SynoviaError) -> FormatError:
+        """Return an error about a value as an error of this place: at the key that its message begins with."""
+        word = error.what.split()[0]
+        key = next((key for key in self.values if key.removesuffix("_deg") == word), "")
         return self.error(error.what, key, value=error.value, expected=error.expected, hint=error.hint)
 
     def only(self, known: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -36,11 +37,11 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
             raise InputError(f"{key} is no axis", where=skeleton.name, value=axis, expected="one of " + ", ".join(AXES))
     head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
     blocks = [_block({**head, "up": skeleton.up, "forward": skeleton.forward})]
-    first: dict[str, int] = {}
-    for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
-        first.setdefault(joint.name, row)
-        above = skeleton.joint_names[parent] if parent >= 0 else None
-        blocks.append("[[joint]]\n" + _block(_keys(joint, parent if above and first[above] != parent else above)))
+    names = Counter(skeleton.joint_names)
+    for joint, row in zip(skeleton.joints, skeleton.parents, strict=True):
+        name = skeleton.joint_names[row] if row >= 0 else None
+        parent = row if name is not None and names[name] > 1 else name
+        blocks.append("[[joint]]\n" + _block(_keys(joint, parent)))
     try:
         write_bytes(Path(path), "\n".join(blocks).encode(), force=force)
     except UnicodeEncodeError as error:
