@@ -71,8 +71,8 @@ class Joint:
         body: Name of the body that it carries (URDF link, MJCF body); addresses the same frame.
         role: What it is in a body, for example ``left_upper_leg`` (VRM names in snake case).
         tip: Whether it only marks a point (BVH end site, tool frame).
-        channels: What a BVH file animates of its body, in the order of the file, for example ``("Zrotation", "Xrotation",
-            "Yrotation")``; stands on the body's last joint. Empty for joints from elsewhere.
+        channels: What a BVH file animates of its body, in the order of the file, for example ``("Zrotation",
+            "Xrotation", "Yrotation")``; stands on the body's last joint. None for joints from elsewhere.
 
     Raises:
         InputError: If a value cannot be used.
@@ -92,7 +92,7 @@ class Joint:
     body: str | None = None
     role: str | None = None
     tip: bool = False
-    channels: tuple[str, ...] = ()
+    channels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check the joint on its own; what concerns other joints is checked by the skeleton."""

@@ -1,0 +1,87 @@
+"""Rotations about three axes of the moving frame, as BVH writes them: to quaternions, and back without jumps.
+
+With half-angles A, B, C of the turns about axes i, j, k, all different, and s = ±1 the sign of the permutation
+(i, j, k), the product of the three quaternions gives
+
+    (w + q_j, q_i + s q_k) = (cos B + sin B) (cos, sin)(A + s C)
+    (w - q_j, q_i - s q_k) = (cos B - sin B) (cos, sin)(A - s C)
+
+so that sum and difference of the outer angles are found independently; only one of them is lost in gimbal lock, which
+leaves the rotation exact there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.geometry import Array
+
+AXES: Final = "XYZ"
+_LOCKED: Final = 1e-12  # below, the direction of a pair is rounding error (1e-16) by more than 1e-4
+
+
+def sign(order: Sequence[int]) -> float:
+    """Return 1 for an even permutation of (0, 1, 2), -1 for an odd one."""
+    return 1.0 if (order[1] - order[0]) % 3 == 1 else -1.0
+
+
+def to_quat(order: Sequence[int], angles: Array) -> Array:
+    """Return quaternions (T, 4), xyzw, of turns about three moving axes.
+
+    Args:
+        order: The axes, a permutation of (0, 1, 2), first turn first.
+        angles: (T, 3) radians, in that order.
+    """
+    s = sign(order)
+    (ca, cb, cc), (sa, sb, sc) = np.cos(angles.T / 2.0), np.sin(angles.T / 2.0)
+    quat = np.empty((len(angles), 4))
+    quat[:, order[0]] = sa * cb * cc + s * ca * sb * sc
+    quat[:, order[1]] = ca * sb * cc - s * sa * cb * sc
+    quat[:, order[2]] = ca * cb * sc + s * sa * sb * cc
+    quat[:, 3] = ca * cb * cc - s * sa * sb * sc
+    return quat
+
+
+def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
+    """Return angles over time, radians (T, n, 3), of n rotations, each continuous from frame to frame.
+
+    Two triples give the same rotation, and each angle is free by full turns. The first frame takes the triple nearest
+    to zero, every other frame the one nearest to the frame before.
+
+    Args:
+        orders: (n, 3) the axes of each rotation, a permutation of (0, 1, 2).
+        quats: (T, n, 4) unit quaternions, xyzw.
+    """
+    s = np.array([sign(order) for order in orders.tolist()])
+    i, j, k = (np.take_along_axis(quats, orders[None, :, [m]], axis=2)[..., 0] for m in range(3))
+    w = quats[..., 3]
+    plus = (w + j, i + s * k)
+    minus = (w - j, i - s * k)
+    high, low = np.hypot(*plus), np.hypot(*minus)
+    total = _held(np.arctan2(plus[1], plus[0]), high > _LOCKED)
+    apart = _held(np.arctan2(minus[1], minus[0]), low > _LOCKED)
+    a, b, c = total + apart, 2.0 * np.arctan2(high, low) - np.pi / 2.0, s * (total - apart)
+    both = np.stack([np.stack([a, b, c], -1), np.stack([a + np.pi, np.pi - b, c + np.pi], -1)], axis=1)
+    out = np.zeros((*quats.shape[:2], 3))
+    before = np.zeros((len(orders), 3))
+    which = np.arange(len(orders))
+    for t in range(len(quats)):
+        near = both[t] + 2.0 * np.pi * np.rint((before - both[t]) / (2.0 * np.pi))
+        before = near[np.abs(near - before).sum(-1).argmin(0), which]
+        out[t] = before
+    return out
+
+
+def _held(angle: Array, known: NDArray[np.bool_]) -> Array:
+    """Return angles (T, n), each unknown one replaced by the last known one before it (else the first one, else 0)."""
+    if not len(angle):
+        return angle
+    frame = np.where(known, np.arange(len(angle))[:, None], -1)
+    last = np.maximum.accumulate(frame, axis=0)
+    first = np.argmax(known, axis=0)
+    held = np.take_along_axis(angle, np.where(last < 0, first, last), axis=0)
+    return np.where(known.any(axis=0), held, 0.0)

@@ -1,0 +1,189 @@
+"""BVH hierarchies as skeletons, BVH frames as motions.
+
+A joint's position channels replace the same coordinates of its OFFSET, wherever they stand among the rotations. Three
+positions with three rotations are one FREE row; else every position is a SLIDE row, three rotations are a BALL row, and
+one or two are HINGE rows. Where a joint needs several rows, they share its name as their body, and the last row is the
+one that moves what hangs on the joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from synovia.geometry import Array, rigid
+from synovia.io.bvh.euler import AXES, to_quat
+from synovia.io.bvh.table import read_table
+from synovia.io.bvh.text import Node, Source, read_hierarchy
+from synovia.motion import Motion
+from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.skeleton.skeleton import MAX_JOINTS
+
+_LOST = 1e-9  # part of a position, or of one unit, that may be lost by storing it relative to OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Columns of the table with a row's values, the OFFSET that they replace, and where in the text it stands."""
+
+    joint: Joint
+    columns: tuple[int, ...]
+    offset: tuple[float, float, float]
+    at: int
+
+
+def looks_like(head: bytes) -> bool:
+    """Return whether a file's first bytes are of a BVH file, in UTF-8 or UTF-16."""
+    plain = head.replace(b"\0", b"")
+    for mark in (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"):
+        plain = plain.removeprefix(mark)
+    return plain.lstrip()[:9].upper() == b"HIERARCHY"
+
+
+def read_skeleton(path: Path) -> Skeleton:
+    """Return the skeleton of a BVH file; the frames are checked, though not kept.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If anything in it is malformed; a missing or empty MOTION part is not.
+    """
+    source = Source(path)
+    nodes, moves = read_hierarchy(source)
+    rows, width = _rows(source, nodes)
+    if moves:
+        read_table(source, width)
+    return Skeleton([row.joint for row in rows], name=path.name)
+
+
+def read_motions(path: Path) -> list[Motion]:
+    """Return the one motion of a BVH file.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If anything in it is malformed, or it has no frames.
+    """
+    source = Source(path)
+    nodes, moves = read_hierarchy(source)
+    rows, width = _rows(source, nodes)
+    if not moves:
+        source.fail("file has no motion", expected="MOTION after the hierarchy")
+    table, seconds = read_table(source, width)
+    if not len(table):
+        source.fail(
+            "file has no frames", value=0, expected="at least one", hint="load_skeleton reads the hierarchy alone"
+        )
+    fps = 1.0 / seconds if seconds else 0.0
+    if not (np.isfinite(fps) and fps > 0.0):
+        source.fail("frame time is not positive", value=seconds, expected="seconds above 0")
+    skeleton = Skeleton([row.joint for row in rows], name=path.name)
+    return [Motion(skeleton, _joint_values(source, rows, table), fps, name=path.stem)]
+
+
+def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
+    """Return the rows of all nodes, in the file's order, and the number of channels."""
+    names = _tip_names(nodes)
+    rows: list[_Row] = []
+    last: list[int] = []  # by node: its last row
+    width = 0
+    for number, node in enumerate(nodes):
+        parent = last[node.parent] if node.parent >= 0 else None
+        rows += _rows_of(node, names.get(number, node.name), parent, len(rows), width)
+        last.append(len(rows) - 1)
+        width += len(node.channels or ())
+        if len(rows) > MAX_JOINTS:
+            source.fail("too many joints", at=node.at, value=len(rows), expected=f"at most {MAX_JOINTS}")
+    return rows, width
+
+
+def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int) -> list[_Row]:
+    """Return the rows of one node.
+
+    Args:
+        node: The node.
+        name: Its name.
+        parent: Last row of its parent.
+        start: Number of its first row.
+        column: Column of its first channel.
+    """
+    channels = node.channels or ()
+    offset = node.offset or (0.0, 0.0, 0.0)
+    moves = [c for c, channel in enumerate(channels) if channel.endswith("position")]
+    turns = [c for c, channel in enumerate(channels) if channel.endswith("rotation")]
+    if len(moves) == len(turns) == 3:
+        moves.sort(key=lambda c: channels[c])
+        groups = [(Kind.FREE, [*moves, *turns])]
+    else:
+        groups = [(Kind.SLIDE, [c]) for c in moves]
+        groups += [(Kind.BALL, turns)] if len(turns) == 3 else [(Kind.HINGE, [c]) for c in turns]
+    groups = groups or [(Kind.FIXED, [])]
+    rows: list[_Row] = []
+    for i, (kind, parts) in enumerate(groups):
+        several = len(groups) > 1
+        axis = np.zeros(3)
+        if kind in (Kind.SLIDE, Kind.HINGE):
+            axis[AXES.index(channels[parts[0]][0])] = 1.0
+        joint = Joint(
+            f"{name}.{channels[parts[0]]}" if several and len(parts) == 1 else name,
+            parent=start + i - 1 if i else parent,
+            kind=kind,
+            rest=rigid(offset if i == 0 else (0.0, 0.0, 0.0)),
+            axis=axis,
+            body=name if several else None,
+            tip=node.end,
+            channels=channels if i == len(groups) - 1 else None,
+        )
+        rows.append(_Row(joint, tuple(column + c for c in parts), offset, node.at))
+    return rows
+
+
+def _tip_names(nodes: list[Node]) -> dict[int, str]:
+    """Return names of the end sites without one: that of the joint with ``_end``, numbered where it is taken."""
+    taken = {node.name for node in nodes}
+    used: dict[str, int] = {}
+    out: dict[int, str] = {}
+    for number, node in enumerate(nodes):
+        if node.name:
+            continue
+        stem = name = f"{nodes[node.parent].name}_end"
+        while name in taken:
+            used[stem] = used.get(stem, 1) + 1
+            name = f"{stem}{used[stem]}"
+        taken.add(name)
+        out[number] = name
+    return out
+
+
+def _joint_values(source: Source, rows: list[_Row], table: Array) -> Array:
+    """Return q (T, nq) of the table (T, channels)."""
+    q = np.empty((len(table), sum(row.joint.kind.q_size for row in rows)))
+    at = 0
+    for row in rows:
+        kind, size = row.joint.kind, row.joint.kind.q_size
+        values = table[:, row.columns]
+        if kind is Kind.SLIDE:
+            q[:, at : at + 1] = _relative(source, row, values, np.array(row.offset)[row.joint.axis > 0.0])
+        elif kind is Kind.HINGE:
+            q[:, at : at + 1] = np.radians(values)
+        elif kind is Kind.FREE:
+            q[:, at : at + 3] = _relative(source, row, values[:, :3], np.array(row.offset))
+        if kind in (Kind.BALL, Kind.FREE):
+            order = [AXES.index(name[0]) for name in row.joint.channels or () if name.endswith("rotation")]
+            q[:, at + size - 4 : at + size] = to_quat(order, np.radians(values[:, -3:]))
+        at += size
+    return q
+
+
+def _relative(source: Source, row: _Row, values: Array, offset: Array) -> Array:
+    """Return positions relative to OFFSET, refused where a huge OFFSET would swallow their digits."""
+    moved = values - offset
+    lost = float(np.abs(moved + offset - values).max())
+    if lost > _LOST * max(1.0, float(np.abs(values).max())):
+        source.fail(
+            f"positions of joint {row.joint.body or row.joint.name!r} lose their digits beside its OFFSET",
+            at=row.at,
+            value=offset.tolist(),
+            expected="an OFFSET of the size of the motion",
+        )
+    return moved

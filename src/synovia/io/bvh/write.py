@@ -1,0 +1,230 @@
+"""Motions as BVH files.
+
+Joints that came from a BVH file are written with their own channels, in their own order. BVH knows no rest rotation
+and no axis but x, y and z: every other joint is written with the rotation that it has relative to its parent, rest and
+motion together, so that positions and rotations of all joints are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, matrix_to_quat
+from synovia.io.base import write_bytes
+from synovia.io.bvh.euler import AXES, from_quat
+from synovia.io.bvh.text import CHANNELS
+from synovia.motion import Motion
+from synovia.skeleton import Joint, Kind, Skeleton
+
+_POSITIONS: Final = ("Xposition", "Yposition", "Zposition")
+_ROTATIONS: Final = ("Zrotation", "Xrotation", "Yrotation")  # the order that most files use
+_SAME: Final = 1e-12  # how far a rest rotation or an axis may be off and still count as none
+
+
+@dataclass(slots=True)
+class _Node:
+    """A joint of the file.
+
+    Args:
+        name: Its name.
+        offset: OFFSET, length units.
+        channels: Its channels.
+        end: Whether it is an end site.
+        values: Values by channel, (T,) each; rotations in radians.
+        quats: (T, 4) its rotation, where it has three rotation channels.
+        below: Rows of the skeleton that begin its children.
+    """
+
+    name: str
+    offset: Array
+    channels: tuple[str, ...]
+    end: bool = False
+    values: dict[str, Array] = field(default_factory=dict[str, Array])
+    quats: Array | None = None
+    below: tuple[int, ...] = ()
+
+
+def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a motion as a BVH file.
+
+    Euler angles have no jumps from frame to frame. Lengths are written in the skeleton's unit. A BVH file has no room
+    for limits, masses, animated scale (``Motion.stretch``) and the names of tips: these are left out.
+
+    Args:
+        motion: The motion, of a skeleton from any source.
+        path: The file.
+        force: Replace an existing file.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    where = _as_path(path)
+    nodes = _nodes(motion)
+    _fill_angles(nodes.values())
+    lines = ["HIERARCHY"]
+    columns = list(_hierarchy(motion.skeleton, nodes, lines))
+    lines += ["MOTION", f"Frames: {len(motion)}", f"Frame Time: {1.0 / motion.fps:.17g}"]
+    table = np.array(columns).T if columns else np.empty((len(motion), 0))
+    lines += [" ".join([format(value, ".12g") for value in row]) for row in (table + 0.0).tolist()]  # + 0.0: no -0
+    write_bytes(where, ("\n".join(lines) + "\n").encode(errors="replace"), force=force)
+
+
+def _as_path(path: str | os.PathLike[str]) -> Path:
+    """Return the argument as a path."""
+    try:
+        return Path(path)
+    except TypeError as error:
+        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
+
+
+def _nodes(motion: Motion) -> dict[int, _Node]:
+    """Return the file's joints by the row of the skeleton that they begin with."""
+    skeleton = motion.skeleton
+    nodes: dict[int, _Node] = {}
+    grouped: set[int] = set()
+    for row, joint in enumerate(skeleton.joints):
+        rows = _own_rows(skeleton, row) if joint.channels else []
+        if rows and grouped.isdisjoint(rows):
+            nodes[rows[0]] = _with_own_channels(motion, rows)
+            grouped.update(rows)
+    frames: Array | None = None
+    for row, joint in enumerate(skeleton.joints):
+        if row in grouped:
+            continue
+        still = joint.kind is Kind.FIXED and _unturned(joint)
+        end = _is_end(skeleton, row)
+        if end or (still and (skeleton.parents[row] >= 0 or joint.channels is not None)):
+            node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
+        else:
+            frames = motion.frames() if frames is None else frames
+            node = _baked(skeleton, row, frames)
+        node.below = skeleton.children[row]
+        nodes[row] = node
+    return nodes
+
+
+def _unturned(joint: Joint) -> bool:
+    """Return whether a joint's rest has no rotation."""
+    return bool(np.abs(joint.rest[:3, :3] - np.eye(3)).max() <= _SAME)
+
+
+def _is_end(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a row can be an end site, which no frame moves."""
+    joint = skeleton.joints[row]
+    return joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and skeleton.parents[row] >= 0
+
+
+def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
+    """Return the rows that the channels of a row animate, itself the last; none where they do not fit its skeleton."""
+    joint = skeleton.joints[last]
+    channels = joint.channels or ()
+    if len(set(channels)) != len(channels) or not set(channels) <= set(CHANNELS):
+        return []
+    rows = [last]
+    while sum(skeleton.joints[row].kind.v_size for row in rows) < len(channels):
+        above = skeleton.parents[rows[0]]
+        if above < 0 or skeleton.children[above] != (rows[0],) or skeleton.joints[above].body != joint.body:
+            return []
+        rows.insert(0, above)
+    moves = [name for name in channels if name.endswith("position")]
+    turns = [name for name in channels if name.endswith("rotation")]
+    wanted: list[tuple[Kind, str]] = [(Kind.SLIDE, name) for name in moves]
+    wanted += [(Kind.BALL, "")] if len(turns) == 3 else [(Kind.HINGE, name) for name in turns]
+    if len(channels) == 6:
+        wanted = [(Kind.FREE, "")]
+    if len(rows) != len(wanted):
+        return []
+    for row, (kind, name) in zip(rows, wanted, strict=True):
+        own = skeleton.joints[row]
+        axis = np.array([float(letter == name[:1]) for letter in AXES])
+        inner = row != rows[0] and bool(np.any(own.rest[:3, 3]))
+        if own.kind is not kind or inner or not _unturned(own) or (name and np.abs(own.axis - axis).max() > _SAME):
+            return []
+    return rows
+
+
+def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
+    """Return the joint whose rows came from a BVH file."""
+    skeleton = motion.skeleton
+    first, last = skeleton.joints[rows[0]], skeleton.joints[rows[-1]]
+    offset = first.rest[:3, 3]
+    name = last.name if last.body is None or len(rows) == 1 else last.body
+    node = _Node(name, offset, last.channels or (), below=skeleton.children[rows[-1]])
+    for row in rows:
+        joint, q = skeleton.joints[row], motion.q[:, skeleton.q_slice(row)]
+        if joint.kind is Kind.FREE:
+            node.values.update({name: q[:, i] + offset[i] for i, name in enumerate(_POSITIONS)})
+        elif joint.kind is Kind.SLIDE:
+            i = int(np.argmax(joint.axis))
+            node.values[_POSITIONS[i]] = q[:, 0] + offset[i]
+        elif joint.kind is Kind.HINGE:
+            node.values[f"{AXES[int(np.argmax(joint.axis))]}rotation"] = q[:, 0]
+        if joint.kind in (Kind.BALL, Kind.FREE):
+            node.quats = q[:, -4:]
+    return node
+
+
+def _baked(skeleton: Skeleton, row: int, frames: Array) -> _Node:
+    """Return a joint with the whole transform relative to its parent, of world frames (T, n, 12), as its motion."""
+    joint, parent = skeleton.joints[row], skeleton.parents[row]
+    turn, p = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
+    if parent >= 0:
+        back = np.swapaxes(frames[:, parent, :9].reshape(-1, 3, 3), 1, 2)
+        turn, p = back @ turn, (back @ (p - frames[:, parent, 9:])[..., None])[..., 0]
+    travels = parent < 0 or joint.kind in (Kind.SLIDE, Kind.FREE)
+    node = _Node(joint.name, joint.rest[:3, 3], (*_POSITIONS, *_ROTATIONS) if travels else _ROTATIONS)
+    node.quats = matrix_to_quat(turn)
+    if travels:
+        node.values.update({name: p[:, i] for i, name in enumerate(_POSITIONS)})
+    return node
+
+
+def _fill_angles(nodes: Iterable[_Node]) -> None:
+    """Fill the rotation channels of all joints that have three of them."""
+    turned: list[_Node] = []
+    quats: list[Array] = []
+    for node in nodes:
+        if node.quats is not None:
+            turned.append(node)
+            quats.append(node.quats)
+    if not turned:
+        return
+    names = [[name for name in node.channels if name.endswith("rotation")] for node in turned]
+    orders = np.array([[AXES.index(name[0]) for name in three] for three in names], np.intp)
+    angles = from_quat(orders, np.stack(quats, axis=1))
+    for i, (node, three) in enumerate(zip(turned, names, strict=True)):
+        node.values.update({name: angles[:, i, k] for k, name in enumerate(three)})
+
+
+def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) -> Iterable[Array]:
+    """Write the hierarchy and yield the columns of the motion, rotations in degrees, in the order of the channels."""
+    roots = [row for row, parent in enumerate(skeleton.parents) if parent < 0]
+    stack: list[tuple[int, int]] = [(row, 0) for row in reversed(roots)]
+    while stack:
+        row, depth = stack.pop()
+        indent = "\t" * depth
+        if row < 0:
+            lines.append(indent + "}")
+            continue
+        node = nodes[row]
+        kind = "End Site" if node.end else f"{'JOINT' if depth else 'ROOT'} {_written_name(node.name)}"
+        lines += [indent + kind, indent + "{", f"{indent}\tOFFSET " + " ".join(f"{v + 0.0:.12g}" for v in node.offset)]
+        if not node.end:
+            lines.append(f"{indent}\tCHANNELS " + " ".join([str(len(node.channels)), *node.channels]))
+        for name in node.channels:
+            yield np.degrees(node.values[name]) if name.endswith("rotation") else node.values[name]
+        stack.append((-1, depth))
+        stack += [(child, depth + 1) for child in reversed(node.below)]
+
+
+def _written_name(name: str) -> str:
+    """Return a name that can stand on one line without braces."""
+    return re.sub(r"[{}\r\n]", "_", name).strip() or "joint"
