@@ -191,7 +191,7 @@ def _rate(animation: Animation) -> tuple[Array, float, int]:
         phase = (keys - keys[0]) * rate
         if round(phase[-1]) > 0 and np.abs(phase - np.rint(phase)).max() <= _ON_GRID:
             return keys, rate, round(phase[-1]) + 1
-    count = max(math.ceil(length * 30.0), 1)
+    count = max(math.ceil(length * 30.0 - _ON_GRID), 1)
     return keys, count / length, count + 1
 
 
