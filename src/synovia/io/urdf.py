@@ -1,0 +1,293 @@
+"""URDF, the robot description of ROS: links and joints, each joint's frame being that of its child link.
+
+The root link has a row of its own, and so has every joint, fixed ones too; a joint's name and its child link's name
+mean the same frame. Lengths are metres, angles radians. A planar joint becomes two slides and a hinge under one body:
+it moves along the two directions normal to its axis (x and y where the axis is z) and then turns about the axis.
+
+No mesh is opened: shapes do not matter to kinematics. Transmissions, sensors and safety controllers are skipped.
+
+References:
+    https://wiki.ros.org/urdf/XML/link and https://wiki.ros.org/urdf/XML/joint
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import did_you_mean
+from synovia.geometry import Array, align_z, rigid
+from synovia.io.base import Format, read_bytes
+from synovia.limits import Interval
+from synovia.skeleton import MAX_JOINTS, Joint, Kind, Mimic, Skeleton
+from synovia.xmltree import Element, parse, root_is
+
+LARGEST_FILE: Final = 2**27  # bytes; shapes are in files of their own
+LONGEST_COUPLING: Final = 100  # joints that mimic one another in a row
+_KINDS: Final = {
+    "fixed": Kind.FIXED,
+    "revolute": Kind.HINGE,
+    "continuous": Kind.HINGE,
+    "prismatic": Kind.SLIDE,
+    "floating": Kind.FREE,
+    "planar": Kind.HINGE,  # the last of its three rows
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A joint of the file, before it has a row."""
+
+    element: Element
+    name: str
+    type: str
+    parent: str
+    child: str
+
+
+def read_skeleton(path: Path) -> Skeleton:
+    """Return the skeleton of a URDF file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        FileError: If it cannot be read.
+        FormatError: If it is malformed, or its links and joints form no tree; the message names the line.
+    """
+    most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions name joints again
+    robot = parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)
+    robot.only("robot")  # a macro among its children is named before anything that it leaves undone
+    links = _links(robot)
+    edges = _edges(robot, links)
+    root = _root(robot, links, edges)
+
+    below: dict[str, list[_Edge]] = {}
+    for edge in edges:
+        below.setdefault(edge.parent, []).append(edge)
+    names = {edge.name for edge in edges} | set(links)
+    mass, com = _inertia(links[root])
+    rows = [Joint(name=root, body=root, mass=mass, com=com)]
+    row_of = {root: 0}
+    waiting = below.get(root, [])[::-1]
+    while waiting:  # depth first, in the file's order
+        edge = waiting.pop()
+        rows += _rows(edge, row_of[edge.parent], len(rows), links[edge.child], names)
+        row_of[edge.child] = len(rows) - 1
+        waiting += below.get(edge.child, [])[::-1]
+    lost = [edge for edge in edges if edge.child not in row_of]
+    if lost:
+        raise lost[0].element.error(
+            "joints form a cycle that the root does not reach",
+            value=[edge.name for edge in lost[:6]],
+            expected=f"a tree from the root link {root!r}",
+        )
+    _check_couplings(rows, edges)
+    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x")
+
+
+def _links(robot: Element) -> dict[str, Element]:
+    """Return the links by name."""
+    links: dict[str, Element] = {}
+    for element in robot.children:
+        if element.tag == "link":
+            name = element.text("name")
+            if name in links:
+                raise element.error(f"link {name!r} is there twice", hint=f"the first is on line {links[name].line}")
+            links[name] = element
+    if not links:
+        raise robot.error("robot has no link", expected="at least one <link>")
+    return links
+
+
+def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
+    """Return the joints in the file's order, each with a parent and a child that exist, and no child twice."""
+    edges: dict[str, _Edge] = {}
+    above: dict[str, _Edge] = {}
+    for element in robot.children:
+        if element.tag != "joint":
+            continue
+        name = element.text("name")
+        if name in edges:
+            raise element.error(
+                f"joint {name!r} is there twice", hint=f"the first is on line {edges[name].element.line}"
+            )
+        kind = element.text("type")
+        if kind not in _KINDS:
+            raise element.error(
+                f"joint {name!r} has an unknown type", value=kind, expected="one of " + ", ".join(_KINDS)
+            )
+        ends: list[str] = []
+        for tag in ("parent", "child"):
+            end = element.only(tag)
+            if end is None:
+                raise element.error(f"joint {name!r} has no <{tag}>", expected=f'<{tag} link="..."/>')
+            ends.append(end.text("link"))
+            if ends[-1] not in links:
+                raise end.error(
+                    f"{tag} link {ends[-1]!r} of joint {name!r} does not exist", hint=did_you_mean(ends[-1], links)
+                )
+        edge = edges[name] = _Edge(element, name, kind, ends[0], ends[1])
+        if edge.parent == edge.child:
+            raise element.error(f"joint {name!r} joins link {edge.child!r} to itself")
+        if edge.child in above:
+            other = above[edge.child]
+            raise element.error(
+                f"link {edge.child!r} has two parents: {other.parent!r} by joint {other.name!r} on line "
+                f"{other.element.line}, and {edge.parent!r} by joint {name!r}",
+                expected="a tree; closed loops cannot be described in URDF",
+            )
+        above[edge.child] = edge
+    return list(edges.values())
+
+
+def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
+    """Return the one link that is no joint's child."""
+    children = {edge.child for edge in edges}
+    roots = [name for name in links if name not in children]
+    if not roots:
+        raise robot.error(
+            "there is no root: every link is the child of a joint, so the joints form a cycle",
+            value=[edge.name for edge in edges[:6]],
+            expected="one link that is no joint's child",
+        )
+    if len(roots) > 1:
+        raise links[roots[1]].error(
+            f"there are {len(roots)} root links",
+            value=roots[:6],
+            expected="one link that is no joint's child",
+            hint="join the others to it by joints of type fixed",
+        )
+    return roots[0]
+
+
+def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> list[Joint]:
+    """Return the rows of one joint, the first of which will be row ``at``; the last carries the link."""
+    element = edge.element
+    kind = _KINDS[edge.type]
+    rest = _origin(element)
+    axis = _axis(element) if kind in (Kind.HINGE, Kind.SLIDE) else np.zeros(3)
+    rows: list[Joint] = []
+    if edge.type == "planar":
+        across = align_z(axis)  # its columns: the two directions in the plane, and the axis
+        for letter, direction in (("x", across[:, 0]), ("y", across[:, 1])):
+            name = _free_name(f"{edge.name}_{letter}", names)
+            rows.append(Joint(name=name, parent=parent, kind=Kind.SLIDE, rest=rest, axis=direction))
+            parent, rest = at + len(rows) - 1, rigid()
+    mass, com = _inertia(link)
+    limit, mimic = _limit(edge), _mimic(edge)
+    last = Joint(edge.name, parent, kind, rest, axis, limit, mass=mass, com=com, mimic=mimic, body=edge.child)
+    return [*rows, last]
+
+
+def _free_name(name: str, names: set[str]) -> str:
+    """Return the name, with underscores until nothing has it, and take it."""
+    while name in names:
+        name += "_"
+    names.add(name)
+    return name
+
+
+def _origin(element: Element) -> Array:
+    """Return the transform of an element's <origin>; rpy turns about the fixed x, then y, then z axis."""
+    origin = element.only("origin")
+    if origin is None:
+        return rigid()
+    (r, p, y) = origin.numbers("rpy", 3, default=(0.0, 0.0, 0.0))
+    cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
+    rotation = np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+    return rigid(origin.numbers("xyz", 3, default=(0.0, 0.0, 0.0)), rotation)
+
+
+def _axis(element: Element) -> Array:
+    """Return the unit axis of a joint; x where the file has none."""
+    axis = element.only("axis")
+    numbers = np.array((1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, default=(1.0, 0.0, 0.0)))
+    length = float(np.linalg.norm(numbers))
+    if axis is not None and not length > 1e-9:
+        raise axis.error(
+            f"axis of joint {element.attributes['name']!r} has no direction",
+            value=axis.attributes.get("xyz"),
+            expected="three numbers, not all 0",
+        )
+    return numbers / length
+
+
+def _limit(edge: _Edge) -> Interval | None:
+    """Return the limits of a revolute or prismatic joint; an end that is not given is 0, as the format says."""
+    if edge.type not in ("revolute", "prismatic"):
+        return None
+    limit = edge.element.only("limit")
+    if limit is None:
+        other = " or use type continuous" if edge.type == "revolute" else ""
+        raise edge.element.error(
+            f"{edge.type} joint {edge.name!r} has no <limit>", hint=f'add <limit lower="..." upper="..."/>{other}'
+        )
+    (lower,) = limit.numbers("lower", 1, default=(0.0,), bounded=False)
+    (upper,) = limit.numbers("upper", 1, default=(0.0,), bounded=False)
+    if lower > upper or lower == math.inf or upper == -math.inf:
+        raise limit.error(
+            f"limits of joint {edge.name!r} are reversed", value=(lower, upper), expected="lower <= upper"
+        )
+    return Interval(lower, upper)
+
+
+def _mimic(edge: _Edge) -> Mimic | None:
+    """Return the coupling of a joint."""
+    mimic = edge.element.only("mimic")
+    if mimic is None or edge.type == "fixed":
+        return None
+    if edge.type in ("floating", "planar"):
+        raise mimic.error(f"{edge.type} joint {edge.name!r} cannot mimic another")
+    (ratio,) = mimic.numbers("multiplier", 1, default=(1.0,))
+    (offset,) = mimic.numbers("offset", 1, default=(0.0,))
+    return Mimic(mimic.text("joint"), ratio, offset)
+
+
+def _check_couplings(rows: list[Joint], edges: list[_Edge]) -> None:
+    """Refuse followers of joints that do not exist or do not move along one axis, and followers of themselves."""
+    by_name = {edge.name: edge for edge in edges}
+    leader_of = {row.name: row.mimic.leader for row in rows if row.mimic is not None}
+    for name in leader_of:
+        here = by_name[name].element
+        chain = [name]
+        while chain[-1] in leader_of and len(chain) <= LONGEST_COUPLING:
+            follower, leader = chain[-1], leader_of[chain[-1]]
+            if leader not in by_name:
+                what = f"joint {follower!r} mimics joint {leader!r}, which does not exist"
+                raise here.error(what, hint=did_you_mean(leader, by_name))
+            if by_name[leader].type not in ("revolute", "continuous", "prismatic"):
+                what = f"joint {follower!r} mimics {leader!r}, a {by_name[leader].type} joint"
+                raise here.error(what, expected="a revolute, continuous or prismatic joint")
+            if leader in chain:
+                raise here.error(f"joint {leader!r} mimics itself", value=[*chain, leader])
+            chain.append(leader)
+        if chain[-1] in leader_of:
+            raise here.error(f"joint {name!r} mimics a chain of more than {LONGEST_COUPLING} joints")
+
+
+def _inertia(link: Element) -> tuple[float, Array]:
+    """Return mass (kg) and centre of mass (3,) of a link, in its frame."""
+    inertial = link.only("inertial")
+    if inertial is None:
+        return 0.0, np.zeros(3)
+    element = inertial.only("mass")
+    if element is None:
+        raise inertial.error("<inertial> has no <mass>", hint='add <mass value="..."/> or remove <inertial>')
+    (mass,) = element.numbers("value", 1)
+    if mass < 0.0:
+        raise element.error("mass is negative", value=mass, expected="kilograms, 0 or more")
+    return mass, _origin(inertial)[:3, 3]
+
+
+FORMAT: Final = Format("URDF", (".urdf",), lambda head: root_is("robot", head), read_skeleton)

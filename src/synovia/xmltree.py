@@ -1,0 +1,212 @@
+"""XML read safely, with the line of every element, so that a message about a file can name it.
+
+Document types and entities are refused at once: no robot needs them, and they are how a small file eats all memory or
+reads other files. Nothing outside the given bytes is ever opened.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from xml.parsers import expat
+
+from synovia.errors import FormatError
+
+MAX_DEPTH: Final = 1000  # elements in elements; beyond, nobody wrote the file
+MAX_ELEMENTS: Final = 500_000  # some hundred megabytes once read
+HUGE: Final = 1e9  # metres, radians or kilograms; beyond, a number is a mistake and the kinematics lose their digits
+_XACRO_HINT: Final = "this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first"
+_BEFORE_ROOT: Final = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Element:
+    """One element.
+
+    Args:
+        tag: Its name, with the prefix where it has one.
+        attributes: Its attributes.
+        file: The file, for messages.
+        line: Line of the file where it starts.
+        children: The elements directly in it.
+    """
+
+    tag: str
+    attributes: dict[str, str]
+    file: str
+    line: int
+    children: list[Element] = field(default_factory=list["Element"])
+
+    @property
+    def place(self) -> str:
+        """File and line, for example ``panda.urdf:123``."""
+        return f"{self.file}:{self.line}"
+
+    def error(
+        self, what: str, *, value: object = None, expected: str | None = None, hint: str | None = None
+    ) -> FormatError:
+        """Return the error that names this element's line; arguments as in ``SynoviaError``."""
+        return FormatError(what, where=self.place, value=value, expected=expected, hint=hint)
+
+    def only(self, tag: str) -> Element | None:
+        """Return the one child of that name, None where there is none.
+
+        Raises:
+            FormatError: If there are several, or a macro was not expanded.
+        """
+        found: Element | None = None
+        for child in self.children:
+            if child.tag.startswith("xacro:"):
+                raise child.error(f"holds an unexpanded macro <{child.tag}>", hint=_XACRO_HINT)
+            if child.tag == tag:
+                if found is not None:
+                    raise child.error(f"second <{tag}> in one <{self.tag}>", hint=f"the first is on line {found.line}")
+                found = child
+        return found
+
+    def text(self, name: str) -> str:
+        """Return an attribute that must be there.
+
+        Raises:
+            FormatError: If it is missing, empty or an expression of the macro language.
+        """
+        value = self.attributes.get(name)
+        if value is None or not value.strip():
+            raise self.error(f"<{self.tag}> has no {name}", value=value, expected=f'{name}="..." with a value')
+        if "${" in value or "$(" in value:
+            raise self.error(f"{name} of <{self.tag}> holds an unexpanded expression", value=value, hint=_XACRO_HINT)
+        return value
+
+    def numbers(
+        self, name: str, count: int, *, default: tuple[float, ...] | None = None, bounded: bool = True
+    ) -> tuple[float, ...]:
+        """Return the numbers of an attribute.
+
+        Args:
+            name: The attribute.
+            count: How many numbers it must hold.
+            default: What to return where the attribute is absent; without it, it must be there.
+            bounded: Whether to refuse infinity and numbers beyond ``HUGE``.
+
+        Raises:
+            FormatError: If there are more, fewer, or they cannot be used.
+        """
+        if default is not None and name not in self.attributes:
+            return default
+        text = self.text(name)
+        what, wanted = f"{name} of <{self.tag}>", "one number" if count == 1 else f"{count} numbers divided by spaces"
+        try:
+            if "_" in text or not text.isascii():  # Python reads 1_0 and Arabic digits, no other reader does
+                raise ValueError
+            numbers = tuple(float(word) for word in text.split())
+        except ValueError:
+            raise self.error(f"{what} is not numeric", value=text, expected=wanted) from None
+        if len(numbers) != count:
+            raise self.error(f"{what} has {len(numbers)} numbers", value=text, expected=wanted)
+        if any(math.isnan(number) for number in numbers) or (bounded and max(map(abs, numbers)) > HUGE):
+            raise self.error(f"{what} cannot be used", value=text, expected=f"finite numbers up to {HUGE:g}")
+        return numbers
+
+
+def root_is(tag: str, head: bytes) -> bool:
+    """Return whether the first bytes of a file are XML whose root element has this name."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = head.decode("utf-16", errors="replace")
+    else:
+        text = head.decode("utf-8-sig", errors="replace")
+    start = _BEFORE_ROOT.match(text)
+    rest = text[start.end() :] if start else text
+    return re.match(rf"<{re.escape(tag)}[\s/>]", rest) is not None
+
+
+def parse(data: bytes, where: str, *, root: str, most: Mapping[str, int]) -> Element:
+    """Return the root element of an XML file.
+
+    Args:
+        data: The file's content.
+        where: The file, for messages.
+        root: Name that the root element must have.
+        most: How many elements of some names there may be.
+
+    Raises:
+        FormatError: If it is no XML, of another kind, has a document type, or is nested too deep or too large;
+            the message names the line.
+    """
+    return _Builder(where, root, dict(most)).build(data)
+
+
+class _Builder:
+    """Builds the tree from the parser's events."""
+
+    def __init__(self, where: str, root: str, left: dict[str, int]) -> None:
+        self.where = where
+        self.root = root
+        self.left = left
+        self.most = dict(left)
+        self.count = 0
+        self.stack: list[Element] = []
+        self.top: Element | None = None
+        self.parser = expat.ParserCreate()
+
+    def build(self, data: bytes) -> Element:
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.StartDoctypeDeclHandler = self.doctype
+        try:
+            self.parser.Parse(data, True)
+        except expat.ExpatError as error:
+            reason = expat.ErrorString(error.code)
+            raise FormatError(
+                f"is no well-formed XML: {reason}",
+                where=f"{self.where}:{error.lineno}",
+                hint=f"look near column {error.offset + 1}; the file may be cut off or not UTF-8",
+            ) from error
+        except FormatError:
+            raise
+        except (ValueError, LookupError) as error:  # an encoding that Python or the parser does not know
+            raise FormatError(f"is no readable XML ({error})", where=self.where, hint="save it as UTF-8") from error
+        if self.top is None:
+            raise FormatError("has no element", where=self.where, expected=f"<{self.root}>")
+        return self.top
+
+    def here(self) -> str:
+        return f"{self.where}:{self.parser.CurrentLineNumber}"
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self.top is None and tag != self.root:
+            raise FormatError(
+                f"is XML of another kind (<{tag}>)",
+                where=self.here(),
+                expected=f"<{self.root}> as the outermost element",
+            )
+        self.count += 1
+        if self.count > MAX_ELEMENTS:
+            raise FormatError("too many elements", where=self.here(), expected=f"at most {MAX_ELEMENTS}")
+        if len(self.stack) >= MAX_DEPTH:
+            raise FormatError("elements are nested too deep", where=self.here(), expected=f"at most {MAX_DEPTH} levels")
+        if tag in self.left:
+            self.left[tag] -= 1
+            if self.left[tag] < 0:
+                raise FormatError(f"too many <{tag}>", where=self.here(), expected=f"at most {self.most[tag]}")
+        element = Element(tag, attributes, self.where, self.parser.CurrentLineNumber)
+        if self.stack:
+            self.stack[-1].children.append(element)
+        else:
+            self.top = element
+        self.stack.append(element)
+
+    def end(self, tag: str) -> None:
+        del tag
+        self.stack.pop()
+
+    def doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
+        del system, public, internal
+        raise FormatError(
+            f"declares a document type ({name})",
+            where=self.here(),
+            expected="plain XML",
+            hint="remove <!DOCTYPE ...> and its entities; they can exhaust memory or read other files",
+        )

@@ -1,0 +1,310 @@
+"""URDF: what each joint type becomes, and what a broken file is told."""
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia.io.urdf as urdf
+from synovia.errors import FileError, FormatError
+from synovia.io.load import load_skeleton
+from synovia.limits import Interval
+from synovia.skeleton import MAX_JOINTS, Kind, Pose
+
+JOINT = '<joint name="{name}" type="{type}"><parent link="{a}"/><child link="{b}"/>{more}</joint>'
+
+
+def links(*names: str) -> str:
+    return "".join(f'<link name="{name}"/>' for name in names)
+
+
+def joint(name: str, a: str, b: str, kind: str = "fixed", more: str = "") -> str:
+    return JOINT.format(name=name, a=a, b=b, type=kind, more=more)
+
+
+LIMIT = '<limit lower="-1" upper="2" effort="1" velocity="1"/>'
+
+ALL_TYPES = f"""<?xml version="1.0"?>
+<!-- every type of joint -->
+<robot name="all" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  {links("a", "b", "c", "d", "e", "f", "h")}
+  <link name="g"><inertial><origin xyz="0.1 0.2 0.3" rpy="1 0 0"/><mass value="2.5"/></inertial>
+    <visual><geometry><mesh filename="../../../../etc/passwd"/></geometry></visual></link>
+  {joint("j_cont", "a", "b", "continuous", '<origin xyz="1 2 3" rpy="0.1 -0.7 2"/><axis xyz="0 3 4"/><limit/>')}
+  {joint("j_rev", "b", "c", "revolute", '<origin rpy="3 1.5 -2"/>' + LIMIT + '<safety_controller/>')}
+  {joint("j_pri", "c", "d", "prismatic", '<axis xyz="0 0 -1"/>' + LIMIT)}
+  {joint("j_fix", "d", "e", "fixed", '<origin xyz="0 0 0.5"/>')}
+  {joint("j_float", "e", "f", "floating", '<origin xyz="0 1 0" rpy="0 0 1"/>')}
+  {joint("j_plan", "f", "g", "planar", '<origin xyz="0 1 0" rpy="1 0 1"/><axis xyz="0 0 1"/>')}
+  {joint("j_mim", "b", "h", "revolute", LIMIT.replace("2", "9") + '<mimic joint="j_rev" multiplier="-2" />')}
+  <transmission name="t"><joint name="j_rev"><hardwareInterface/></joint></transmission>
+  <gazebo reference="a"/><material name="m"/>
+</robot>
+"""
+
+
+def write(folder: Path, text: str | bytes, name: str = "robot.urdf") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_every_joint_type(tmp_path: Path) -> None:
+    s = load_skeleton(write(tmp_path, ALL_TYPES))
+    kinds = {name: s.joint(name).kind for name in s.joint_names}
+    assert kinds == {
+        "a": Kind.FIXED,
+        "j_cont": Kind.HINGE,
+        "j_rev": Kind.HINGE,
+        "j_pri": Kind.SLIDE,
+        "j_fix": Kind.FIXED,
+        "j_float": Kind.FREE,
+        "j_plan_x": Kind.SLIDE,
+        "j_plan_y": Kind.SLIDE,
+        "j_plan": Kind.HINGE,
+        "j_mim": Kind.HINGE,
+    }
+    assert (s.meters_per_unit, s.up, s.forward, s.name) == (1.0, "z", "x", "robot.urdf")
+    for name, body in [("j_cont", "b"), ("j_plan", "g"), ("a", "a"), ("j_mim", "h")]:
+        assert s.index(name) == s.index(body)
+    assert s.joint("j_rev").limit == Interval(-1.0, 2.0)
+    assert s.joint("j_cont").limit is None
+    assert np.allclose(s.joint("j_rev").axis, [1, 0, 0])  # the format's default
+    assert np.allclose(s.joint("j_cont").axis, [0, 0.6, 0.8])
+    assert s.joint("g").mass == 2.5
+    assert np.allclose(s.joint("g").com, [0.1, 0.2, 0.3])
+    assert s.joint("b").mass == 0.0
+
+
+def test_mimic_is_kept_in_q_and_chains_of_mimics_resolve(tmp_path: Path) -> None:
+    more = LIMIT.replace("-1", "-9").replace("2", "9")
+    text = f"""<robot name="r">{links("a", "b", "c", "d")}
+    {joint("j1", "a", "b", "revolute", more + '<mimic joint="b2" multiplier="2" offset="0.25"/>')}
+    {joint("b2", "b", "c", "revolute", more + '<mimic joint="j3" multiplier="-1"/>')}
+    {joint("j3", "c", "d", "continuous")}</robot>"""
+    s = load_skeleton(write(tmp_path, text))
+    pose = s.rest_pose().with_values({"j3": 0.5})
+    assert pose["b2"] == pytest.approx(-0.5)
+    assert pose["j1"] == pytest.approx(-0.75)
+
+
+def test_a_leader_may_share_its_name_with_a_link(tmp_path: Path) -> None:
+    text = f"""<robot name="r">{links("a", "arm", "c")}
+    {joint("j", "a", "arm", "continuous", '<mimic joint="arm"/>')}{joint("arm", "arm", "c", "continuous")}</robot>"""
+    s = load_skeleton(write(tmp_path, text))
+    q = s.follow(np.array([0.0, 0.7]))
+    assert Pose(s, q).q.tolist() == [0.7, 0.7]
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 1), (1, 0, 0), (0, -1, 0), (0.48, 0.6, 0.64)])
+def test_planar_moves_across_its_axis_and_turns_about_it(tmp_path: Path, axis: tuple[float, float, float]) -> None:
+    more = '<axis xyz="{} {} {}"/>'.format(*axis)
+    s = load_skeleton(
+        write(tmp_path, f'<robot name="r">{links("a", "b")}{joint("j", "a", "b", "planar", more)}</robot>')
+    )
+    pose = s.rest_pose().with_values({"j_x": 0.3, "j_y": -0.4, "j": 0.9})
+    assert pose.position("b") @ np.array(axis) == pytest.approx(0.0, abs=1e-15)
+    assert np.linalg.norm(pose.position("b")) == pytest.approx(0.5)
+    assert np.allclose(pose.rotation("b").as_rotvec(), 0.9 * np.array(axis))
+
+
+def test_rows_follow_the_file_order_whatever_the_order_of_definition(tmp_path: Path) -> None:
+    text = f"""<robot name="r">{joint("j2", "b", "c")}{joint("j3", "a", "d")}{joint("j1", "a", "b")}
+    {links("d", "c", "b", "a")}</robot>"""
+    assert load_skeleton(write(tmp_path, text)).joint_names == ("a", "j3", "j1", "j2")
+
+
+def test_limits_may_be_infinite_or_left_out_as_the_format_says(tmp_path: Path) -> None:
+    text = f"""<robot name="r">{links("a", "b", "c")}
+    {joint("j1", "a", "b", "prismatic", '<limit lower="-inf" upper="1e308"/>')}
+    {joint("j2", "b", "c", "revolute", '<limit upper="0.5" effort="1" velocity="1"/>')}</robot>"""
+    s = load_skeleton(write(tmp_path, text))
+    assert s.joint("j1").limit == Interval(-math.inf, 1e308)
+    assert s.joint("j2").limit == Interval(0.0, 0.5)
+
+
+GOOD = f"""<robot name="r">
+{links("a", "b", "c")}
+{joint("j1", "a", "b", "revolute", LIMIT)}
+{joint("j2", "b", "c", "prismatic", LIMIT + '<origin xyz="0 0 1" rpy="0 0 0"/><axis xyz="0 1 0"/>')}
+</robot>
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('child link="c"', 'child link="b"', ":4: link 'b' has two parents"),
+        ('child link="c"', 'child link="a"', ":1: there is no root"),
+        (
+            'parent link="b"/><child link="c"',
+            'parent link="c"/><child link="c"',
+            ":4: joint 'j2' joins link 'c' to itself",
+        ),
+        ('child link="c"', 'child link="cc"', ":4: child link 'cc' of joint 'j2' does not exist; did you mean 'c'?"),
+        ('parent link="b"', 'parent link="elbow"', ":4: parent link 'elbow' of joint 'j2' does not exist"),
+        ('<child link="c"/>', "", ":4: joint 'j2' has no <child>"),
+        ('<child link="c"/>', "<child/>", ":4: <child> has no link"),
+        ('<child link="c"/>', '<child link="c"/><child link="a"/>', ":4: second <child> in one <joint>"),
+        ('name="j2"', 'name="j1"', ":4: joint 'j1' is there twice; the first is on line 3"),
+        ('<link name="c"/>', '<link name="c"/><link name="a"/>', ":2: link 'a' is there twice"),
+        ('<link name="c"/>', '<link name="c"/><link name="z"/>', ":2: there are 2 root links, got ['a', 'z']"),
+        ('xyz="0 0 1"', 'xyz="nan 0 1"', ":4: xyz of <origin> cannot be used, got 'nan 0 1'"),
+        ('xyz="0 0 1"', 'xyz="0 inf 1"', ":4: xyz of <origin> cannot be used"),
+        ('xyz="0 0 1"', 'xyz="0 1e300 1"', ":4: xyz of <origin> cannot be used"),
+        ('xyz="0 0 1"', 'xyz="0 9999999999999999999999999999 1"', ":4: xyz of <origin> cannot be used"),
+        ('xyz="0 0 1"', 'xyz="0 1"', ":4: xyz of <origin> has 2 numbers, got '0 1'; expected 3 numbers"),
+        ('xyz="0 0 1"', 'xyz="0, 0, 1"', ":4: xyz of <origin> is not numeric"),
+        ('xyz="0 0 1"', 'xyz="0 0 1_0"', ":4: xyz of <origin> is not numeric"),
+        ('xyz="0 0 1"', 'xyz="0 0 ${z}"', "run `xacro"),
+        ('rpy="0 0 0"', 'rpy="0 0"', ":4: rpy of <origin> has 2 numbers"),
+        ('rpy="0 0 0"', 'rpy=""', ":4: <origin> has no rpy"),
+        ('axis xyz="0 1 0"', 'axis xyz="0 0 0"', ":4: axis of joint 'j2' has no direction, got '0 0 0'"),
+        ('lower="-1"', 'lower="3"', "limits of joint 'j1' are reversed, got (3.0, 2.0); expected lower <= upper"),
+        ('lower="-1"', 'lower="nan"', ":3: lower of <limit> cannot be used"),
+        ('lower="-1"', 'lower="inf"', ":3: limits of joint 'j1' are reversed"),
+        (LIMIT, "", ":3: revolute joint 'j1' has no <limit>"),
+        ('type="revolute"', 'type="Revolute"', ":3: joint 'j1' has an unknown type, got 'Revolute'"),
+        ('type="revolute"', "", ":3: <joint> has no type"),
+        ('name="j2"', "", ":4: <joint> has no name"),
+        ('<link name="c"/>', "<link/>", ":2: <link> has no name"),
+        (LIMIT, LIMIT + '<mimic joint="j1"/>', "joint 'j1' mimics itself"),
+        (LIMIT, LIMIT + '<mimic joint="j9"/>', "joint 'j1' mimics joint 'j9', which does not exist"),
+        (LIMIT, LIMIT + "<mimic/>", "<mimic> has no joint"),
+        (LIMIT, LIMIT + '<mimic joint="j2" multiplier="x"/>', "multiplier of <mimic> is not numeric"),
+        (LIMIT, LIMIT + '<mimic joint="j2" offset="50"/>', "leave no common value"),
+        ('<link name="c"/>', '<link name="c"><inertial/></link>', ":2: <inertial> has no <mass>"),
+        (
+            '<link name="c"/>',
+            '<link name="c"><inertial><mass value="-1"/></inertial></link>',
+            "mass is negative, got -1",
+        ),
+        ('<link name="c"/>', '<link name="c"><inertial><mass value="1e400"/></inertial></link>', "cannot be used"),
+        ("</robot>", "<xacro:arm/></robot>", ":5: holds an unexpanded macro <xacro:arm>"),
+        ("<robot", '<!DOCTYPE robot SYSTEM "file:///etc/passwd"><robot', ":1: declares a document type (robot)"),
+        ("<robot", "<mujoco/><robot", ":1: is XML of another kind (<mujoco>)"),
+        ("</robot>", "</rob>", ":5: is no well-formed XML: mismatched tag"),
+        ("</robot>", "", "no element found"),
+        ('name="r"', 'name="r" name="s"', ":1: is no well-formed XML: duplicate attribute"),
+        ('name="r"', 'name="&x;"', ":1: is no well-formed XML"),
+    ],
+)
+def test_broken_files_are_told_what_and_where(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in GOOD
+    path = write(tmp_path, GOOD.replace(old, new, 1))
+    with pytest.raises(FormatError) as caught:
+        load_skeleton(path)
+    assert says in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("floating", "continuous"), ("planar", "continuous"), ("continuous", "fixed"), ("continuous", "planar")],
+)
+def test_only_joints_of_one_axis_are_coupled(tmp_path: Path, a: str, b: str) -> None:
+    text = f"""<robot name="r">{links("a", "b", "c")}
+    {joint("j1", "a", "b", a, '<mimic joint="j2"/>')}{joint("j2", "b", "c", b)}</robot>"""
+    with pytest.raises(FormatError, match="mimic"):
+        load_skeleton(write(tmp_path, text))
+
+
+def test_couplings_in_a_circle_or_endless_are_refused(tmp_path: Path) -> None:
+    text = f"""<robot name="r">{links("a", "b", "c")}
+    {joint("j1", "a", "b", "continuous", '<mimic joint="j2"/>')}
+    {joint("j2", "b", "c", "continuous", '<mimic joint="j1"/>')}</robot>"""
+    with pytest.raises(FormatError, match="mimics itself"):
+        load_skeleton(write(tmp_path, text))
+    n = 300
+    body = links(*(f"l{i}" for i in range(n + 1)))
+    for i in range(n):
+        body += joint(f"j{i}", f"l{i}", f"l{i + 1}", "continuous", f'<mimic joint="j{i + 1}"/>' if i < n - 1 else "")
+    with pytest.raises(FormatError, match="a chain of more than"):
+        load_skeleton(write(tmp_path, f'<robot name="r">{body}</robot>'))
+
+
+def test_a_cycle_beside_the_root_is_found(tmp_path: Path) -> None:
+    text = f"""<robot name="r">{links("a", "b", "c", "d")}
+    {joint("j1", "a", "b")}{joint("j2", "c", "d")}{joint("j3", "d", "c")}</robot>"""
+    with pytest.raises(FormatError, match="cycle that the root does not reach"):
+        load_skeleton(write(tmp_path, text))
+
+
+BOMB = """<!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">""" + "".join(
+    f'<!ENTITY {b} "{("&" + a + ";") * 10}">' for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (BOMB + ']><robot name="&j;"><link name="a"/></robot>', "document type"),
+        ('<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot name="&x;"/>', "document type"),
+        ("<robot>" + "<a>" * 100_000, "nested too deep"),
+        ("<robot>" + "<a/>" * 1_000_000, "too many elements"),
+        ("<robot/>", "has no link"),
+        ('<robot name="r"></robot>\n', "has no link"),
+        ("not XML at all", "no well-formed XML"),
+        (b"\x00\x01\x02\xff" * 100, "no well-formed XML"),
+        ("<html><body/></html>", "another kind (<html>)"),
+        ('<?xml version="1.0" encoding="klingon"?><robot/>', "no readable XML"),
+        ("<!-- nothing -->", "no well-formed XML"),
+    ],
+)
+def test_hostile_files_fail_within_a_second(tmp_path: Path, content: str | bytes, says: str) -> None:
+    path = write(tmp_path, content)
+    start = time.perf_counter()
+    with pytest.raises(FormatError) as caught:
+        load_skeleton(path)
+    assert time.perf_counter() - start < 1.0
+    assert says in str(caught.value)
+
+
+def test_truncated_at_every_line(tmp_path: Path) -> None:
+    lines = ALL_TYPES.splitlines(keepends=True)
+    for n in range(1, len(lines)):
+        with pytest.raises(FormatError, match=r"robot\.urdf:\d+: is no well-formed XML"):
+            load_skeleton(write(tmp_path, "".join(lines[:n])))
+    with pytest.raises(FileError, match="empty"):
+        load_skeleton(write(tmp_path, ""))
+
+
+def chain(n: int) -> str:
+    more = '<origin xyz="0 0 1" rpy="0.1 0.2 0.3"/><axis xyz="0 1 0"/>' + LIMIT
+    body = "".join(joint(f"j{i}", f"l{i}", f"l{i + 1}", "revolute", more) for i in range(n - 1))
+    return f'<robot name="r">{links(*(f"l{i}" for i in range(n)))}{body}</robot>'
+
+
+@pytest.mark.compiled
+def test_3000_links_in_a_row_take_less_than_two_seconds(tmp_path: Path) -> None:
+    path = write(tmp_path, chain(3000))
+    start = time.perf_counter()
+    skeleton = load_skeleton(path)
+    assert time.perf_counter() - start < 2.0
+    assert len(skeleton) == 3000
+    assert np.isfinite(skeleton.rest_pose().positions).all()
+
+
+def test_too_many_links_fail_within_a_second(tmp_path: Path) -> None:
+    path = write(tmp_path, chain(100_000))
+    start = time.perf_counter()
+    with pytest.raises(FormatError, match=f"too many <link>; expected at most {MAX_JOINTS}"):
+        load_skeleton(path)
+    assert time.perf_counter() - start < 1.0
+
+
+@pytest.mark.parametrize("encode", ["utf-8", "utf-8-sig", "utf-16"])
+def test_content_decides_whatever_the_name(tmp_path: Path, encode: str) -> None:
+    text = "\n<!-- a <mujoco> b -->\n<!-- é -->" + GOOD
+    path = write(tmp_path, text.encode(encode), "robot.txt")
+    assert len(load_skeleton(path)) == 3
+
+
+def test_looks_like() -> None:
+    assert urdf.FORMAT.looks_like(b'<?xml version="1.0"?>\n<robot>')
+    assert not urdf.FORMAT.looks_like(b"<robots>")
+    assert not urdf.FORMAT.looks_like(b"<!-- <robot> --><mujoco>")
+    assert not urdf.FORMAT.looks_like(b"HIERARCHY")
