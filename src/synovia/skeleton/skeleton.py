@@ -278,7 +278,8 @@ class Skeleton:
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
-                at = self.index(mimic.leader)
+                own = [a for a in self._rows.get(mimic.leader, ()) if self.joint_names[a] == mimic.leader]
+                at = own[0] if len(own) == 1 else self.index(mimic.leader)  # a body may share a joint's name
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)
                 seen.add(at)
