@@ -41,6 +41,8 @@ def seed_state(state, seed, attempt):
     high = (np.uint64(seed) + np.uint64(1)) * np.uint64(0x9E3779B1)
     low = (np.uint64(attempt) + np.uint64(1)) * np.uint64(0x85EBCA6B)
     state[0] = (high << np.uint64(32)) ^ low ^ np.uint64(0x2545F4914F6CDD1D)
+    if state[0] == np.uint64(0):  # one pair of all: from zero the generator would never leave
+        state[0] = np.uint64(0x2545F4914F6CDD1D)
     for _ in range(8):  # until one changed bit of the seed has reached all bits
         uniform(state)
 

@@ -1,0 +1,96 @@
+"""The seam: where compiled kernels are cached, when the cache is stale, and what an import pulls in."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import synovia.kernels
+from synovia.kernels import _jit
+
+USE = """
+import numpy as np
+from synovia.kernels import tables, _jit
+q = np.array([[5.0]])
+tables.clamp_rows(np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9]), q)
+print(q[0, 0], _jit.CACHE)
+"""
+
+
+def run(code, package=None, **env):
+    env = {**os.environ, **env}
+    if package is not None:
+        env["PYTHONPATH"] = str(package)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A package of kernels only, free to be edited."""
+    package = tmp_path / "edited" / "synovia"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    shutil.copytree(
+        Path(synovia.kernels.__file__).parent, package / "kernels", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return package
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_path):
+    cache = tmp_path / "cache"
+    value, folder = run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(cache))
+    assert (value, Path(folder).parent) == ("2.0", cache)
+    assert list(Path(folder).rglob("*.nbc")), "nothing was cached"
+    helper = copied / "kernels" / "variables.py"
+    old = "q[at] = min(max(q[at], limit[k, 0]), limit[k, 1])"
+    text = helper.read_text(encoding="utf-8")
+    assert old in text
+    helper.write_text(text.replace(old, "q[at] = 42.0"), encoding="utf-8")
+    assert run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(cache))[0] == "42.0"
+    assert len(list(cache.iterdir())) == 2
+    helper.write_text(text, encoding="utf-8")
+    assert run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(cache))[0] == "2.0"
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_done_without(copied, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    assert run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(blocked / "cache")) == ["2.0", "None"]
+
+
+def test_uncompiled_kernels_give_the_same_and_cache_nothing(copied, tmp_path):
+    cache = tmp_path / "cache"
+    assert run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(cache), NUMBA_DISABLE_JIT="1") == ["2.0", "None"]
+    assert not cache.exists()
+
+
+def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "mine"))
+    assert _jit.cache_root() == tmp_path / "mine"
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", "")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert _jit.cache_root() == tmp_path / "xdg" / "synovia" / "kernels"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert _jit.cache_root() == Path.home() / ".cache" / "synovia" / "kernels"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert _jit.cache_root().parts[-4:] == ("Library", "Caches", "synovia", "kernels")
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert _jit.cache_root() == tmp_path / "local" / "synovia" / "kernels"
+
+
+@pytest.mark.parametrize("module", ["synovia", "synovia.errors", "synovia.skeleton", "synovia.motion", "synovia.limits"])
+def test_imports_stay_light(module):
+    code = f"import sys, {module}; print(*sorted({{'numba', 'llvmlite', 'scipy'}} & set(sys.modules)))"
+    assert run(code) == []
