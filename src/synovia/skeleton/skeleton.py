@@ -64,7 +64,7 @@ class Skeleton:
         self.forward = forward
         self.joints, self.parents = topological(given, name)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
-        self._rows = address_book(self.joints)
+        self._rows = address_book(self.joints, self.parents)
         self.tables: Tables = pack(self.joints, self.parents, self._leaders())
         self.nq = int(sum(joint.kind.q_size for joint in self.joints))
         self.nv = int(sum(joint.kind.v_size for joint in self.joints))

@@ -36,15 +36,16 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
     return tuple(_under(joints[i], row) for i, row in zip(order, parents, strict=True)), parents
 
 
-def address_book(joints: Sequence[Joint]) -> dict[str, list[int]]:
+def address_book(joints: Sequence[Joint], parents: Sequence[int]) -> dict[str, list[int]]:
     """Return the rows that each name means: joint names and bodies first, roles where the name is still free."""
     book: dict[str, list[int]] = {}
     for row, joint in enumerate(joints):
         book.setdefault(joint.name, []).append(row)
-    bodies = {joint.body: row for row, joint in enumerate(joints) if joint.body}  # the last joint of a body wins
-    for body, row in bodies.items():
-        if row not in book.setdefault(body, []):
-            book[body].append(row)
+    # A body with several joints means the last of them; two bodies of one name are two rows.
+    inner = {above for row, above in enumerate(parents) if above >= 0 and joints[row].body == joints[above].body}
+    for row, joint in enumerate(joints):
+        if joint.body and row not in inner and row not in book.setdefault(joint.body, []):
+            book[joint.body].append(row)
     roles: dict[str, list[int]] = {}
     for row, joint in enumerate(joints):
         if joint.role and joint.role not in book:

@@ -9,6 +9,7 @@ one that moves what hangs on the joint.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -87,14 +88,27 @@ def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
     rows: list[_Row] = []
     last: list[int] = []  # by node: its last row
     width = 0
+    count = sum(len(_groups(node.channels or ())) for node in nodes)
+    if count > MAX_JOINTS:
+        source.fail("too many joints", at=nodes[-1].at, value=count, expected=f"at most {MAX_JOINTS}")
     for number, node in enumerate(nodes):
         parent = last[node.parent] if node.parent >= 0 else None
         rows += _rows_of(node, names.get(number, node.name), parent, len(rows), width)
         last.append(len(rows) - 1)
         width += len(node.channels or ())
-        if len(rows) > MAX_JOINTS:
-            source.fail("too many joints", at=node.at, value=len(rows), expected=f"at most {MAX_JOINTS}")
     return rows, width
+
+
+@cache
+def _groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
+    """Return the kind of each row that a joint needs, with the places of the row's channels among the joint's."""
+    moves = [c for c, channel in enumerate(channels) if channel.endswith("position")]
+    turns = [c for c, channel in enumerate(channels) if channel.endswith("rotation")]
+    if len(moves) == len(turns) == 3:
+        return [(Kind.FREE, sorted(moves, key=lambda c: channels[c]) + turns)]
+    groups = [(Kind.SLIDE, [c]) for c in moves]
+    groups += [(Kind.BALL, turns)] if len(turns) == 3 else [(Kind.HINGE, [c]) for c in turns]
+    return groups or [(Kind.FIXED, [])]
 
 
 def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int) -> list[_Row]:
@@ -109,15 +123,7 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
     """
     channels = node.channels or ()
     offset = node.offset or (0.0, 0.0, 0.0)
-    moves = [c for c, channel in enumerate(channels) if channel.endswith("position")]
-    turns = [c for c, channel in enumerate(channels) if channel.endswith("rotation")]
-    if len(moves) == len(turns) == 3:
-        moves.sort(key=lambda c: channels[c])
-        groups = [(Kind.FREE, [*moves, *turns])]
-    else:
-        groups = [(Kind.SLIDE, [c]) for c in moves]
-        groups += [(Kind.BALL, turns)] if len(turns) == 3 else [(Kind.HINGE, [c]) for c in turns]
-    groups = groups or [(Kind.FIXED, [])]
+    groups = _groups(channels)
     rows: list[_Row] = []
     for i, (kind, parts) in enumerate(groups):
         several = len(groups) > 1
