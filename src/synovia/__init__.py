@@ -1,1 +1,125 @@
-"""Synovia: inverse kinematics for anything with joints."""
+"""Synovia: inverse kinematics for anything with joints.
+
+One goal language, any algorithm, any skeleton, one honest answer:
+
+    import synovia as sy
+
+    arm = sy.bundled("arm7")
+    solution = sy.solve(arm, sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+    print(solution)
+
+Names are loaded when they are first used, so that ``import synovia`` is fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
+
+    from synovia.draw import picture
+    from synovia.errors import (
+        FileError,
+        FormatError,
+        InputError,
+        MissingExtraError,
+        SynoviaError,
+        UnknownNameError,
+        UnsolvedError,
+        UnsupportedError,
+    )
+    from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
+    from synovia.ik import IK, GoalError, Solution, Solutions, Status, Tracked, solve
+    from synovia.io import load_motion, load_skeleton
+    from synovia.io.bundled import bundled, bundled_names
+    from synovia.limits import Interval, Limit, SwingTwist
+    from synovia.motion import Motion
+    from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
+    from synovia.solvers import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Solver, solvers
+
+_HOMES = {
+    "synovia.draw": ("picture",),
+    "synovia.errors": (
+        "FileError",
+        "FormatError",
+        "InputError",
+        "MissingExtraError",
+        "SynoviaError",
+        "UnknownNameError",
+        "UnsolvedError",
+        "UnsupportedError",
+    ),
+    "synovia.goals": ("Goal", "PoseGoal", "PositionGoal", "RotationGoal"),
+    "synovia.ik": ("IK", "GoalError", "Solution", "Solutions", "Status", "Tracked", "solve"),
+    "synovia.io": ("load_motion", "load_skeleton"),
+    "synovia.io.bundled": ("bundled", "bundled_names"),
+    "synovia.limits": ("Interval", "Limit", "SwingTwist"),
+    "synovia.motion": ("Motion",),
+    "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
+    "synovia.solvers": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "solvers"),
+    "scipy.spatial.transform": ("Rotation",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "IK",
+    "Ccd",
+    "DampedLeastSquares",
+    "Fabrik",
+    "FileError",
+    "FormatError",
+    "Goal",
+    "GoalError",
+    "InputError",
+    "Interval",
+    "Joint",
+    "Kind",
+    "LevenbergMarquardt",
+    "Limit",
+    "Mimic",
+    "MissingExtraError",
+    "Motion",
+    "Pose",
+    "PoseGoal",
+    "PositionGoal",
+    "Rotation",
+    "RotationGoal",
+    "Skeleton",
+    "Solution",
+    "Solutions",
+    "Solver",
+    "Status",
+    "SwingTwist",
+    "SynoviaError",
+    "Tracked",
+    "UnknownNameError",
+    "UnsolvedError",
+    "UnsupportedError",
+    "bundled",
+    "bundled_names",
+    "load_motion",
+    "load_skeleton",
+    "picture",
+    "solve",
+    "solvers",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("synovia")
+    if name not in _HOME:
+        raise AttributeError(f"module 'synovia' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return [*__all__, "__version__"]

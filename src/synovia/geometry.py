@@ -88,7 +88,9 @@ def as_unit_quat(value: ArrayLike, what: str = "quaternion", *, slack: float = 1
     quat = as_numbers(value, (4,), what)
     length = float(np.linalg.norm(quat))
     if abs(length - 1.0) > slack:
-        raise InputError(f"{what} is not a unit quaternion", value=quat.tolist(), expected=f"length 1, not {length:.3g}")
+        raise InputError(
+            f"{what} is not a unit quaternion", value=quat.tolist(), expected=f"length 1, not {length:.3g}"
+        )
     return quat / length
 
 

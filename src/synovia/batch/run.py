@@ -24,6 +24,7 @@ def run_rows(
     starts: Array,
     out: Array,
     scratch_size: int,
+    settles: bool,
     threads: int | None,
 ) -> int:
     """Solve one problem a row, each from its own start.
@@ -36,11 +37,14 @@ def run_rows(
         starts: (B, nq), or (1, nq) for one start for all.
         out: (B, m) rows of the answer.
         scratch_size: Scratch memory of one thread, in float64.
+        settles: Whether misses are settled by descent.
         threads: Number of threads, None for all cores.
 
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
+    from synovia.kernels.conclude import conclude
+
     count = len(out)
     workers = threads if threads is not None else (os.cpu_count() or 1)
     block = max(_SMALLEST_BLOCK, -(-count // (workers * _BLOCKS_PER_THREAD)))
@@ -49,7 +53,10 @@ def run_rows(
     def solve_block(first: int) -> int:
         last = min(first + block, count)
         own_starts = starts if len(starts) == 1 else starts[first:last]
-        code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], np.empty(scratch_size), False)
+        scratch = np.empty(scratch_size)
+        code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
+        if code >= 0 and out[first:last, 0].any():
+            conclude(ints, floats, out[first:last], scratch, settles)
         return code - targets.shape[1] * first if code < 0 else 0
 
     if workers == 1 or len(places) == 1:

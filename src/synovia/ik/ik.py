@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from synovia.ik.targets import address_book, count_of, default_rows, find, parts
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import checked_q
 from synovia.solvers import Solver, as_solver
-from synovia.solvers.problem import pack, reduce
+from synovia.problem import pack, reduce
 
 Targets = Mapping[Any, Any]
 _TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
@@ -109,25 +109,41 @@ class IK:
         except IndexError:
             table, scratch, frames = self._new_workspace()
         try:
-            if targets is not None:
-                for key, value in targets.items():
-                    at = self._fast.get(key, -1)
-                    if at >= 0 and type(value) is np.ndarray and value.shape == (4, 4):
-                        frames[at][...] = value  # the kernel checks what is in it
-                        table[0, at, 16] = 3.0
-                    else:
-                        i = find(self._book, self.goals, key, parts_of(value))
-                        place(table[0, i], self.goals[i], value)
+            if targets is None:
+                table[...] = self._defaults
+            else:
+                self._place(targets, table, frames)
             first = self._rest if start is None else self._start_row(start)
             row = np.empty((1, self._width))
-            code = self._kernel(self._ints, self._floats, table, first, row, scratch, False)
+            code = self._kernel(self._ints, self._floats, table, first, row, scratch, False, 0)
+            if code < 0:
+                self._refuse(code, targets)
+            if row[0, 0] != 0.0:
+                self._conclude(row, scratch)
         finally:
-            if targets is not None:
-                table[...] = self._defaults
             self._idle.append((table, scratch, frames))
-        if code < 0:
-            self._refuse(code, targets)
         return Solution(self, row[0], start)
+
+    def _place(self, targets: Targets, table: Array, frames: list[Array]) -> None:
+        """Write new targets into a table; other goals get their own."""
+        if len(targets) < len(frames):
+            table[...] = self._defaults
+        for key, value in targets.items():
+            at = self._fast.get(key, -1)
+            if at >= 0 and type(value) is np.ndarray and value.shape == (4, 4):
+                frames[at][...] = value  # the kernel checks what is in it
+                table[0, at, 16] = 3.0
+            else:
+                i = find(self._book, self.goals, key, parts_of(value))
+                if len(targets) >= len(frames):
+                    table[0, i] = self._defaults[0, i]
+                place(table[0, i], self.goals[i], value)
+
+    def _conclude(self, rows: Array, scratch: Array) -> None:
+        """Settle rows that missed and tell why."""
+        from synovia.kernels.conclude import conclude
+
+        conclude(self._ints, self._floats, rows, scratch, self.solver.settles)
 
     def solve_many(self, targets: Targets, starts: Any = None, *, threads: int | None = None) -> Solutions:
         """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
@@ -146,7 +162,9 @@ class IK:
         table = self._table(targets)
         first = self._start_rows(starts, len(table))
         out = rows_of(self, len(table))
-        code = run_rows(self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, threads)
+        code = run_rows(
+            self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, self.solver.settles, threads
+        )
         if code < 0:
             self._refuse(code, targets)
         return Solutions(self, out)
@@ -165,9 +183,15 @@ class IK:
         table = self._table(targets)
         first = self._rest if start is None else self._start_row(start)
         out = rows_of(self, len(table))
-        code = self._kernel(self._ints, self._floats, table, first, out, np.empty(self._scratch_size), True)
-        if code < 0:
-            self._refuse(code, targets)
+        scratch = np.empty(self._scratch_size)
+        frame = 0
+        while frame < len(out):
+            code = self._kernel(self._ints, self._floats, table, first, out, scratch, True, frame)
+            if code < 0:
+                self._refuse(code, targets)
+            if out[code, 0] != 0.0:
+                self._conclude(out[code : code + 1], scratch)
+            frame = code + 1
         return Tracked(self, out, fps)
 
     def _new_workspace(self) -> tuple[Array, Array, list[Array]]:
@@ -208,7 +232,7 @@ class IK:
             raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {self.skeleton.nq})")
         return np.ascontiguousarray(rows)
 
-    def _refuse(self, code: int, targets: Targets | None) -> None:
+    def _refuse(self, code: int, targets: Targets | None) -> NoReturn:
         """Raise the error of a target that the kernel refused; ``place`` says what is wrong with it."""
         row, i = divmod(-1 - code, len(self.goals))
         goal = self.goals[i]

@@ -3,6 +3,7 @@
 ``inline``  small maths, inlined by LLVM wherever it is used; never called from Python
 ``device``  larger helper that only other kernels call; compiled into its callers' modules
 ``entry``   called from Python; the only functions that are cached on disk
+``algorithm``  names a device function so that it can be handed to another kernel
 
 Without numba (no wheel for the platform) the same functions run as plain Python: slower, same results.
 """
@@ -13,6 +14,7 @@ import contextlib
 import hashlib
 import os
 import sys
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,3 +94,32 @@ inline_dot = _compiler(forceinline=True, **_HELPER, fastmath=DOT)
 device = _compiler(**_HELPER)
 device_dot = _compiler(**_HELPER, fastmath=DOT)
 entry = _compiler(cached=True, no_cfunc_wrapper=True)
+
+
+_ALGORITHMS: dict[type, Callable[..., Any]] = {}
+
+
+def perform(name, problem, work, targets, q):
+    """Run the algorithm of that name."""
+    return _ALGORITHMS[type(name)](problem, work, targets, q)
+
+
+def algorithm(function: Callable[..., Any]) -> Any:
+    """Return a name for a kernel that can be handed to others, which call it as ``perform(name, ...)``.
+
+    numba can pass a compiled function itself, but then stores its address, and nothing that holds it is ever cached. So
+    the name is an empty named tuple: its type alone says, when the caller is compiled, what to call.
+    """
+    kind = namedtuple(function.__module__.rsplit(".", 1)[-1], ())
+    compiled = device(function)
+    _ALGORITHMS[kind] = compiled
+    if numba is not None and not numba.config.DISABLE_JIT:
+        from numba.extending import overload
+
+        @overload(perform)
+        def typed(name, problem, work, targets, q):
+            if getattr(name, "instance_class", None) is not kind:
+                return None
+            return lambda name, problem, work, targets, q: compiled(problem, work, targets, q)
+
+    return kind()

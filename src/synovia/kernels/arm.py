@@ -4,7 +4,7 @@ The same method as ``levenberg`` with the same settings, written for six rows: f
 registers, the Jacobian's column of a joint is (z × (p - o), z), and J Jᵀ + λ is factorised without an array.
 """
 
-from synovia.kernels._jit import F, device, entry, inline
+from synovia.kernels._jit import F, algorithm, entry, inline
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import HINGE
 from synovia.kernels.goals import target_frame
@@ -101,7 +101,7 @@ def arm_step(problem, q, axes, p, e, damping):
         q[at] = min(max(q[at] + d, problem.limits[i, 0]), problem.limits[i, 1])
 
 
-@device
+@algorithm
 def attempt(problem, work, targets, q):
     """Descend from q until the goal holds, the error stops falling fast enough, or the steps are spent."""
     T, t = target_frame(targets, 0)
@@ -132,7 +132,11 @@ def attempt(problem, work, targets, q):
         if k == problem.max_steps:
             break
         arm_step(
-            problem, q, work.frames, p, (d[0], d[1], d[2], w[0], w[1], w[2]),
+            problem,
+            q,
+            work.frames,
+            p,
+            (d[0], d[1], d[2], w[0], w[1], w[2]),
             problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost,
         )
     copy(work.trial, q)
@@ -140,6 +144,6 @@ def attempt(problem, work, targets, q):
 
 
 @entry
-def arm(ints, floats, targets, starts, out, scratch, warm):
+def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, ints, floats, targets, starts, out, scratch, warm)
+    return drive(attempt, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,42 +1,35 @@
-"""What happens around every algorithm: start, restarts, the choice of the best, verification and the verdict.
+"""What happens around every algorithm: the door, the start, restarts, the choice of the best and its verification.
 
 ``drive(attempt, ...)`` is compiled once for each algorithm with the algorithm inside it. An attempt has the form
 
-    attempt(problem, work, targets, q) -> (steps, cost)
+    @algorithm
+    def attempt(problem, work, targets, q): ... return steps, cost
 
-and leaves in q the best values that it met, within the limits.
+and leaves in q the best values that it met, within the limits. What a miss means is told by ``conclude``.
 """
 
-import math
-
-from synovia.kernels._jit import F, device, inline
-from synovia.kernels.descent import largest, linearise, settle
+from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.forward import forward
-from synovia.kernels.goals import complete_targets, measure, proved_unreachable, refused_target, residual
-from synovia.kernels.linear import times_t
+from synovia.kernels.goals import complete_targets, measure, proved_unreachable, refused_target
 from synovia.kernels.problem import (
     CLAMPED,
-    CONFLICT,
     COST,
-    LIMITED,
     OUT_HEAD,
     REACHED,
     STALLED,
     STATUS,
     STEPS,
-    STEPS_SPENT,
     TRIES,
     UNREACHABLE,
     WINNER,
     copy,
     open_problem,
+    open_row,
     open_work,
 )
 from synovia.kernels.variables import clamp, randomize, seed_state, violation
 
-SETTLE_STEPS = 200
-STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
-CANCELS = F(1e-3)  # sum of gradients against their sizes below which goals pull against each other
+SLACK = F(1e-9)  # beyond a limit, still inside: the contract on results, so also what a start may have
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
 
@@ -48,131 +41,73 @@ def follow(problem, q):
 
 
 @device
-def pulls_cancel(problem, work, targets, errors, q):
-    """Return whether two or more missed goals pull hard while their gradients add up to nothing."""
-    missed = 0
-    pull = F(0)
-    residual(problem, work.frames, targets, work.e)
-    linearise(problem, work, q)
-    total = largest(work.g)
-    for g in range(problem.goals.shape[0]):
-        over = errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle
-        if not over:
-            continue
-        missed += 1
-        for i in range(work.e.shape[0]):
-            work.e[i] = F(0)
-        residual_of(problem, work, targets, g)
-        times_t(work.J, work.e, work.dq)
-        pull = max(pull, largest(work.dq))
-    return missed > 1 and total < CANCELS * pull
-
-
-@device
-def residual_of(problem, work, targets, g):
-    """Write the residual rows of goal g alone; the others are 0."""
-    k = problem.goals[g, 2]
-    end = problem.goals[g + 1, 2] if g + 1 < problem.goals.shape[0] else work.e.shape[0]
-    residual(problem, work.frames, targets, work.e)
-    for i in range(work.e.shape[0]):
-        if i < k or i >= end:
-            work.e[i] = F(0)
-
-
-@device
-def verdict(problem, work, targets, errors, q, unreachable, spent):
-    """Return the status of a pose that misses a goal: the first that applies, in the order of the statuses."""
-    if unreachable:
-        return UNREACHABLE
-    if pulls_cancel(problem, work, targets, errors, q):
-        return CONFLICT
-    cost, _ = residual(problem, work.frames, targets, work.e)
-    multiplier, _ = linearise(problem, work, q)
-    if multiplier > STATIONARY * math.sqrt(cost) and largest(work.g) <= max(CANCELS * multiplier, STATIONARY * math.sqrt(cost)):
-        return LIMITED
-    return STEPS_SPENT if spent else STALLED
-
-
-@device
-def solve_one(attempt, problem, work, targets, start, out, warm):
-    """Solve one problem and write its row of the answer; return its status."""
-    q = out[OUT_HEAD : OUT_HEAD + problem.nq]
-    g = problem.goals.shape[0]
-    errors = out[OUT_HEAD + problem.nq : OUT_HEAD + problem.nq + 2 * g]
-    kept = out[OUT_HEAD + problem.nq + 2 * g :].reshape((g, 16))
-    refused = refused_target(problem, targets)
-    if refused >= 0:
-        return -1 - refused
+def begin(problem, start, q):
+    """Write the start, brought inside the limits, into q; return 1 if that changed it, else 0."""
     copy(start, q)
     beyond, _ = violation(problem.all_variables, problem.all_limits, q)
-    out[CLAMPED] = F(0)
-    if beyond > F(1e-9):
-        out[CLAMPED] = F(1)
+    if beyond > F(0):
         clamp(problem.all_variables, problem.all_limits, q)
-    elif beyond > F(0):
-        clamp(problem.all_variables, problem.all_limits, q)
-    follow(problem, q)
-    forward(problem.tree, q, work.frames)
-    complete_targets(problem, work.frames, targets, kept)
-    unreachable = proved_unreachable(problem, work.frames, kept) >= 0
-    steps = 0
-    lowest = F(0)
-    winner = 0
-    tries = 0
-    copy(q, work.best)
-    most = 1 if unreachable else problem.attempts
-    while tries < most:
-        if tries > 0:
-            copy(start, q)
-            clamp(problem.all_variables, problem.all_limits, q)
-            follow(problem, q)
-            seed_state(work.state, problem.seed, tries)
-            randomize(problem.variables, problem.limits, q, work.state)
-        taken, cost = attempt(problem, work, kept, q)
-        steps += taken
-        forward(problem.tree, q, work.frames)
-        done = measure(problem, work.frames, kept, errors) <= F(1)
-        if done or tries == 0 or (not warm and cost < BETTER * lowest):
-            lowest = cost
-            winner = tries
-            copy(q, work.best)
-        tries += 1
-        if done:
-            break
-    copy(work.best, q)
-    follow(problem, q)
-    forward(problem.tree, q, work.frames)
-    status = REACHED
-    if measure(problem, work.frames, kept, errors) > F(1):
-        taken, still = settle(problem, work, kept, q, SETTLE_STEPS)
-        steps += taken
         follow(problem, q)
-        forward(problem.tree, q, work.frames)
-        if measure(problem, work.frames, kept, errors) > F(1):
-            status = verdict(problem, work, kept, errors, q, unreachable, still == 0)
-    out[STATUS] = status
-    out[STEPS] = steps
-    out[TRIES] = tries
-    out[WINNER] = winner
-    out[COST] = lowest
-    return status
+    return 1 if beyond > SLACK else 0
 
 
 @device
-def drive(attempt, ints, floats, targets, starts, out, scratch, warm):
-    """Solve one problem a row; with ``warm`` each row starts where the one before ended.
+def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve one problem a row, from row ``first`` on.
+
+    With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the loop
+    ends at the first miss, so that it can be settled before the next row starts there.
 
     Returns:
-        The status of the last row, or -1 - (goal + goals * row) for the first target that is refused.
+        The row that was solved last, or -1 - (goal + goals * row) for the first target that is refused.
     """
     problem = open_problem(ints, floats)
     work = open_work(ints, scratch)
-    status = 0
-    for b in range(out.shape[0]):
-        start = starts[min(b, starts.shape[0] - 1)]
-        if warm and b > 0:
-            start = out[b - 1, OUT_HEAD : OUT_HEAD + problem.nq]
-        status = solve_one(attempt, problem, work, targets[b], start, out[b], warm and b > 0)
-        if status < 0:
-            return status - problem.goals.shape[0] * b
-    return status
+    for b in range(first, out.shape[0]):
+        row = out[b]
+        q, errors, kept = open_row(problem, row)
+        refused = refused_target(problem, targets[b])
+        if refused >= 0:
+            return -1 - refused - problem.goals.shape[0] * b
+        follows = warm and b > 0
+        start = out[b - 1, OUT_HEAD : OUT_HEAD + problem.nq] if follows else starts[min(b, starts.shape[0] - 1)]
+        row[CLAMPED] = begin(problem, start, q)
+        forward(problem.tree, q, work.frames)
+        complete_targets(problem, work.frames, targets[b], kept)
+        steps = 0
+        status = STALLED
+        lowest = F(0)
+        winner = 0
+        tries = 0
+        while tries < problem.attempts:
+            if tries > 0:
+                begin(problem, start, q)
+                seed_state(work.state, problem.seed, tries)
+                randomize(problem.variables, problem.limits, q, work.state)
+            taken, cost = perform(attempt, problem, work, kept, q)
+            follow(problem, q)
+            forward(problem.tree, q, work.frames)
+            tries += 1
+            steps += taken
+            if measure(problem, work.frames, kept, errors) <= F(1):
+                status = REACHED
+                winner = tries - 1
+                lowest = cost
+                break
+            if tries == 1 or (not follows and cost < BETTER * lowest):
+                lowest = cost
+                winner = tries - 1
+                copy(q, work.best)
+            if tries == 1 and proved_unreachable(problem, work.frames, kept) >= 0:
+                status = UNREACHABLE
+                break
+        if status != REACHED:
+            copy(work.best, q)
+        row[STATUS] = status
+        row[STEPS] = steps
+        row[TRIES] = tries
+        row[WINNER] = winner
+        row[COST] = lowest
+        if warm and status != REACHED:
+            return b
+    return out.shape[0] - 1

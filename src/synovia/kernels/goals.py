@@ -291,4 +291,3 @@ def proved_unreachable(problem, frames, targets):
             if out_of_bounds(problem, frames, row, F(0), wrist, slack + problem.tolerance_angle * norm(offset)):
                 return g
     return -1
-

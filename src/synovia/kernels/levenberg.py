@@ -4,7 +4,7 @@
 gives damped least squares (Wampler 1986). Joints at a limit are held by the active set of ``descent``.
 """
 
-from synovia.kernels._jit import F, device, entry
+from synovia.kernels._jit import F, algorithm, entry
 from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import forward
@@ -17,7 +17,7 @@ AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached w
 DAMPING, ERROR_DAMPING, PROGRESS = 0, 1, 2
 
 
-@device
+@algorithm
 def attempt(problem, work, targets, q):
     """Descend from q until every goal holds, the error stops falling fast enough, or the steps are spent."""
     mark = F(0)
@@ -46,6 +46,6 @@ def attempt(problem, work, targets, q):
 
 
 @entry
-def levenberg(ints, floats, targets, starts, out, scratch, warm):
+def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, ints, floats, targets, starts, out, scratch, warm)
+    return drive(attempt, ints, floats, targets, starts, out, scratch, warm, first)

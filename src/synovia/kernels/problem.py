@@ -29,8 +29,12 @@ OUT_HEAD = 8
 POSITION, ROTATION = 1, 2
 # How a solve ends; a negative number -1 - g refuses the target of goal g
 REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
-TARGET = 17  # numbers of a target: a 4x4 transform, and which parts are given (POSITION, ROTATION; 0: stay at the start)
-GOAL = 14  # numbers of a goal: weights of position and rotation, rotation (9) and position (3) of its point on the joint
+TARGET = (
+    17  # numbers of a target: a 4x4 transform, and which parts are given (POSITION, ROTATION; 0: stay at the start)
+)
+GOAL = (
+    14  # numbers of a goal: weights of position and rotation, rotation (9) and position (3) of its point on the joint
+)
 
 
 class Problem(NamedTuple):
@@ -156,6 +160,14 @@ def open_work(ints, work):
         work[a8:a9].view(np.uint64),
         work[a9 : a9 + 12 * (n + g)].reshape((n + g, 12)),
     )
+
+
+@inline
+def open_row(problem, row):
+    """Return (q, errors, targets) of one row of the answer."""
+    g = problem.goals.shape[0]
+    first = OUT_HEAD + problem.nq
+    return row[OUT_HEAD:first], row[first : first + 2 * g], row[first + 2 * g :].reshape((g, 16))
 
 
 @inline

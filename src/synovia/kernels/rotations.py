@@ -123,14 +123,25 @@ def turn_z(A, s, c):
 @inline
 def load_rotation(a, i, k):
     """Return the matrix at elements k to k+8 of row i."""
-    return a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3], a[i, k + 4], a[i, k + 5], a[i, k + 6], a[i, k + 7], a[i, k + 8]
+    return (
+        a[i, k],
+        a[i, k + 1],
+        a[i, k + 2],
+        a[i, k + 3],
+        a[i, k + 4],
+        a[i, k + 5],
+        a[i, k + 6],
+        a[i, k + 7],
+        a[i, k + 8],
+    )
 
 
 @inline
 def store_rotation(a, i, k, A):
     """Write a matrix to elements k to k+8 of row i."""
-    for j in range(9):
-        a[i, k + j] = A[j]
+    a[i, k], a[i, k + 1], a[i, k + 2] = A[0], A[1], A[2]
+    a[i, k + 3], a[i, k + 4], a[i, k + 5] = A[3], A[4], A[5]
+    a[i, k + 6], a[i, k + 7], a[i, k + 8] = A[6], A[7], A[8]
 
 
 @inline

@@ -98,7 +98,9 @@ class Joint:
         """Check the joint on its own; what concerns other joints is checked by the skeleton."""
         place = f"joint {self.name!r}"
         try:
-            object.__setattr__(self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE)
+            object.__setattr__(
+                self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE
+            )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             axis = as_numbers(self.axis, (3,), "axis")
         except InputError as error:

@@ -40,7 +40,11 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     t = skeleton.tables
     for at, row in zip(t.variables[:, 1].tolist(), t.owner.tolist(), strict=True):
         joint = skeleton.joints[row]
-        if joint.kind.q_size == 1 or at - t.ints[row, 2] not in (0, 3) or (joint.kind.q_size == 7 and at == t.ints[row, 2]):
+        if (
+            joint.kind.q_size == 1
+            or at - t.ints[row, 2] not in (0, 3)
+            or (joint.kind.q_size == 7 and at == t.ints[row, 2])
+        ):
             continue
         quat = out[..., at : at + 4]
         length = np.linalg.norm(quat, axis=-1, keepdims=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
-from synovia.solvers.problem import Reduced
+from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
 
@@ -28,6 +28,7 @@ class Solver(ABC):
     """
 
     name: ClassVar[str]
+    settles: ClassVar[bool] = False  # whether a miss is descended to a minimum (by the Jacobian family's own step)
     progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
 
     max_steps: int = 100

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.solvers.base import Kernel, Solver
-from synovia.solvers.problem import Reduced
+from synovia.problem import Reduced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Damped(Solver):
     """What the damped methods share: an attempt ends when the error has not halved in four steps."""
+
+    settles: ClassVar[bool] = True
 
     max_steps: int = 60
     attempts: int = 100

@@ -1,0 +1,91 @@
+"""What a miss means: the last descent of the Jacobian family, and the verdict of every solver.
+
+Kept apart from the solvers' own kernels: a solve that reaches its goals never loads it, and it is compiled once for all.
+"""
+
+import math
+
+import numpy as np
+
+from synovia.kernels._jit import F, device, entry
+from synovia.kernels.descent import largest, linearise, settle
+from synovia.kernels.drive import follow
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import measure, residual
+from synovia.kernels.linear import times_t
+from synovia.kernels.problem import (
+    CONFLICT,
+    LIMITED,
+    REACHED,
+    STALLED,
+    STATUS,
+    STEPS,
+    STEPS_SPENT,
+    UNREACHABLE,
+    open_problem,
+    open_row,
+    open_work,
+)
+
+SETTLE_STEPS = 200
+STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
+CANCELS = F(1e-3)  # what is left of gradients against their sizes below which they hold each other
+
+
+@device
+def strongest_pull(problem, work, targets, errors):
+    """Return (number of missed goals, the largest gradient that one of them has alone); e is overwritten."""
+    missed = 0
+    pull = F(0)
+    goals = problem.goals.shape[0]
+    for g in range(goals):
+        if errors[2 * g] <= problem.tolerance and errors[2 * g + 1] <= problem.tolerance_angle:
+            continue
+        missed += 1
+        first = problem.goals[g, 2]
+        last = problem.goals[g + 1, 2] if g + 1 < goals else work.e.shape[0]
+        residual(problem, work.frames, targets, work.e)
+        work.e[:first] = F(0)
+        work.e[last:] = F(0)
+        times_t(work.J, work.e, work.dq)
+        pull = max(pull, largest(work.dq))
+    return missed, pull
+
+
+@device
+def verdict(problem, work, targets, errors, q, spent):
+    """Return the status of a pose that misses a goal and is not proved unreachable: the first that applies."""
+    cost, _ = residual(problem, work.frames, targets, work.e)
+    multiplier, _ = linearise(problem, work, q)
+    left = largest(work.g)
+    small = STATIONARY * math.sqrt(cost)
+    missed, pull = strongest_pull(problem, work, targets, errors)
+    if missed > 1 and pull > small and left < max(CANCELS * pull, small):
+        return CONFLICT
+    if multiplier > small and left < max(CANCELS * multiplier, small):
+        return LIMITED
+    return STEPS_SPENT if spent else STALLED
+
+
+@entry
+def conclude(ints, floats, out, scratch, settles):
+    """Settle the rows of the answer that missed (with ``settles``: by descent to a minimum) and write their status."""
+    problem = open_problem(ints, floats)
+    work = open_work(ints, scratch)
+    for b in range(out.shape[0]):
+        row = out[b]
+        status = np.int64(row[STATUS])
+        if status == REACHED:
+            continue
+        q, errors, targets = open_row(problem, row)
+        spent = False
+        if settles:
+            taken, still = settle(problem, work, targets, q, SETTLE_STEPS)
+            row[STEPS] += taken
+            spent = still == 0
+        follow(problem, q)
+        forward(problem.tree, q, work.frames)
+        if measure(problem, work.frames, targets, errors) <= F(1):
+            row[STATUS] = REACHED
+        elif status != UNREACHABLE:
+            row[STATUS] = verdict(problem, work, targets, errors, q, spent)
