@@ -1,0 +1,70 @@
+"""Errors: one tree, one form of message, and hints that name what exists."""
+
+import pickle
+
+import pytest
+
+from synovia import errors
+
+TREE = [
+    (errors.InputError, ValueError),
+    (errors.UnknownNameError, LookupError),
+    (errors.FileError, OSError),
+    (errors.FormatError, ValueError),
+    (errors.UnsupportedError, TypeError),
+    (errors.MissingExtraError, ImportError),
+    (errors.UnsolvedError, RuntimeError),
+]
+
+
+@pytest.mark.parametrize(("mine", "builtin"), TREE)
+def test_every_error_is_also_the_fitting_builtin(mine, builtin):
+    error = mine("limit is odd", where="man.bvh:3", value=[1, 2], expected="a pair", hint="swap them")
+    assert isinstance(error, errors.SynoviaError)
+    assert isinstance(error, builtin)
+    assert str(error) == "man.bvh:3: limit is odd, got [1, 2]; expected a pair; swap them"
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.value) == (mine, str(error), [1, 2])
+
+
+def test_the_whole_tree_is_listed_here():
+    listed = {mine for mine, _ in TREE}
+    assert listed == set(errors.SynoviaError.__subclasses__())
+
+
+def test_parts_are_left_out_when_they_are_not_given():
+    assert str(errors.InputError("is empty")) == "is empty"
+    assert str(errors.InputError("is empty", value=0)) == "is empty, got 0"
+    assert str(errors.InputError("is empty", where="q")) == "q: is empty"
+
+
+def test_long_values_stay_on_one_short_line():
+    text = str(errors.InputError("odd", value=list(range(1000))))
+    assert len(text) < 140
+    assert text.endswith("...")
+    assert "\n" not in str(errors.InputError("odd", value="a\nb"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "wanted"),
+    [
+        ("handl", ["hand.L", "hand.R", "foot"], "did you mean 'hand.L', 'hand.R'?"),
+        ("HIPS", ["hips", "spine"], "did you mean 'hips'?"),
+        ("zzz", ["hips", "spine"], "there are 'hips', 'spine'"),
+        ("zzz", [f"j{i}" for i in range(9)], "there are 'j0', 'j1', 'j2', 'j3', 'j4', 'j5' and 3 more"),
+        ("arm", ["left_upper_arm_twist_7"], "did you mean 'left_upper_arm_twist_7'?"),
+        ("", ["a"], "there are 'a'"),
+        ("a", [], "there are none"),
+    ],
+)
+def test_hints_name_what_is_near(asked, known, wanted):
+    assert errors.did_you_mean(asked, known) == wanted
+
+
+def test_hints_stay_fast_with_many_names():
+    assert errors.did_you_mean("joint77", [f"joint{i}" for i in range(6000)]).startswith("did you mean 'joint")
+
+
+def test_unknown_name_reads_as_promised():
+    text = str(errors.unknown_name("joint", "handl", ["hand.L", "hand.R"], "man.glb"))
+    assert text == "no joint named 'handl' in man.glb; did you mean 'hand.L', 'hand.R'?"
