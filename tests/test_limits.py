@@ -12,7 +12,9 @@ from synovia.limits import Interval, SwingTwist
 NAN, INF = math.nan, math.inf
 
 
-@pytest.mark.parametrize("ends", [(1, 0), (NAN, 1), (0, NAN), (INF, INF), (-INF, -INF), ("a", 1), (None, 1), ([1, 2], 3)])
+@pytest.mark.parametrize(
+    "ends", [(1, 0), (NAN, 1), (0, NAN), (INF, INF), (-INF, -INF), ("a", 1), (None, 1), ([1, 2], 3)]
+)
 def test_intervals_that_leave_nothing_are_refused(ends):
     with pytest.raises(InputError, match="limits"):
         Interval(*ends)

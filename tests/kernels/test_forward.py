@@ -72,7 +72,10 @@ def test_frames_match_a_product_of_matrices(seed):
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("kind", [Kind.HINGE, Kind.SLIDE])
 def test_axes_close_to_minus_z_stay_rigid(axis, kind):
-    joints = [Joint("a", None, kind, axis=np.array(axis, float)), Joint("b", "a", Kind.HINGE, axis=np.array(axis, float))]
+    joints = [
+        Joint("a", None, kind, axis=np.array(axis, float)),
+        Joint("b", "a", Kind.HINGE, axis=np.array(axis, float)),
+    ]
     skeleton = Skeleton(joints)
     q = np.array([0.7, -1.1])
     pose = Pose(skeleton, q)

@@ -24,7 +24,9 @@ def run(code, package=None, **env):
     env = {**os.environ, **env}
     if package is not None:
         env["PYTHONPATH"] = str(package)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -90,7 +92,9 @@ def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
     assert _jit.cache_root() == tmp_path / "local" / "synovia" / "kernels"
 
 
-@pytest.mark.parametrize("module", ["synovia", "synovia.errors", "synovia.skeleton", "synovia.motion", "synovia.limits"])
+@pytest.mark.parametrize(
+    "module", ["synovia", "synovia.errors", "synovia.skeleton", "synovia.motion", "synovia.limits"]
+)
 def test_imports_stay_light(module):
     code = f"import sys, {module}; print(*sorted({{'numba', 'llvmlite', 'scipy'}} & set(sys.modules)))"
     assert run(code) == []

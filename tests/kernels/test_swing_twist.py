@@ -97,7 +97,9 @@ def angle_between(p, q):
 def is_inside(name, sx, sy, twist, slack=0.0):
     limit = LIMITS[name]
     a, b = limit.x[int(sx >= 0)], limit.y[int(sy >= 0)]
-    return (sx / max(a, 1e-9)) ** 2 + (sy / max(b, 1e-9)) ** 2 <= 1 + slack and limit.twist[0] <= twist <= limit.twist[1]
+    return (sx / max(a, 1e-9)) ** 2 + (sy / max(b, 1e-9)) ** 2 <= 1 + slack and limit.twist[0] <= twist <= limit.twist[
+        1
+    ]
 
 
 @given(seeds)
@@ -183,7 +185,9 @@ def test_excess_is_the_distance_to_the_projection(name, seed):
         assert excess(limit, q) == pytest.approx(max(swing, abs(twist)), abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["even", "four", "wide", "twist excludes 0", "hinge-like", "both ways", "slim", "framed"])
+@pytest.mark.parametrize(
+    "name", ["even", "four", "wide", "twist excludes 0", "hinge-like", "both ways", "slim", "framed"]
+)
 def test_projection_is_nearest_in_the_swing_plane(name):
     limit, rng = LIMITS[name], np.random.default_rng(7)
     around = np.linspace(0, 2 * PI, 20_001)
@@ -195,7 +199,9 @@ def test_projection_is_nearest_in_the_swing_plane(name):
         twist = 0.5 * sum(limit.twist)
         if is_inside(name, sx, sy, twist):
             continue
-        p = np.array(local_split(row(name), np.array(project(row(name), np.array(from_parts(row(name), sx, sy, twist))))))
+        p = np.array(
+            local_split(row(name), np.array(project(row(name), np.array(from_parts(row(name), sx, sy, twist)))))
+        )
         best = np.linalg.norm(edge - (sx, sy), axis=1).min()
         assert math.hypot(p[0] - sx, p[1] - sy) <= best + 2e-8
         assert math.hypot(p[0] - sx, p[1] - sy) >= best - 2e-5  # the sampled edge has gaps
@@ -211,7 +217,9 @@ def test_nearest_point_of_any_ellipse(log_a, log_b, at, log_out):
     assert (u / a) ** 2 + (v / b) ** 2 <= 1 + 1e-12
     gap, tangent = np.array((x - u, y - v)), np.array((-v / b**2, u / a**2))
     if x > 0 and y > 0:
-        assert abs(gap @ tangent) <= 1e-6 * np.linalg.norm(gap) * np.linalg.norm(tangent) + 1e-15 * np.linalg.norm(tangent)
+        assert abs(gap @ tangent) <= 1e-6 * np.linalg.norm(gap) * np.linalg.norm(tangent) + 1e-15 * np.linalg.norm(
+            tangent
+        )
 
 
 def test_nearest_point_from_the_axes():
@@ -257,7 +265,9 @@ def test_normals_are_unit_gradients(name):
         assert swing == 1
         for axis, part in ((np.array(n), 0), (np.array(t), 1)):
             step = h * (min(limit[0, 4:8]) if part == 0 else 1.0)
-            grad = np.array([(after(limit, q, e)[part] - after(limit, q, -e)[part]) / (2 * step) for e in step * np.eye(3)])
+            grad = np.array(
+                [(after(limit, q, e)[part] - after(limit, q, -e)[part]) / (2 * step) for e in step * np.eye(3)]
+            )
             assert np.linalg.norm(axis) == pytest.approx(1.0, abs=1e-12)
             np.testing.assert_allclose(axis, grad / np.linalg.norm(grad), atol=3e-6)
 
