@@ -1,7 +1,7 @@
 """Rotations and transforms at the door: checked, and turned into plain arrays with NumPy alone.
 
-Everything here runs once per file, goal or call; what runs once per step is in ``kernels``. Quaternions in arrays are xyzw.
-SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
+Everything here runs once per file, goal or call; what runs once per step is in ``kernels``. Quaternions in arrays are
+xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def quat_to_matrix(quat: Array) -> Array:
 def matrix_to_quat(matrix: Array) -> Array:
     """Return unit quaternions (..., 4) in xyzw, w >= 0, of rotation matrices (..., 3, 3).
 
-    The four squared components follow from the diagonal; the largest gives the column of 4 q qᵀ to divide by, so nothing
-    cancels (Shepperd 1978).
+    The four squared components follow from the diagonal; the largest gives the column of 4 q qᵀ to divide by, so
+    nothing cancels (Shepperd 1978).
     """
     m = np.asarray(matrix, dtype=np.float64)
     diagonal = np.diagonal(m, axis1=-2, axis2=-1)

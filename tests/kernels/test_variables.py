@@ -1,4 +1,4 @@
-"""Laws of the variable table: steps and clamps stay inside, violations are distances, samples are uniform and repeatable."""
+"""Laws of the variable table: steps and clamps stay inside, violations are distances, samples are uniform."""
 
 import math
 

@@ -1,7 +1,7 @@
 """Forward kinematics of a tree in z-form: every hinge turns about, and every slide moves along, its own local z axis.
 
-A joint's axis is folded into the fixed transforms around it (design: rest · A before the motion, Aᵀ after it, with A z =
-axis), so that no Rodrigues formula is needed and column 2 of a world frame is the joint's axis.
+A joint's axis is folded into the fixed transforms around it (design: rest · A before the motion, Aᵀ after it, with
+A z = axis), so that no Rodrigues formula is needed and column 2 of a world frame is the joint's axis.
 """
 
 from typing import NamedTuple
@@ -30,8 +30,8 @@ FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4
 class Tree(NamedTuple):
     """Joints in topological order, a parent before its children.
 
-    ``ints[i]``: kind, parent (-1: world), first element in q, first Jacobian column of the hinge, slide or rotation, and of
-    a free joint's translation (-1: held).
+    ``ints[i]``: kind, parent (-1: world), first element in q, first Jacobian column of the hinge, slide or rotation,
+    and of a free joint's translation (-1: held).
     ``fixed[i]``: rotation (9) and origin (3) of the joint before its motion, in its parent's frame.
     ``couple[i]``: a hinge or slide stands at couple[i, 0] * q + couple[i, 1] (mimic joints; else 1 and 0).
     """

@@ -1,11 +1,12 @@
-"""Limits of a ball joint: rotation = swing · twist, an ellipse with four half-angles bounds the swing, an interval the twist.
+"""Limits of a ball joint: rotation = swing · twist, bounded by an ellipse of four half-angles and by an interval.
 
-In the limit's own frame z is the twist axis. The swing is a rotation vector (sx, sy, 0) of length up to pi, so half-angles
-beyond 90 degrees are ordinary values and there is no singularity before a half turn, where the twist is undefined
-(Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the same way).
+In the limit's own frame z is the twist axis. The swing is a rotation vector (sx, sy, 0) of length up to pi, so
+half-angles beyond 90 degrees are ordinary values and there is no singularity before a half turn, where the twist is
+undefined (Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the
+same way).
 
-A limit is a row of eleven numbers: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+, y-, y+
-(4), twist lower and upper (2), and a mark that is not 0 where there is a limit at all (see ``variables``).
+A limit is a row of eleven numbers: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+,
+y-, y+ (4), twist lower and upper (2), and a mark that is not 0 where there is a limit at all (see ``variables``).
 """
 
 import math
@@ -151,9 +152,9 @@ def project(limit, k, q):
 def normals(limit, k, q, slack):
     """Return which bounds of limit k the rotation q touches, and their outward normals.
 
-    The normals are angular velocities in the joint's moving frame (q ← q · exp(w)). With the swing vector of length s along
-    u, the unit vector v = z × u and the velocity w' before the twist, the swing moves by w'·u along u and by w'·v s / sin s
-    along v, and the twist by w'·z + tan(s / 2) w'·v.
+    The normals are angular velocities in the joint's moving frame (q ← q · exp(w)). With the swing vector of length s
+    along u, the unit vector v = z × u and the velocity w' before the twist, the swing moves by w'·u along u and by
+    w'·v s / sin s along v, and the twist by w'·z + tan(s / 2) w'·v.
 
     Returns:
         swing: 1 on the ellipse, else 0.

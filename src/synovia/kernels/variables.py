@@ -118,8 +118,8 @@ def step(table, limit, q, dq, size):
 def randomize(table, limit, q, state):
     """Fill the blocks of q with values uniform within their limits.
 
-    An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value; a ball is
-    uniform in swing and twist inside its limit, and uniform on all rotations without one (Shoemake 1992).
+    An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value; a
+    ball is uniform in swing and twist inside its limit, and uniform on all rotations without one (Shoemake 1992).
     """
     for k in range(table.shape[0]):
         at = table[k, 1]
@@ -146,3 +146,21 @@ def randomize(table, limit, q, state):
             s2, c2 = sincos(F(2) * PI * uniform(state))
             a, b = math.sqrt(F(1) - u), math.sqrt(u)
             store_quat(q, at, (a * s1, a * c1, b * s2, b * c2))
+
+
+@device
+def nudge(table, limit, q, state, size, reach):
+    """Move every variable by a random step of at most ``size`` radians (lengths: of the reach), within the limits."""
+    for k in range(table.shape[0]):
+        at = table[k, 1]
+        if table[k, 0] == SCALAR:
+            unit = F(1) if limit[k, 10] != F(0) else reach
+            q[at] += size * unit * (F(2) * uniform(state) - F(1))
+        else:
+            w = (
+                size * (F(2) * uniform(state) - F(1)),
+                size * (F(2) * uniform(state) - F(1)),
+                size * (F(2) * uniform(state) - F(1)),
+            )
+            store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        clamp_block(table, limit, k, q)

@@ -21,8 +21,8 @@ class Motion:
         q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw.
         fps: Frames per second.
         name: Name of the clip.
-        stretch: Animated scale that the skeleton's rigid joints cannot hold, (T, n, 3), for exact evaluation; None where the
-            file has none.
+        stretch: Animated scale that the skeleton's rigid joints cannot hold, (T, n, 3), for exact evaluation; None
+            where the file has none.
 
     Raises:
         InputError: If a shape or a value cannot be used.

@@ -32,14 +32,14 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
     Raises:
-        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a joint that follows
-            another does not stand where it should.
+        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a joint that
+            follows another does not stand where it should.
     """
     shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
     out = as_numbers(q, shape, what)
     t = skeleton.tables
     for at, row in zip(t.variables[:, 1].tolist(), t.owner.tolist(), strict=True):
-        joint = skeleton.joints[row]
+        joint = skeleton.joints[int(row)]
         if (
             joint.kind.q_size == 1
             or at - t.ints[row, 2] not in (0, 3)
@@ -77,8 +77,8 @@ class Pose:
         q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Limits are not checked here.
 
     Raises:
-        InputError: If q has the wrong shape, is not finite, holds a quaternion that is not of length 1, or contradicts a
-            coupling.
+        InputError: If q has the wrong shape, is not finite, holds a quaternion that is not of length 1, or contradicts
+            a coupling.
 
     Example:
         >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])  # doctest: +SKIP
@@ -121,7 +121,7 @@ class Pose:
     def frames(self) -> Array:
         """World frames of all joints, (n, 12): rotation row-major (9), position (3); read-only."""
         if self._frames is None:
-            frames = world_frames(self.skeleton, self._q.reshape(1, -1))[0]
+            frames: Array = world_frames(self.skeleton, self._q.reshape(1, -1))[0]
             frames.setflags(write=False)
             self._frames = frames
         return self._frames

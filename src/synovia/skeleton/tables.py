@@ -1,7 +1,7 @@
 """A skeleton as the kernels read it: flat arrays, packed once.
 
-Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.forward``), and what can move is listed
-as variables with their limits (see ``kernels.variables``).
+Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.forward``), and what can move is
+listed as variables with their limits (see ``kernels.variables``).
 """
 
 from __future__ import annotations
