@@ -1,0 +1,163 @@
+"""Where a picture is taken from: a pinhole or orthographic camera, and the distance that makes the content fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, unknown_name
+from synovia.geometry import Array, as_numbers
+
+# Azimuth (counter-clockwise about up, from the direction that the body faces) and elevation, degrees.
+VIEWS: Final[dict[str, tuple[float, float]]] = {
+    "three-quarter": (38.0, 17.0),
+    "front": (0.0, 6.0),
+    "back": (180.0, 6.0),
+    "left": (90.0, 6.0),
+    "right": (-90.0, 6.0),
+    "top": (0.0, 89.9),
+}
+_FORWARD: Final = {
+    "x": "y",
+    "y": "z",
+    "z": "-y",
+}  # towards the viewer where the file does not say, by up axis: x (y) runs right
+_FIELD: Final = math.radians(
+    26.0
+)  # of the picture's shorter side: long enough a lens that limbs keep their proportions
+_NEAREST: Final = 1e-3  # depth that is still drawn, as a part of the camera's distance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Camera:
+    """A camera that looks at a picture of a given size.
+
+    Args:
+        position: Where it stands, world coordinates, (3,).
+        axes: Rows are its right, up and backward directions in the world, (3, 3).
+        focal: Pixels per length unit at depth 1, or at any depth without perspective.
+        centre: Pixel that the optical axis meets.
+        perspective: Whether things far away look smaller.
+        nearest: Smallest depth that is drawn, length units.
+    """
+
+    position: Array
+    axes: Array
+    focal: float
+    centre: tuple[float, float]
+    perspective: bool = True
+    nearest: float = 0.0
+
+    def project(self, points: Array) -> tuple[Array, Array, Array]:
+        """Return pixels (n, 2), depths (n,) in length units and scales (n,) in pixels per length unit."""
+        local = (points - self.position) @ self.axes.T
+        depth = np.maximum(-local[:, 2], self.nearest)
+        scale = self.focal / depth if self.perspective else np.full(len(depth), self.focal)
+        pixels = np.stack([self.centre[0] + scale * local[:, 0], self.centre[1] - scale * local[:, 1]], axis=1)
+        return pixels, depth, scale
+
+    def plane_to_pixel(self, origin: Array, right: Array, along: Array) -> Array:
+        """Return the homography (3, 3) from coordinates (u, v, 1) of a plane to homogeneous pixels.
+
+        Args:
+            origin: Point of the plane with u = v = 0.
+            right: Direction of u, unit length.
+            along: Direction of v, unit length.
+        """
+        local = self.axes @ np.column_stack([right, along, origin - self.position])
+        weight = -local[2] if self.perspective else np.array([0.0, 0.0, 1.0])
+        x = self.focal * local[0] + self.centre[0] * weight
+        y = -self.focal * local[1] + self.centre[1] * weight
+        return np.stack([x, y, weight])
+
+    def scaled(self, factor: float) -> Camera:
+        """Return the camera of the same picture with ``factor`` times as many pixels each way."""
+        return replace(self, focal=self.focal * factor, centre=(self.centre[0] * factor, self.centre[1] * factor))
+
+
+def direction(axis: str | None, otherwise: str) -> Array:
+    """Return the unit vector of an axis name such as ``"y"`` or ``"-z"``."""
+    name = axis if axis and axis.lstrip("+-") in _FORWARD else otherwise
+    out = np.zeros(3)
+    out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
+    return out
+
+
+def look(view: str | tuple[float, float], up: str | None, forward: str | None) -> Array:
+    """Return the axes of a camera: rows right, up and backward in world coordinates.
+
+    Args:
+        view: Name in ``VIEWS``, or (azimuth, elevation) in degrees: 0 is in front of the body, 90 at its left side.
+        up: Axis of the skeleton that points up; y where unknown.
+        forward: Axis that the body faces; a horizontal one is chosen where unknown.
+
+    Raises:
+        UnknownNameError: If no view has that name.
+        InputError: If the angles are not two finite numbers.
+    """
+    if isinstance(view, str):
+        if view not in VIEWS:
+            raise unknown_name("view", view, VIEWS)
+        angles = VIEWS[view]
+    else:
+        angles = tuple(as_numbers(view, (2,), "view").tolist())
+    if not -90.0 <= angles[1] <= 90.0:
+        raise InputError("elevation of the view is out of range", value=angles[1], expected="-90 to 90 degrees")
+    vertical = direction(up, "y")
+    ahead = direction(forward, _FORWARD["xyz"[int(np.argmax(np.abs(vertical)))]])
+    if abs(float(ahead @ vertical)) > 0.5:
+        ahead = direction(None, _FORWARD["xyz"[int(np.argmax(np.abs(vertical)))]])
+    side = np.cross(vertical, ahead)
+    azimuth, elevation = (math.radians(angle) for angle in angles)
+    level = math.cos(azimuth) * ahead + math.sin(azimuth) * side
+    backward = math.cos(elevation) * level + math.sin(elevation) * vertical
+    right = math.cos(azimuth) * side - math.sin(azimuth) * ahead
+    return np.stack([right, np.cross(backward, right), backward])
+
+
+def fit(
+    axes: Array,
+    points: Array,
+    radii: Array,
+    window: tuple[float, float, float, float],
+    *,
+    perspective: bool = True,
+) -> Camera:
+    """Return the nearest camera that has every ball of the content inside a window of the picture.
+
+    Each side of the window is a plane through the camera, and a ball is inside where it is inside all four: linear in
+    the camera's position, hence solved at once.
+
+    Args:
+        axes: Directions of the camera, from ``look``.
+        points: Centres of the balls, (n, 3), n >= 1.
+        radii: Their radii, (n,).
+        window: Left, top, right and bottom of the free part of the picture, pixels.
+        perspective: Whether things far away look smaller.
+    """
+    left, top, right, bottom = window
+    half = np.array([max(right - left, 2.0), max(bottom - top, 2.0)]) / 2.0
+    centre = ((left + right) / 2.0, (top + bottom) / 2.0)
+    local = points @ axes.T
+    sides, depth = local[:, :2], local[:, 2]
+    extent = float(np.max(np.ptp(local, axis=0) + 2.0 * radii.max()))
+    extent = extent if extent > 0.0 else 1.0
+    if perspective:
+        focal = float(half.min()) / math.tan(_FIELD / 2.0)
+        slope = half / focal
+        lean = radii[:, None] * np.sqrt(1.0 + slope**2)
+        high = np.max(sides + slope * depth[:, None] + lean, axis=0)
+        low = np.max(-sides + slope * depth[:, None] + lean, axis=0)
+        middle = (high - low) / 2.0
+        back = max(float(np.max((high + low) / (2.0 * slope))), float(np.max(depth + radii)) + 0.05 * extent)
+    else:
+        high = np.max(sides + radii[:, None], axis=0)
+        low = np.min(sides - radii[:, None], axis=0)
+        middle = (high + low) / 2.0
+        focal = float(np.min(2.0 * half / np.maximum(high - low, 1e-6 * extent)))
+        back = float(np.max(depth + radii)) + extent
+    position = axes.T @ np.array([middle[0], middle[1], back])
+    return Camera(position, axes, focal, centre, perspective, nearest=_NEAREST * extent)

@@ -1,0 +1,159 @@
+"""The ground under a skeleton: background, grid lines that fade with distance, and a soft shadow."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.draw.bodies import Bodies
+from synovia.draw.camera import Camera
+from synovia.draw.theme import Colour, Theme
+from synovia.geometry import Array
+
+_Float = NDArray[np.floating[Any]]
+_COARSE: Final = 3  # pixels per sample of the shadow, which has no sharp edges
+_WIDTH: Final = 1.15  # grid lines, pixels
+_BLUR: Final = 0.55  # half-shadow per height above ground
+
+
+def background(size: tuple[int, int], theme: Theme) -> _Float:
+    """Return the empty picture (h, w, 3), 0 to 255: brighter above than below."""
+    width, height = size
+    mix = np.linspace(0.0, 1.0, height, dtype=np.float32)[:, None, None] ** 1.4
+    above, below = np.array(theme.above, np.float32), np.array(theme.below, np.float32)
+    return np.repeat(above + mix * (below - above), width, axis=1)
+
+
+def draw_floor(
+    picture: _Float, camera: Camera, bodies: Bodies, theme: Theme, up: Array, height: float, extent: float, light: Array
+) -> None:
+    """Draw grid and shadow onto the picture, in place.
+
+    Args:
+        picture: What is there, (h, w, 3), 0 to 255.
+        camera: From where.
+        bodies: What throws the shadow.
+        theme: Colours.
+        up: Unit vector of the world that points up.
+        height: Height of the ground along it, length units.
+        extent: Size of the content, length units.
+        light: Unit vector towards the light.
+    """
+    east = np.roll(up, 1)
+    north = np.cross(up, east)
+    middle = (bodies.start.min(0) + bodies.start.max(0)) / 2.0 if len(bodies) else np.zeros(3)
+    step = grid_step(extent)
+    u0, v0 = (step * round(float(middle @ axis) / step) for axis in (east, north))
+    origin = u0 * east + v0 * north + height * up
+    forth = camera.plane_to_pixel(origin, east, north)
+    scale = np.abs(forth).max()
+    if not scale > 0.0 or (camera.perspective and float((camera.position - origin) @ up) < 1e-3 * extent):
+        return  # the camera is level with the ground or below it
+    if abs(np.linalg.det(forth / scale)) < 1e-12 or float(camera.axes[2] @ up) <= 1e-3:
+        return
+    back = np.asarray(np.linalg.inv(forth), np.float64)
+    radius = 1.45 * extent
+    rows, columns = picture.shape[:2]
+    u, v, fade = _ground(back, columns, rows, 1, radius)
+    cover = np.maximum(_lines(u, step), _lines(v, step)) * fade
+    _blend(picture, theme.grid, 0.42 * cover)
+    if len(bodies):
+        u, v, fade = _ground(back, math.ceil(columns / _COARSE) + 1, math.ceil(rows / _COARSE) + 1, _COARSE, radius)
+        dark = _shadow(u, v, fade, bodies, (origin, east, north, up), light, extent)
+        _blend(picture, theme.shadow, theme.strength * _enlarge(dark, rows, columns))
+
+
+def grid_step(extent: float) -> float:
+    """Return a round distance (1, 2 or 5 times a power of ten) that divides the content into some seven parts."""
+    wanted = extent / 7.0
+    power = 10.0 ** math.floor(math.log10(wanted))
+    return power * min((1.0, 2.0, 5.0, 10.0), key=lambda k: abs(math.log(k * power / wanted)))
+
+
+def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) -> tuple[_Float, _Float, _Float]:
+    """Return ground coordinates u and v of each sample and how much of the floor is left there, 0 to 1."""
+    x = ((np.arange(columns) + 0.5) * stride)[None, :]
+    y = ((np.arange(rows) + 0.5) * stride)[:, None]
+    # All three numerators are signed alike: a sample sees the ground where the third, 1 / depth, is positive.
+    w = back[2, 0] * x + back[2, 1] * y + back[2, 2]
+    seen = w > 1e-9 * np.abs(w).max()
+    safe = np.where(seen, w, 1.0)
+    u = (back[0, 0] * x + back[0, 1] * y + back[0, 2]) / safe
+    v = (back[1, 0] * x + back[1, 1] * y + back[1, 2]) / safe
+    away = np.sqrt(u * u + v * v) / radius
+    fade = np.where(seen, np.clip((1.0 - away) / 0.75, 0.0, 1.0), 0.0)
+    fade = fade * fade * (3.0 - 2.0 * fade)
+    far = 4.0 * radius
+    return tuple(np.asarray(np.clip(a, -far, far), np.float32) for a in (u, v, fade))  # type: ignore[return-value]
+
+
+def _lines(coordinate: _Float, step: float) -> _Float:
+    """Return how much of each pixel the lines at multiples of ``step`` cover."""
+    slope = np.hypot(np.gradient(coordinate, axis=0), np.gradient(coordinate, axis=1))
+    slope = np.maximum(slope, 1e-12)
+    away = np.abs(coordinate - step * np.rint(coordinate / step)) / slope
+    crowd = np.clip(1.5 - 4.0 * slope / step, 0.0, 1.0)  # lines closer than some pixels melt into the ground
+    return np.clip(0.5 * _WIDTH + 0.5 - away, 0.0, 1.0) * crowd
+
+
+def _shadow(
+    u: _Float,
+    v: _Float,
+    fade: _Float,
+    bodies: Bodies,
+    frame: tuple[Array, Array, Array, Array],
+    light: Array,
+    extent: float,
+) -> _Float:
+    """Return the darkness of each ground sample, 0 to 1: sharp under what stands on it, soft under what is high."""
+    origin, east, north, up = frame
+    ends: list[Array] = []
+    for points in (bodies.start, bodies.end):
+        h = np.maximum((points - origin) @ up, 0.0)
+        ground = points - h[:, None] * (light / max(float(light @ up), 0.2)) - origin
+        ends.append(np.stack([ground @ east, ground @ north, h], axis=1))
+    dark = np.zeros_like(u)
+    inside = fade > 0.0
+    pu, pv = u[inside], v[inside]
+    out = np.zeros_like(pu)
+    for (au, av, ah), (bu, bv, bh), (ra, rb) in zip(ends[0], ends[1], bodies.radii, strict=True):
+        blur = 0.02 * extent + _BLUR * max(ah, bh)
+        reach = max(ra, rb) + blur
+        near = (
+            (pu > min(au, bu) - reach)
+            & (pu < max(au, bu) + reach)
+            & (pv > min(av, bv) - reach)
+            & (pv < max(av, bv) + reach)
+        )
+        if not near.any():
+            continue
+        x, y = pu[near] - np.float32(au), pv[near] - np.float32(av)
+        lu, lv = np.float32(bu - au), np.float32(bv - av)
+        t = np.clip((x * lu + y * lv) / np.float32(max(lu * lu + lv * lv, 1e-12 * extent * extent)), 0.0, 1.0)
+        distance = np.hypot(x - t * lu, y - t * lv)
+        radius = np.float32(ra) + np.float32(rb - ra) * t
+        h = np.float32(ah) + np.float32(bh - ah) * t
+        soft = np.float32(0.012 * extent) + np.float32(_BLUR) * h
+        edge = np.clip(0.5 - (distance - radius) / soft, 0.0, 1.0)
+        weight = np.minimum(1.0, 1.6 * radius / (radius + 0.22 * h))
+        out[near] = np.maximum(out[near], edge * edge * (3.0 - 2.0 * edge) * weight)
+    dark[inside] = out * fade[inside]
+    return dark
+
+
+def _enlarge(coarse: _Float, rows: int, columns: int) -> _Float:
+    """Return coarse samples at every pixel, linear in between."""
+    y = np.clip((np.arange(rows) + 0.5) / _COARSE - 0.5, 0.0, coarse.shape[0] - 1.001).astype(np.float32)
+    x = np.clip((np.arange(columns) + 0.5) / _COARSE - 0.5, 0.0, coarse.shape[1] - 1.001).astype(np.float32)
+    i, j = y.astype(np.intp), x.astype(np.intp)
+    fy, fx = (y - i)[:, None], (x - j)[None, :]
+    wide = coarse[:, j] * (1.0 - fx) + coarse[:, j + 1] * fx
+    return wide[i] * (1.0 - fy) + wide[i + 1] * fy
+
+
+def _blend(picture: _Float, colour: Colour, cover: _Float) -> None:
+    """Lay a colour over the picture, in place."""
+    picture += cover[..., None] * (np.array(colour, np.float32) - picture)

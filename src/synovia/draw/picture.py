@@ -1,0 +1,209 @@
+"""``picture``: a still image of a skeleton, its targets and how far they were met."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import numpy as np
+
+from synovia.draw.bodies import Light, shade
+from synovia.draw.camera import Camera, fit, look
+from synovia.draw.floor import background, draw_floor
+from synovia.draw.labels import Placer
+from synovia.draw.notes import Notes
+from synovia.draw.raster import Canvas, require_pillow
+from synovia.draw.scene import Mark, Scene, build_scene, up_of
+from synovia.draw.theme import Theme, theme_of
+from synovia.errors import InputError, UnsupportedError
+from synovia.geometry import Array
+from synovia.io.base import write_bytes
+from synovia.skeleton import Pose, Skeleton
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Poses = Skeleton | Pose | Iterable[Pose]
+_T = TypeVar("_T")
+_SIZES: Final = (32, 8192)  # pixels each way; above, the samples would not fit in memory
+_GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of it
+
+
+def picture(
+    subject: Poses,
+    *,
+    targets: Iterable[Mark] = (),
+    path: str | os.PathLike[str] | None = None,
+    size: tuple[int, int] = (1200, 900),
+    view: str | tuple[float, float] | Camera = "three-quarter",
+    theme: str = "light",
+    title: str | None = None,
+    joint_names: bool = False,
+    floor: bool = True,
+    perspective: bool = True,
+    force: bool = False,
+) -> Image.Image:
+    """Return a picture of a pose and its targets; no display and no graphics card is needed.
+
+    Args:
+        subject: A skeleton (drawn at rest), a pose, or several poses: the last is solid, those before it are ghosts.
+        targets: Goals to mark: green rings where reached; red ones, with the distance that is left, where missed.
+        path: PNG file to write it to as well.
+        size: Width and height, pixels.
+        view: ``"three-quarter"``, ``"front"``, ``"back"``, ``"left"``, ``"right"``, ``"top"``, (azimuth, elevation) in
+            degrees, or a ``Camera``. Without a camera, all content fits in.
+        theme: ``"light"`` or ``"dark"``.
+        title: Line of text at the top.
+        joint_names: Whether to write the names of the joints, where there is room.
+        floor: Whether to draw the ground and the shadow on it.
+        perspective: Whether things far away look smaller.
+        force: Whether to replace a file that exists.
+
+    Raises:
+        InputError: If an argument cannot be used.
+        UnknownNameError: If there is no such view or theme.
+        MissingExtraError: If Pillow is not installed.
+        UnsupportedError: If the path does not end in ``.png``.
+        FileError: If the file exists and ``force`` is not set, or cannot be written.
+
+    Example:
+        >>> from synovia.skeleton import Skeleton
+        >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.5, 2, 0)])
+        >>> picture(arm, size=(320, 240)).size
+        (320, 240)
+    """
+    require_pillow()
+    colours = theme_of(theme)
+    where = None if path is None else _png(path)
+    pixels = _checked_size(size)
+    poses = _poses(subject)
+    scene = build_scene(poses, _all(targets, Mark, "synovia.draw.Mark"), colours, joint_names=joint_names)
+    camera = view if isinstance(view, Camera) else frame(scene, poses[-1].skeleton, pixels, view, perspective, title)
+    image = draw(scene, camera, pixels, colours, title=title, floor=floor)
+    if where is not None:
+        write_bytes(where, png(image), force=force)
+    return image
+
+
+def frame(
+    scene: Scene,
+    skeleton: Skeleton,
+    size: tuple[int, int],
+    view: str | tuple[float, float],
+    perspective: bool,
+    title: str | None,
+) -> Camera:
+    """Return the camera that shows the whole scene and leaves room for texts.
+
+    Args:
+        scene: What must be seen.
+        skeleton: Which way is up and forward.
+        size: Width and height of the picture, pixels.
+        view: Name or angles, as in ``picture``.
+        perspective: Whether things far away look smaller.
+        title: Whether room is kept for one.
+    """
+    width, height = size
+    edge = min(size)
+    beside = (0.12 if scene.marks or scene.names else 0.07) * edge
+    window = (beside, (0.14 if title else 0.08) * edge, width - beside, height - 0.11 * edge)
+    return fit(look(view, up_of(skeleton), skeleton.forward), *scene.content, window, perspective=perspective)
+
+
+def draw(
+    scene: Scene, camera: Camera, size: tuple[int, int], theme: Theme, *, title: str | None = None, floor: bool = True
+) -> Image.Image:
+    """Return the picture that a camera takes of a scene; the same camera makes frames that belong together."""
+    above = _light(scene.up, camera)
+    light = Light(_key(scene.up, camera), scene.up, haze=theme.below)
+    ground = background(size, theme)
+    if floor:
+        draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above)
+    canvas = Canvas(ground)
+    for age, ghost in enumerate(reversed(scene.ghosts)):
+        layer = shade(ghost, camera, size, light)
+        if layer is not None:
+            canvas.lay(*layer, opacity=_GHOST * 0.75**age)
+    covered = np.zeros((size[1], size[0]), np.float32)
+    layer = shade(scene.solid, camera, size, light)
+    if layer is not None:
+        (left, top), pixels = layer
+        canvas.lay((left, top), pixels)
+        rows, columns = pixels.shape[:2]
+        covered[top : top + rows, left : left + columns] = pixels[..., 3] / np.float32(255.0)
+    margin = 0.02 * min(size)
+    Notes(canvas, camera, Placer(size, covered, margin), theme, min(size) / 900.0).write(scene, title)
+    return canvas.image
+
+
+def png(image: Image.Image) -> bytes:
+    """Return an image as the bytes of a PNG file, the same for the same image."""
+    out = BytesIO()
+    image.save(out, "PNG", compress_level=6)
+    return out.getvalue()
+
+
+def _light(up: Array, camera: Camera) -> Array:
+    """Return the direction towards the light that throws shadows: high at the left, so they fall to the right."""
+    return _mixed(up, camera, 1.0, -0.42, 0.34)
+
+
+def _key(up: Array, camera: Camera) -> Array:
+    """Return the direction towards the light on the body: lower than that of the shadows, so that no front is dark."""
+    return _mixed(up, camera, 0.80, -0.55, 0.85)
+
+
+def _mixed(up: Array, camera: Camera, high: float, right: float, near: float) -> Array:
+    """Return the unit vector of parts along up, to the viewer's right and towards the viewer."""
+    across = camera.axes[0] - (camera.axes[0] @ up) * up
+    towards = camera.axes[2] - (camera.axes[2] @ up) * up
+    light = high * up + right * across + near * towards
+    return light / np.linalg.norm(light)
+
+
+def _poses(subject: object) -> Sequence[Pose]:
+    """Return the poses to draw."""
+    if isinstance(subject, Skeleton):
+        return [subject.rest_pose()]
+    if isinstance(subject, Pose):
+        return [subject]
+    return _all(subject, Pose, "a Skeleton, a Pose or several poses")
+
+
+def _all(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
+    """Return the items of an argument, all of one class."""
+    items: Iterable[object] = cast(Iterable[object], given) if isinstance(given, Iterable) else (given,)
+    out: list[_T] = []
+    for item in items:
+        if not isinstance(item, kind):
+            raise InputError("this cannot be drawn", value=type(item).__name__, expected=wanted)
+        out.append(item)
+    return out
+
+
+def _checked_size(size: object) -> tuple[int, int]:
+    """Return width and height as whole numbers in the range that can be drawn."""
+    wanted = f"two whole numbers from {_SIZES[0]} to {_SIZES[1]}"
+    try:
+        given = tuple(cast(Iterable[int], size))
+        width, height = (int(n) for n in given)
+        exact = (width, height) == given
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError("size is no width and height", value=size, expected=wanted) from error
+    if not exact or not all(_SIZES[0] <= n <= _SIZES[1] for n in (width, height)):
+        raise InputError("size cannot be drawn", value=size, expected=wanted)
+    return width, height
+
+
+def _png(path: object) -> Path:
+    """Return where to write; checked before anything is drawn."""
+    try:
+        where = Path(cast(str, path))
+    except TypeError as error:
+        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
+    if where.suffix.lower() != ".png":
+        raise UnsupportedError("pictures are written as PNG", where=str(where), expected="a name that ends in .png")
+    return where

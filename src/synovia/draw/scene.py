@@ -1,0 +1,291 @@
+"""What a picture shows: a skeleton's poses as balls and rods, targets, names, and the ground they stand on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.draw.bodies import Bodies
+from synovia.draw.camera import direction
+from synovia.draw.theme import Colour, Theme
+from synovia.errors import InputError
+from synovia.geometry import Array, as_matrix, as_numbers
+from synovia.skeleton import Joint, Kind, Pose, Skeleton
+
+_THICK: Final = 0.042  # radius of the joint that everything hangs on, as a part of the way from it to the farthest tip
+_TAPER: Final = 0.5  # how fast radii fall towards the tips: 0 not at all, 1 with the way that is left
+_TIP: Final = 0.5  # a tip is as thick as if so much of its bone were still to come
+_STUBBY: Final = 0.36  # largest radius, as a part of the longest bone beside the joint
+_THIN: Final = 0.007  # smallest radius, as a part of the same way as the largest
+_ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as a part of its joints' radii
+_BARREL: Final = 1.05  # half-length of a hinge's barrel along its axis, as a part of its radius
+_SIDE: Final = re.compile(r"(left|^l_|^l(?=[A-Z])|[._\- ]l$|[_.]l[_.])|(right|^r_|^r(?=[A-Z])|[._\- ]r$|[_.]r[_.])")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """A joint's target and how far it was met.
+
+    Args:
+        position: Where the joint is, (3,), length units of the skeleton.
+        target: Where it should be, (3,); None for a goal without a place, such as a rotation.
+        label: What to write beside it; nothing where empty.
+        reached: Whether the goal holds.
+        rotation: World rotation of the joint (matrix or ``Rotation``), drawn as three axes.
+        target_rotation: Rotation that it should have, drawn as three thicker axes at the target.
+
+    Raises:
+        InputError: If a position or a rotation cannot be used.
+    """
+
+    position: Array
+    target: Array | None = None
+    label: str = ""
+    reached: bool = True
+    rotation: Any = None
+    target_rotation: Any = None
+
+    def __post_init__(self) -> None:
+        """Check what was given and turn it into arrays."""
+        object.__setattr__(self, "position", as_numbers(self.position, (3,), "position of a mark"))
+        if self.target is not None:
+            object.__setattr__(self, "target", as_numbers(self.target, (3,), "target of a mark"))
+        for name in ("rotation", "target_rotation"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, as_matrix(value, f"{name} of a mark"))
+
+    @property
+    def place(self) -> Array:
+        """Where the mark is drawn: at the target, or at the joint where there is none."""
+        return self.position if self.target is None else self.target
+
+    @property
+    def miss(self) -> float:
+        """Distance between joint and target, length units; 0 without a target."""
+        return 0.0 if self.target is None else float(np.linalg.norm(self.target - self.position))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """Everything that a picture shows, in the world.
+
+    Args:
+        solid: The pose that matters.
+        ghosts: Poses before it, faintest first.
+        marks: Targets.
+        names: Places and names of joints to write.
+        up: Unit vector that points up.
+        ground: Height of the ground along ``up``, length units.
+        extent: Size of what is shown, length units, above 0.
+        meters_per_unit: Length of the unit in metres, None where unknown.
+    """
+
+    solid: Bodies
+    ghosts: tuple[Bodies, ...]
+    marks: tuple[Mark, ...]
+    names: tuple[tuple[Array, str], ...]
+    up: Array
+    ground: float
+    extent: float
+    meters_per_unit: float | None
+
+    @property
+    def content(self) -> tuple[Array, Array]:
+        """Centres (n, 3) and radii (n,) of balls that hold everything but the floor, length units."""
+        shown = (*self.ghosts, self.solid)
+        centres = [side for bodies in shown for side in (bodies.start, bodies.end)]
+        radii = [bodies.radii[:, k] for bodies in shown for k in (0, 1)]
+        for mark in self.marks:
+            centres.append(np.stack([mark.position, mark.place]))
+            radii.append(np.full(2, 0.03 * self.extent))
+        return np.concatenate(centres), np.concatenate(radii)
+
+    def distance_text(self, distance: float) -> str:
+        """Return a distance in metres, centimetres or millimetres, or as a bare number where the unit is unknown."""
+        if self.meters_per_unit is None:
+            return f"{distance:.3g}"
+        metres = distance * self.meters_per_unit
+        for factor, unit, least in ((1.0, "m", 1.0), (100.0, "cm", 0.01), (1000.0, "mm", 0.0)):
+            if metres >= least:
+                return f"{metres * factor:.3g} {unit}"
+        return "0 mm"
+
+
+def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, joint_names: bool = False) -> Scene:
+    """Return the scene of poses of one or more skeletons: the last one solid, those before it as ghosts.
+
+    Raises:
+        InputError: If there is no pose, or a pose holds a position that is not finite.
+    """
+    if not poses:
+        raise InputError("there is no pose to draw", expected="a Skeleton, a Pose or several poses")
+    for pose in poses:
+        if not np.isfinite(pose.frames).all():
+            raise InputError("a pose has positions that are not finite", where=pose.skeleton.name)
+    last = poses[-1]
+    up = direction(up_of(last.skeleton), "y")
+    extent = max(_extent(pose) for pose in poses)
+    if not extent > 0.0:  # every joint at one place: let the targets, or nothing but 1, give the size
+        extent = max((mark.miss for mark in marks), default=0.0) or 1.0
+    solid = _bodies(last, extent, theme, None)
+    ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
+    ground = min(
+        float(np.min(side @ up - bodies.radii[:, k]))
+        for bodies in (*ghosts, solid)
+        for k, side in enumerate((bodies.start, bodies.end))
+    )
+    names: list[tuple[Array, str]] = []
+    if joint_names:
+        told = {mark.label for mark in marks}
+        rows = np.flatnonzero(_drawn(last.skeleton)).tolist()
+        named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
+        names = [(place, name) for place, name in named if name not in told]
+    return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
+
+
+def _extent(pose: Pose) -> float:
+    """Return the diagonal of the box around the joints that are drawn, length units."""
+    shown = pose.positions[_drawn(pose.skeleton)]
+    return float(np.linalg.norm(np.ptp(shown, axis=0)))
+
+
+def _bones(skeleton: Skeleton) -> list[int]:
+    """Return the rows whose bone (parent to joint) is part of the body.
+
+    A free joint hangs on nothing; of a character only what hangs on its hips is body: the rest places it in its file.
+    """
+    hips = skeleton.index(skeleton.roles["hips"]) if "hips" in skeleton.roles else None
+    inside = [hips in (None, row) for row in range(len(skeleton))]
+    rows: list[int] = []
+    for row, parent in enumerate(skeleton.parents):
+        if parent >= 0 and inside[parent] and skeleton.joints[row].kind is not Kind.FREE:
+            inside[row] = True
+            rows.append(row)
+    return rows
+
+
+def _drawn(skeleton: Skeleton) -> NDArray[np.bool_]:
+    """Return which joints are drawn, (n,): those of connected bones that are not all of length 0, or all without any."""
+    top = list(range(len(skeleton)))  # the joint that a joint's connected bones begin at
+    solid: set[int] = set()
+    for row in _bones(skeleton):
+        top[row] = top[skeleton.parents[row]]
+        if skeleton.lengths[row] > 0.0:
+            solid.add(top[row])
+    shown = np.array([row in solid for row in top])
+    return shown if shown.any() else ~shown
+
+
+def _radii(skeleton: Skeleton, bones: Sequence[int]) -> Array:
+    """Return each joint's radius, (n,), length units: the more of the body hangs on it, the thicker.
+
+    It follows from lengths at rest alone, so that a body keeps its build from pose to pose.
+    """
+    below = np.zeros(len(skeleton))  # longest way from the joint to a tip
+    longest = np.zeros(len(skeleton))  # longest bone beside it
+    for row in reversed(bones):  # children come after their parents
+        parent, length = skeleton.parents[row], float(skeleton.lengths[row])
+        below[parent] = max(below[parent], below[row] + length)
+        longest[[row, parent]] = np.maximum(longest[[row, parent]], length)
+    total = float(below.max())
+    reach = np.maximum(below, _TIP * longest) / total if total > 0.0 else below
+    out = np.minimum(_THICK * total * reach**_TAPER, _STUBBY * longest)
+    out = np.maximum(out, _THIN * total)
+    for row, joint in enumerate(skeleton.joints):
+        if not skeleton.children[row] and joint.kind is Kind.FIXED and not joint.tip:
+            out[row] = _THIN * total  # a sensor or a tool frame, no part that carries
+    return out
+
+
+def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bodies:
+    """Return a pose as balls, barrels along the axes of hinges, and rods; in one colour where ``paint`` is given."""
+    skeleton, positions = pose.skeleton, pose.positions
+    bones, shown = _bones(skeleton), _drawn(skeleton)
+    radius = _radii(skeleton, bones)
+    if not radius.any():  # every joint at one place
+        radius[:] = _THICK * extent
+    hues = np.array([paint or _hue(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
+    dim = 1.0 if paint else theme.joint
+    parts: list[tuple[Array, Array, float, float, Array]] = []
+    skulls = {near for row in bones if _is_crown(skeleton, row) for near in (row, skeleton.parents[row])}
+    for row in np.flatnonzero(shown).tolist():
+        if row in skulls:
+            continue
+        joint, at, r = skeleton.joints[row], positions[row], float(radius[row])
+        reach = np.zeros(3)
+        if joint.kind is Kind.HINGE:
+            reach = _BARREL * r * (pose.frames[row, :9].reshape(3, 3) @ joint.axis)
+            parts.append((at - reach, at + reach, r, r, dim * hues[row]))
+        ends = (at - reach, at + reach) if reach.any() else (at,)
+        parts.extend((end, end, r, r, dim * hues[row]) for end in ends)
+    for row in bones:
+        parent = skeleton.parents[row]
+        start, end = positions[parent], positions[row]
+        length = float(np.linalg.norm(end - start))
+        if length <= 1e-6 * extent:
+            continue
+        ra, rb = _ROD[0] * float(radius[parent]), _ROD[1] * float(radius[row])
+        ra = min(ra, 2.0 * float(radius[row]))  # no funnel from a thick joint to a thin one
+        if _is_crown(skeleton, row):
+            parts.extend(_skull(start, end, hues[parent]))
+        else:
+            parts.append((start, end, ra, rb, hues[parent]))
+    columns = list(zip(*parts, strict=True))
+    return Bodies(
+        np.array(columns[0]), np.array(columns[1]), np.array([columns[2], columns[3]]).T, np.array(columns[4])
+    )
+
+
+def _skull(start: Array, end: Array, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
+    """Return a head between its joint and its tip: two balls and what joins them."""
+    axis = end - start
+    chin, crown, radius = start + 0.34 * axis, start + 0.62 * axis, 0.36 * float(np.linalg.norm(axis))
+    return [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
+
+
+def _is_crown(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a joint is the tip of a head that has no other part."""
+    parent = skeleton.parents[row]
+    alone = parent >= 0 and len(skeleton.children[parent]) == 1 and not skeleton.children[row]
+    return alone and _is_head(skeleton.joints[parent])
+
+
+def _is_head(joint: Joint) -> bool:
+    """Return whether a joint is a head, by role or by name."""
+    return joint.role == "head" or (joint.role is None and joint.name.rsplit(":", 1)[-1].lower() == "head")
+
+
+def up_of(skeleton: Skeleton) -> str:
+    """Return the axis that points up: the file's, else that of the head above the root at rest, else y."""
+    if skeleton.up is not None:
+        return skeleton.up
+    head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
+    if head is None:
+        return "y"
+    positions = skeleton.rest_pose().positions
+    rise = positions[head] - positions[0]
+    axis = int(np.argmax(np.abs(rise)))
+    return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]
+
+
+def _hue(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
+    """Return the colour of a joint by the side of the body that its role or name tells."""
+    joint = skeleton.joints[row]
+    found = _SIDE.search(joint.role or "") or _SIDE.search(_plain(joint.name))
+    if found is None:
+        return theme.bone
+    return theme.left if found[1] else theme.right
+
+
+def _plain(name: str) -> str:
+    """Return a name without a namespace, in lower case but for the capital after a leading l or r."""
+    short = name.rsplit(":", 1)[-1]
+    if re.match(r"[lr][A-Z]", short):
+        return short
+    return short.lower()

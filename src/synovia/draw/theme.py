@@ -1,0 +1,98 @@
+"""The colours of a picture and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from synovia.errors import unknown_name
+
+Colour = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours, each red, green and blue from 0 to 255.
+
+    Args:
+        above: Background at the top.
+        below: Background at the bottom.
+        grid: Lines of the floor.
+        shadow: Shadow on the floor.
+        strength: Darkness of the shadow, 0 to 1.
+        bone: Bones of the middle of the body, or of a body without sides.
+        left: Bones of the body's left side.
+        right: Bones of the body's right side.
+        joint: How far joints are darker (below 1) or lighter (above 1) than their bones.
+        ghost: An earlier pose.
+        reached: Target that was reached.
+        missed: Target that was missed, and the way that is left to it.
+        ink: Text.
+        quiet: Text and lines of lesser weight.
+        paper: Ground under a label.
+    """
+
+    above: Colour
+    below: Colour
+    grid: Colour
+    shadow: Colour
+    strength: float
+    bone: Colour
+    left: Colour
+    right: Colour
+    joint: float
+    ghost: Colour
+    reached: Colour
+    missed: Colour
+    ink: Colour
+    quiet: Colour
+    paper: Colour
+
+
+THEMES: Final[dict[str, Theme]] = {
+    "light": Theme(
+        above=(252, 253, 254),
+        below=(231, 236, 242),
+        grid=(150, 164, 182),
+        shadow=(44, 58, 84),
+        strength=0.55,
+        bone=(150, 169, 192),
+        left=(117, 164, 218),
+        right=(164, 158, 219),
+        joint=0.66,
+        ghost=(176, 184, 194),
+        reached=(0, 158, 136),
+        missed=(221, 57, 66),
+        ink=(30, 39, 52),
+        quiet=(103, 116, 134),
+        paper=(255, 255, 255),
+    ),
+    "dark": Theme(
+        above=(18, 22, 30),
+        below=(31, 37, 49),
+        grid=(96, 112, 138),
+        shadow=(4, 6, 10),
+        strength=0.62,
+        bone=(150, 170, 196),
+        left=(104, 162, 228),
+        right=(158, 150, 228),
+        joint=0.60,
+        ghost=(98, 108, 124),
+        reached=(45, 212, 180),
+        missed=(255, 100, 100),
+        ink=(236, 241, 248),
+        quiet=(150, 163, 184),
+        paper=(27, 32, 42),
+    ),
+}
+
+
+def theme_of(name: str) -> Theme:
+    """Return a theme by name.
+
+    Raises:
+        UnknownNameError: If there is none of that name.
+    """
+    if name not in THEMES:
+        raise unknown_name("theme", name, THEMES)
+    return THEMES[name]
