@@ -119,15 +119,18 @@ def shade(bodies: Bodies, camera: Camera, size: tuple[int, int], light: Light) -
     b, db, sb = eye.project(bodies.end)
     ra = np.maximum(bodies.radii[:, 0] * sa, _SMALLEST * SAMPLES)
     rb = np.maximum(bodies.radii[:, 1] * sb, _SMALLEST * SAMPLES)
-    low = np.minimum(a - ra[:, None], b - rb[:, None]).min(0) / SAMPLES
-    high = np.maximum(a + ra[:, None], b + rb[:, None]).max(0) / SAMPLES
+    seen = (da > eye.nearest) & (db > eye.nearest)
+    if not seen.any():
+        return None
+    low = np.minimum(a - ra[:, None], b - rb[:, None])[seen].min(0) / SAMPLES
+    high = np.maximum(a + ra[:, None], b + rb[:, None])[seen].max(0) / SAMPLES
     left, top = (max(math.floor(float(v)) - 1, 0) for v in low)
     right, bottom = (min(math.ceil(float(v)) + 1, n) for v, n in zip(high, size, strict=True))
     if right <= left or bottom <= top:
         return None
     buffer = _Buffer(left * SAMPLES, top * SAMPLES, (right - left) * SAMPLES, (bottom - top) * SAMPLES)
     local = (bodies.end - bodies.start) @ camera.axes.T
-    for i in range(len(bodies)):
+    for i in np.flatnonzero(seen).tolist():
         if not local[i].any():
             _ball(buffer, a[i], float(da[i]), float(ra[i]), float(ra[i] / sa[i]), i)
         else:

@@ -41,7 +41,7 @@ class Camera:
         focal: Pixels per length unit at depth 1, or at any depth without perspective.
         centre: Pixel that the optical axis meets.
         perspective: Whether things far away look smaller.
-        nearest: Smallest depth that is drawn, length units.
+        nearest: Depth in length units, above 0, that a thing must exceed to be drawn.
     """
 
     position: Array
@@ -49,10 +49,13 @@ class Camera:
     focal: float
     centre: tuple[float, float]
     perspective: bool = True
-    nearest: float = 0.0
+    nearest: float = 1e-9
 
     def project(self, points: Array) -> tuple[Array, Array, Array]:
-        """Return pixels (n, 2), depths (n,) in length units and scales (n,) in pixels per length unit."""
+        """Return pixels (n, 2), depths (n,) in length units and scales (n,) in pixels per length unit.
+
+        What is not in front of the camera gets the depth ``nearest``, and pixels without meaning.
+        """
         local = (points - self.position) @ self.axes.T
         depth = np.maximum(-local[:, 2], self.nearest)
         scale = self.focal / depth if self.perspective else np.full(len(depth), self.focal)
@@ -64,8 +67,8 @@ class Camera:
 
         Args:
             origin: Point of the plane with u = v = 0.
-            right: Direction of u, unit length.
-            along: Direction of v, unit length.
+            right: What one u is in the world, (3,).
+            along: What one v is in the world, (3,).
         """
         local = self.axes @ np.column_stack([right, along, origin - self.position])
         weight = -local[2] if self.perspective else np.array([0.0, 0.0, 1.0])

@@ -48,13 +48,13 @@ def draw_floor(
     step = grid_step(extent)
     u0, v0 = (step * round(float(middle @ axis) / step) for axis in (east, north))
     origin = u0 * east + v0 * north + height * up
-    forth = camera.plane_to_pixel(origin, east, north)
+    forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # in extents: no unit is too large
     scale = np.abs(forth).max()
     if not scale > 0.0 or (camera.perspective and float((camera.position - origin) @ up) < 1e-3 * extent):
         return  # the camera is level with the ground or below it
     if abs(np.linalg.det(forth / scale)) < 1e-12 or float(camera.axes[2] @ up) <= 1e-3:
         return
-    back = np.asarray(np.linalg.inv(forth), np.float64)
+    back = np.diag([extent, extent, 1.0]) @ np.asarray(np.linalg.inv(forth), np.float64)
     radius = 1.45 * extent
     rows, columns = picture.shape[:2]
     u, v, fade = _ground(back, columns, rows, 1, radius)
@@ -87,7 +87,8 @@ def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) ->
     fade = np.where(seen, np.clip((1.0 - away) / 0.75, 0.0, 1.0), 0.0)
     fade = fade * fade * (3.0 - 2.0 * fade)
     far = 4.0 * radius
-    return tuple(np.asarray(np.clip(a, -far, far), np.float32) for a in (u, v, fade))  # type: ignore[return-value]
+    u, v = np.clip(u, -far, far), np.clip(v, -far, far)
+    return u.astype(np.float32), v.astype(np.float32), fade.astype(np.float32)
 
 
 def _lines(coordinate: _Float, step: float) -> _Float:

@@ -41,7 +41,9 @@ class Notes:
         """Draw everything flat: lines first, so that no text is crossed out."""
         if title:
             self._title(title)
-        rings = [(mark, *self._ring_of(scene, mark)) for mark in scene.marks]
+        rings = [
+            (mark, *self._ring_of(scene, mark)) for mark in scene.marks if self._in_front(mark.position, mark.place)
+        ]
         for mark, place, radius in rings:
             self._placer.take((place[0] - radius, place[1] - radius, place[0] + radius, place[1] + radius))
             self._lines(scene, mark, place, radius)
@@ -54,15 +56,19 @@ class Notes:
                 texts.append((scene.distance_text(mark.miss), self._middle(mark), 9.0 * self._scale, colour))
         for text, place, gap, colour in texts:
             self._label(text, place, gap, colour)
-        if scene.names:
-            pixels, _, _ = self._camera.project(np.array([place for place, _ in scene.names]))
-            for (x, y), (_, name) in zip(pixels.tolist(), scene.names, strict=True):
-                self._name(name, (x, y))
+        for place, name in scene.names:
+            if self._in_front(place):
+                self._name(name, self._point(place)[0])
 
     def _point(self, place: Array) -> tuple[Point, float]:
         """Return a place's pixel and the scale there."""
         pixels, _, scales = self._camera.project(place[None, :])
         return (float(pixels[0, 0]), float(pixels[0, 1])), float(scales[0])
+
+    def _in_front(self, *places: Array) -> bool:
+        """Return whether all places are in front of the camera."""
+        _, depths, _ = self._camera.project(np.stack(places))
+        return bool((depths > self._camera.nearest).all())
 
     def _middle(self, mark: Mark) -> Point:
         """Return the pixel halfway between joint and target."""

@@ -111,10 +111,8 @@ class Scene:
         if self.meters_per_unit is None:
             return f"{distance:.3g}"
         metres = distance * self.meters_per_unit
-        for factor, unit, least in ((1.0, "m", 1.0), (100.0, "cm", 0.01), (1000.0, "mm", 0.0)):
-            if metres >= least:
-                return f"{metres * factor:.3g} {unit}"
-        return "0 mm"
+        factor, unit = (1.0, "m") if metres >= 1.0 else (100.0, "cm") if metres >= 0.01 else (1000.0, "mm")
+        return f"{metres * factor:.3g} {unit}"
 
 
 def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, joint_names: bool = False) -> Scene:
@@ -171,7 +169,7 @@ def _bones(skeleton: Skeleton) -> list[int]:
 
 
 def _drawn(skeleton: Skeleton) -> NDArray[np.bool_]:
-    """Return which joints are drawn, (n,): those of connected bones that are not all of length 0, or all without any."""
+    """Return which joints are drawn, (n,): those of connected bones not all of length 0; all without any."""
     top = list(range(len(skeleton)))  # the joint that a joint's connected bones begin at
     solid: set[int] = set()
     for row in _bones(skeleton):
