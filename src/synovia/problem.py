@@ -24,7 +24,7 @@ class Reduced:
     """The part of a skeleton that its goals need, with q whole.
 
     Args:
-        rows: (n, 5) kind, parent, first element in q, Jacobian columns (see ``kernels.forward.Tree``).
+        rows: (n, 6) kind, parent, first element in q, two Jacobian columns and variable (see ``kernels.problem``).
         fixed: (n, 12) fixed transforms, merged fixed joints included.
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
         variables: (k, 3) what may move.
@@ -58,6 +58,12 @@ class Reduced:
         return int(sum(3 if block else 1 for block in self.variables[:, 0]))
 
     @property
+    def coupled(self) -> bool:
+        """Whether a variable moves more than one row, or a row by another amount than its own."""
+        moving = self.rows[self.rows[:, 5] >= 0, 5]
+        return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
+
+    @property
     def serial(self) -> bool:
         """Whether this is an arm: one goal on a chain of hinges and slides, each with a variable of its own."""
         n = len(self.rows)
@@ -73,15 +79,17 @@ class Reduced:
         )
 
 
-def reduce(skeleton: Skeleton, goals: Sequence[Goal], *, free_root: bool = False) -> Reduced:
+def reduce(skeleton: Skeleton, goals: Sequence[Goal], ends: Sequence[int], *, free_root: bool = False) -> Reduced:
     """Return the part of a skeleton that moves its goals.
 
     A free joint keeps its translation, and at the root its rotation too, unless ``free_root``.
 
-    Raises:
-        InputError: If a goal's joint does not exist (UnknownNameError).
+    Args:
+        skeleton: The skeleton.
+        goals: The goals.
+        ends: Row of each goal's joint.
+        free_root: Whether a free root moves.
     """
-    ends = [skeleton.index(goal.joint) for goal in goals]
     on_path = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not on_path[row]:
@@ -101,14 +109,14 @@ def reduce(skeleton: Skeleton, goals: Sequence[Goal], *, free_root: bool = False
             place[i], since[i] = carrier, frame
             continue
         place[i], since[i] = len(rows), np.eye(4)
-        rows.append([int(t.ints[i, 0]), int(carrier), int(t.ints[i, 2]), -1, -1])
+        rows.append([int(t.ints[i, 0]), int(carrier), int(t.ints[i, 2]), -1, -1, -1])
         fixed.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]]))
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
     variables, limits, owner = _variables(skeleton, rows, couple, joints, free_root)
     packed, offsets = _goals(skeleton, goals, ends, place, since)
-    table = np.array(rows, np.int32).reshape(-1, 5)
+    table = np.array(rows, np.int32).reshape(-1, 6)
     fixed_table = np.array(fixed).reshape(-1, 12)
     return Reduced(
         table, fixed_table, couple, variables, limits, owner, packed, offsets,
@@ -161,6 +169,9 @@ def _variables(
             row[3] = take(at + 3)
         elif not is_root:
             row[3] = take(at + 3)
+    place = {first: k for k, (_, _, first) in enumerate(chosen)}
+    for row in rows:
+        row[5] = place.get(row[3], -1)
     return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], t.owner[order]
 
 
@@ -192,7 +203,7 @@ def _reach(skeleton: Skeleton, rows: Ints, fixed: Array, goals: Ints, offsets: A
             ends = span.get(int(rows[row, 2]), np.zeros(2)) if rows[row, 0] == Kind.SLIDE else np.zeros(2)
             total += float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
             above = rows[row, 1]
-            if above >= 0 and (rows[above, 3:] >= 0).any():
+            if above >= 0 and (rows[above, 3:5] >= 0).any():
                 total += float(np.linalg.norm(fixed[row, 9:]))
             row = above
         longest = max(longest, total)
@@ -230,14 +241,16 @@ def pack(
 
     t = skeleton.tables
     head = np.zeros(k.INT_HEAD, np.int32)
-    head[:13] = (
+    head[:14] = (
         len(reduced.rows), len(reduced.variables), len(reduced.goals), reduced.residuals, reduced.columns,
         skeleton.nq, len(t.variables), len(t.followers), max_steps, attempts, seed, patience, int(reduced.serial),
+        int(reduced.coupled),
     )  # fmt: skip
     floats = np.zeros(k.FLOAT_HEAD)
     floats[:3] = *tolerance, reduced.reach
     floats[k.OWN : k.OWN + len(own)] = own
-    roots = np.sqrt(np.asarray(weights, np.float64))
+    # Only ratios of weights mean anything; the largest is 1, so that damping and pivots keep their meaning.
+    roots = np.sqrt(np.asarray(weights, np.float64) / max(weights))
     goal_data = np.column_stack(
         [roots * (reduced.goals[:, 0] & POSITION > 0), roots * (reduced.goals[:, 0] & 2 > 0), reduced.offsets]
     )

@@ -10,7 +10,7 @@ and leaves in q the best values that it met, within the limits. What a miss mean
 
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.forward import forward
-from synovia.kernels.goals import complete_targets, measure, proved_unreachable, refused_target
+from synovia.kernels.goals import complete_targets, measure, proved_unreachable, refused_target, replace_targets
 from synovia.kernels.problem import (
     CLAMPED,
     COST,
@@ -72,8 +72,13 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
         follows = warm and b > 0
         start = out[b - 1, OUT_HEAD : OUT_HEAD + problem.nq] if follows else starts[min(b, starts.shape[0] - 1)]
         row[CLAMPED] = begin(problem, start, q)
-        forward(problem.tree, q, work.frames)
-        complete_targets(problem, work.frames, targets[b], kept)
+        if follows:  # what has no target stays where the first start has it, not where the last answer drifted
+            _, _, before = open_row(problem, out[b - 1])
+            kept[:, :] = before
+            replace_targets(problem, targets[b], kept)
+        else:
+            forward(problem.tree, q, work.frames)
+            complete_targets(problem, work.frames, targets[b], kept)
         steps = 0
         status = STALLED
         lowest = F(0)
@@ -98,7 +103,7 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
                 lowest = cost
                 winner = tries - 1
                 copy(q, work.best)
-            if tries == 1 and proved_unreachable(problem, work.frames, kept) >= 0:
+            if tries == 1 and proved_unreachable(problem, work.frames, kept, errors) >= 0:
                 status = UNREACHABLE
                 break
         if status != REACHED:

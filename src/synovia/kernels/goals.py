@@ -24,6 +24,7 @@ from synovia.kernels.variables import SCALAR
 from synovia.kernels.vectors import add, cross, dot, load, norm, scale, sub
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that passes as rounding
+FARTHEST = F(1e150)  # reaches; squares beyond it overflow
 
 
 @inline
@@ -64,7 +65,7 @@ def refused_target(problem, targets):
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, 0] & int(targets[g, 16])
         R, p = target_frame(targets, g)
-        if what & POSITION and not abs(p[0]) + abs(p[1]) + abs(p[2]) < F(1e300):
+        if what & POSITION and not abs(p[0]) + abs(p[1]) + abs(p[2]) < FARTHEST * problem.reach:
             return g
         if what & ROTATION:
             E = matmul_t(R, R)
@@ -93,6 +94,15 @@ def complete_targets(problem, frames, targets, kept):
     """Write the targets that hold (kept): the given ones, and the place at the start for goals without one."""
     for g in range(problem.goals.shape[0]):
         R, p = goal_frame(problem, frames, g)
+        set_target(kept, g, R, p)
+    replace_targets(problem, targets, kept)
+
+
+@device
+def replace_targets(problem, targets, kept):
+    """Write the targets that are given over those that are kept."""
+    for g in range(problem.goals.shape[0]):
+        R, p = target_frame(kept, g)
         T, t = target_frame(targets, g)
         given = problem.goals[g, 0] & int(targets[g, 16])
         if given & ROTATION:
@@ -207,14 +217,12 @@ def to_units(problem, dq):
             dq[problem.variables[k, 2]] *= problem.reach
 
 
-@device
+@inline
 def slide_range(problem, row):
     """Return the largest distance that a slide can be from its zero; infinite without limits."""
-    for k in range(problem.variables.shape[0]):
-        if problem.variables[k, 2] == problem.tree.ints[row, 3]:
-            a, b = problem.tree.couple[row, 0], problem.tree.couple[row, 1]
-            return max(abs(a * problem.limits[k, 0] + b), abs(a * problem.limits[k, 1] + b))
-    return F(0)
+    k = problem.tree.ints[row, 5]
+    a, b = problem.tree.couple[row, 0], problem.tree.couple[row, 1]
+    return max(abs(a * problem.limits[k, 0] + b), abs(a * problem.limits[k, 1] + b))
 
 
 @device
@@ -270,13 +278,28 @@ def held_shift(problem, frames, row):
     return norm(sub(load(frames, row, 9), rest_origin(problem, frames, row)))
 
 
+@inline
+def moves(problem, row):
+    """Return whether anything that moves carries joint ``row``."""
+    while row >= 0:
+        if problem.tree.ints[row, 3] >= 0 or problem.tree.ints[row, 4] >= 0:
+            return True
+        row = problem.tree.ints[row, 1]
+    return False
+
+
 @device
-def proved_unreachable(problem, frames, targets):
+def proved_unreachable(problem, frames, targets, errors):
     """Return the first goal that is beyond reach or inside the hole of its chain, whatever the limits, or -1.
 
-    A goal with a rotation is also tried at its joint, whose wanted place is known exactly.
+    A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal, its
+    error (as ``measure`` writes it) is the proof.
     """
     for g in range(problem.goals.shape[0]):
+        if not moves(problem, problem.goals[g, 1]):
+            if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+                return g
+            continue
         if not problem.goals[g, 0] & POSITION:
             continue
         T, t = target_frame(targets, g)

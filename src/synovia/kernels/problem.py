@@ -17,7 +17,7 @@ from synovia.kernels.forward import Tree
 
 # Places in the head of ``ints``
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_ALL, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6, 7
-MAX_STEPS, ATTEMPTS, SEED, PATIENCE, SERIAL = 8, 9, 10, 11, 12
+MAX_STEPS, ATTEMPTS, SEED, PATIENCE, SERIAL, COUPLED = 8, 9, 10, 11, 12, 13
 INT_HEAD = 16
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
@@ -40,6 +40,8 @@ GOAL = (
 class Problem(NamedTuple):
     """A skeleton with goals, as the solvers read it.
 
+    ``tree.ints`` has a sixth column: the variable of the row's hinge, slide or rotation, -1 if held (a free joint's
+    translation is the three variables before it).
     ``variables``, ``limits``: what may move (see ``variables``); ``all_*``: the same for the whole skeleton.
     ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, unused.
     ``goal_data[g]``: square roots of the weights (2), then the goal's frame on its joint: rotation (9), position (3).
@@ -62,6 +64,7 @@ class Problem(NamedTuple):
     attempts: int
     seed: int
     patience: int
+    coupled: int
     tolerance: float
     tolerance_angle: float
     reach: float
@@ -80,14 +83,14 @@ class Work(NamedTuple):
     best: NDArray[np.float64]  # (nq,)
     trial: NDArray[np.float64]  # (nq,)
     state: NDArray[np.uint64]  # (1,)
-    points: NDArray[np.float64]  # (rows + goals, 12) for solvers that move positions
+    points: NDArray[np.float64]  # (rows + goals, 14) for solvers that move positions
 
 
 def work_size(ints: NDArray[np.int32]) -> int:
     """Return how many float64 the scratch memory of a problem needs."""
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
-    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 12 * (n + g)
+    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g)
 
 
 @inline
@@ -96,7 +99,7 @@ def open_problem(ints, floats):
     n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
     a, m = np.int64(ints[N_ALL]), np.int64(ints[N_FOLLOWERS])
     i0 = INT_HEAD
-    i1 = i0 + 5 * n
+    i1 = i0 + 6 * n
     i2 = i1 + 3 * k
     i3 = i2 + 4 * g
     i4 = i3 + 3 * a
@@ -106,7 +109,7 @@ def open_problem(ints, floats):
     f3 = f2 + 11 * k
     f4 = f3 + GOAL * g
     f5 = f4 + 11 * a
-    tree = Tree(ints[i0:i1].reshape((n, 5)), floats[f0:f1].reshape((n, 12)), floats[f1:f2].reshape((n, 2)))
+    tree = Tree(ints[i0:i1].reshape((n, 6)), floats[f0:f1].reshape((n, 12)), floats[f1:f2].reshape((n, 2)))
     return Problem(
         tree,
         ints[i1:i2].reshape((k, 3)),
@@ -125,6 +128,7 @@ def open_problem(ints, floats):
         np.int64(ints[ATTEMPTS]),
         np.int64(ints[SEED]),
         np.int64(ints[PATIENCE]),
+        np.int64(ints[COUPLED]),
         floats[TOLERANCE],
         floats[TOLERANCE_ANGLE],
         floats[REACH],
@@ -158,7 +162,7 @@ def open_work(ints, work):
         work[a6:a7],
         work[a7:a8],
         work[a8:a9].view(np.uint64),
-        work[a9 : a9 + 12 * (n + g)].reshape((n + g, 12)),
+        work[a9 : a9 + 14 * (n + g)].reshape((n + g, 14)),
     )
 
 

@@ -6,10 +6,12 @@ from typing import Final
 
 from synovia.errors import InputError, unknown_name
 from synovia.solvers.base import Solver
+from synovia.solvers.ccd import Ccd
+from synovia.solvers.fabrik import Fabrik
 from synovia.solvers.jacobian import DampedLeastSquares, LevenbergMarquardt
 
 solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType(
-    {cls.name: cls for cls in (LevenbergMarquardt, DampedLeastSquares)}
+    {cls.name: cls for cls in (Fabrik, Ccd, LevenbergMarquardt, DampedLeastSquares)}
 )
 
 
@@ -30,4 +32,4 @@ def as_solver(solver: object) -> Solver:
     raise InputError("solver is no solver", value=solver, expected="settings such as sy.Fabrik(), or a name")
 
 
-__all__ = ["DampedLeastSquares", "LevenbergMarquardt", "Solver", "as_solver", "solvers"]
+__all__ = ["Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "as_solver", "solvers"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synovia.solvers.base import Kernel, Solver
 from synovia.problem import Reduced
+from synovia.solvers.base import Kernel, Solver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,181 @@
+"""Cyclic coordinate descent on trees: joint after joint, from the tips to the root, takes the turn that serves its goals best.
+
+For a hinge with one position goal this is the angle between the projections of effector and target onto the plane normal to
+its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman 1993). Several
+goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
+"""
+
+from synovia.kernels._jit import F, algorithm, device, entry, inline
+from synovia.kernels.drive import drive
+from synovia.kernels.forward import FREE, SLIDE, forward
+from synovia.kernels.goals import goal_frame, residual, target_frame
+from synovia.kernels.levenberg import AIM
+from synovia.kernels.problem import POSITION, ROTATION, copy
+from synovia.kernels.rotations import (
+    apply,
+    column,
+    load_quat,
+    load_rotation,
+    matmul,
+    matmul_t,
+    quat_matrix,
+    store_rotation,
+)
+from synovia.kernels.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
+from synovia.kernels.variables import nudge, seed_state
+from synovia.kernels.vectors import add, dot, load, store, sub
+
+STILL = F(1e-9)  # largest turn of a sweep (radians) that counts as none
+NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
+# Places among the solver's own settings
+PROGRESS, SMALLEST_TURN = 0, 1
+
+
+@inline
+def effector(work, n, g):
+    """Return the world frame of goal g as the sweep has moved it so far."""
+    return load_rotation(work.points, n + g, 0), load(work.points, n + g, 9)
+
+
+@device
+def refresh(problem, work, q):
+    """Write the world frames of joints and goals; each goal waits for the row that carries it."""
+    forward(problem.tree, q, work.frames)
+    n = problem.tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        R, p = goal_frame(problem, work.frames, g)
+        store_rotation(work.points, n + g, 0, R)
+        store(work.points, n + g, 9, p)
+
+
+@device
+def wishes(problem, work, targets, i, o):
+    """Return M (see ``turn``) of the goals that joint i, with origin o, carries."""
+    n = problem.tree.ints.shape[0]
+    M = no_wish()
+    for g in range(problem.goals.shape[0]):
+        if work.points[n + g, 12] != i:
+            continue
+        R, p = effector(work, n, g)
+        T, t = target_frame(targets, g)
+        if problem.goals[g, 0] & POSITION:
+            w = problem.goal_data[g, 0] / problem.reach
+            M = wish_direction(M, w * w, sub(p, o), sub(t, o))
+        if problem.goals[g, 0] & ROTATION:
+            M = wish_frame(M, problem.goal_data[g, 1] * problem.goal_data[g, 1], R, T)
+    return M
+
+
+@device
+def slide_wish(problem, work, targets, i, axis):
+    """Return how far joint i should slide along an axis: the weighted mean of what its position goals lack."""
+    n = problem.tree.ints.shape[0]
+    lack = F(0)
+    total = F(0)
+    for g in range(problem.goals.shape[0]):
+        if work.points[n + g, 12] == i and problem.goals[g, 0] & POSITION:
+            w = problem.goal_data[g, 0] * problem.goal_data[g, 0]
+            _, p = effector(work, n, g)
+            _, t = target_frame(targets, g)
+            lack += w * dot(axis, sub(t, p))
+            total += w
+    return lack / total if total > F(0) else F(0)
+
+
+@device
+def carry(problem, work, i, o, D, shift):
+    """Move the goals that joint i carries: turn by D about o, then shift."""
+    n = problem.tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if work.points[n + g, 12] == i:
+            R, p = effector(work, n, g)
+            store_rotation(work.points, n + g, 0, matmul(D, R))
+            store(work.points, n + g, 9, add(add(o, apply(D, sub(p, o))), shift))
+
+
+@device
+def sweep(problem, work, targets, q):
+    """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
+    tree = problem.tree
+    n = tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        work.points[n + g, 12] = problem.goals[g, 1]
+    most = F(0)
+    for i in range(n - 1, -1, -1):
+        moved = F(0)
+        k = tree.ints[i, 5]
+        kind = tree.ints[i, 0]
+        R, o = load_rotation(work.frames, i, 0), load(work.frames, i, 9)
+        if k >= 0 and kind == SLIDE:
+            ratio = tree.couple[i, 0]
+            axis = column(R, 2)
+            if ratio != F(0):
+                by = ratio * slide_to(problem, q, k, slide_wish(problem, work, targets, i, axis) / ratio)
+                shift_goals(problem, work, i, axis, by)
+                moved = abs(by) / problem.reach
+        elif k >= 0:
+            before = load_quat(q, tree.ints[i, 2] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
+            M = wishes(problem, work, targets, i, o)
+            new, moved = turn_joint(problem, q, i, R, M, problem.own[SMALLEST_TURN])
+            if moved > F(0):
+                carry(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
+            if tree.ints[i, 4] >= 0:
+                base = matmul_t(R, quat_matrix(before))
+                for c in range(3):
+                    axis = (base[c], base[c + 3], base[c + 6])
+                    by = slide_to(problem, q, k - 3 + c, slide_wish(problem, work, targets, i, axis))
+                    shift_goals(problem, work, i, axis, by)
+                    moved = max(moved, abs(by) / problem.reach)
+        most = max(most, moved)
+        if problem.coupled and moved > F(0):
+            refresh(problem, work, q)
+        for g in range(problem.goals.shape[0]):
+            if work.points[n + g, 12] == i:
+                work.points[n + g, 12] = tree.ints[i, 1]
+    return most
+
+
+@inline
+def shift_goals(problem, work, i, axis, by):
+    """Move the goals that joint i carries along an axis."""
+    n = problem.tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if work.points[n + g, 12] == i:
+            p = load(work.points, n + g, 9)
+            store(work.points, n + g, 9, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Sweep until every goal holds, the error stops falling fast enough, or the sweeps are spent."""
+    mark = F(0)
+    lowest = F(0)
+    nudged = False
+    for k in range(problem.max_steps + 1):
+        refresh(problem, work, q)
+        cost, worst = residual(problem, work.frames, targets, work.e)
+        if k == 0 or cost < lowest:
+            lowest = cost
+            copy(q, work.trial)
+        if worst <= AIM:
+            return k, cost
+        if k % problem.patience == 0:
+            if k > 0 and lowest > problem.own[PROGRESS] * mark:
+                break
+            mark = lowest
+        if k == problem.max_steps:
+            break
+        if sweep(problem, work, targets, q) < STILL:
+            if nudged:
+                break
+            nudged = True  # on one line with its target nothing bends: leave the line, the same way every time
+            seed_state(work.state, problem.seed, 0)
+            nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
+    copy(work.trial, q)
+    return k, lowest
+
+
+@entry
+def ccd(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``drive``."""
+    return drive(attempt, ints, floats, targets, starts, out, scratch, warm, first)

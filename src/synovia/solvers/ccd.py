@@ -1,0 +1,45 @@
+"""Cyclic coordinate descent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synovia.problem import Reduced
+from synovia.solvers.base import Kernel, Solver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ccd(Solver):
+    """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
+
+    Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges slowly, so
+    prefer ``LevenbergMarquardt`` for tight tolerances.
+
+    Args:
+        max_steps: Sweeps of one attempt.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        smallest_turn: Turns below this angle (radians) are skipped.
+
+    References:
+        Wang & Chen (1991), *A combined optimization method for solving the inverse kinematics problem*; Welman (1993).
+    """
+
+    name: ClassVar[str] = "ccd"
+    progress: ClassVar[tuple[int, float]] = (10, 0.7)
+
+    max_steps: int = 200
+    attempts: int = 50
+    smallest_turn: float = 0.0
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel."""
+        from synovia.kernels.ccd import ccd
+
+        return ccd
+
+    def own(self) -> Sequence[float]:
+        """Return the progress that is asked for and the smallest turn."""
+        return (self.progress[1], self.smallest_turn)

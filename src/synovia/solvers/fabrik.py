@@ -1,0 +1,43 @@
+"""FABRIK: forward and backward reaching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synovia.problem import Reduced
+from synovia.solvers.base import Kernel, Solver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabrik(Solver):
+    """Forward and backward reaching: bones are pulled to the target and back to the root, limits inside every iteration.
+
+    Fastest on chains and characters of ball joints with position goals at everyday tolerances; rotation goals are served by
+    the last three degrees of freedom above them.
+
+    Args:
+        max_steps: Iterations of one attempt.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+
+    References:
+        Aristidou & Lasenby (2011), *FABRIK: a fast, iterative solver for the inverse kinematics problem*.
+    """
+
+    name: ClassVar[str] = "fabrik"
+    progress: ClassVar[tuple[int, float]] = (10, 0.7)
+
+    max_steps: int = 200
+    attempts: int = 50
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel."""
+        from synovia.kernels.fabrik import fabrik
+
+        return fabrik
+
+    def own(self) -> Sequence[float]:
+        """Return the progress that is asked for."""
+        return (self.progress[1],)
