@@ -25,6 +25,8 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     """
     wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
+        if getattr(getattr(value, "dtype", None), "kind", "") == "c":
+            raise TypeError("complex numbers")  # NumPy would only warn and drop the imaginary part
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error

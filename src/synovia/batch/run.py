@@ -46,6 +46,8 @@ def run_rows(
     from synovia.kernels.conclude import conclude
 
     count = len(out)
+    if count == 0:
+        return 0
     workers = threads if threads is not None else (os.cpu_count() or 1)
     block = max(_SMALLEST_BLOCK, -(-count // (workers * _BLOCKS_PER_THREAD)))
     places = range(0, count, block)

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, quat_to_matrix, rigid
+from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, dimensions, quat_to_matrix, rigid
 
 POSITION, ROTATION = 1, 2  # the bits of the kernels
 
@@ -55,7 +55,9 @@ class Goal:
             place = None if position is None else as_numbers(position, (3,), "position")
             turn = None if rotation is None else as_matrix(rotation)
             frame = _as_offset(offset)
-        except TypeError as error:
+            if name is not None and not isinstance(name, str):
+                raise InputError("name is no text", value=name, expected="a string, or None for the joint's name")
+        except (TypeError, OverflowError) as error:
             raise InputError("weight is not a number", where=f"goal on {joint!r}", value=weight) from error
         except InputError as error:
             raise InputError(
@@ -99,7 +101,7 @@ def _as_offset(value: Any) -> Array:
     """Return the 4x4 transform from a goal's frame to its joint's: from nothing, a point (3,) or a transform."""
     if value is None:
         return rigid()
-    if getattr(value, "shape", None) == (4, 4):
+    if dimensions(value) == 2:
         return as_transform(value, "offset")
     return rigid(as_numbers(value, (3,), "offset"))
 

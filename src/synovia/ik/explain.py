@@ -50,7 +50,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
         goal = solution.goals[i]
         if not goal.what & 1:
             continue
-        row = ik.skeleton.index(goal.joint)
+        row = ik.rows[i]
         while ik.skeleton.parents[row] >= 0:
             row = ik.skeleton.parents[row]
         away = float(np.linalg.norm(solution.targets[i, :3, 3] - solution.pose.positions[row]))

@@ -9,12 +9,24 @@ import numpy as np
 
 from synovia.batch import run_rows
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, dimensions
 from synovia.goals import Goal
 from synovia.ik.root import with_free_root, with_root_at_rest
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
-from synovia.ik.targets import address_book, count_of, default_rows, find, parts_of, place, place_many
+from synovia.ik.targets import (
+    address_book,
+    checked_table,
+    claim,
+    count_of,
+    default_rows,
+    find,
+    one_of,
+    parts_of,
+    place,
+    place_many,
+    shape_of,
+)
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import checked_q
 from synovia.solvers import Solver, as_solver
@@ -52,9 +64,13 @@ class IK:
         root: str = "fixed",
     ) -> None:
         """Pack the problem."""
-        if root not in ("fixed", "free"):
+        if not isinstance(skeleton, Skeleton):
+            raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
+        if not isinstance(root, str) or root not in ("fixed", "free"):
             raise InputError("root is neither fixed nor free", value=root, expected="'fixed' or 'free'")
-        self.goals: tuple[Goal, ...] = (goals,) if isinstance(goals, Goal) else tuple(goals)
+        if not isinstance(goals, Iterable):
+            goals = (goals,)
+        self.goals: tuple[Goal, ...] = tuple(goals)
         for goal in self.goals:
             if not isinstance(goal, Goal):
                 raise InputError("a goal is no goal", value=goal, expected="for example PositionGoal(joint, position)")
@@ -65,7 +81,9 @@ class IK:
         self._given = skeleton
         self.skeleton = with_free_root(skeleton) if root == "free" else skeleton
         self.root = root
-        reduced = reduce(self.skeleton, self.goals, free_root=root == "free")
+        before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
+        self.rows: tuple[int, ...] = tuple(skeleton.index(goal.joint) + before for goal in self.goals)
+        reduced = reduce(self.skeleton, self.goals, self.rows, free_root=root == "free")
         self.reach = reduced.reach
         self.tolerance = _checked_tolerance(tolerance, self.reach)
         patience, _ = self.solver.progress
@@ -84,8 +102,9 @@ class IK:
 
         self._kernel = self.solver.kernel(reduced)
         self._scratch_size = work_size(self._ints)
-        self._book = address_book(self.skeleton, self.goals)
+        self._book = address_book(self.skeleton, self.goals, self.rows)
         self._fast = {key: at[0] for key, at in self._book.items() if len(at) == 1 and self.goals[at[0]].what == 3}
+        self._every_goal = (1 << len(self.goals)) - 1
         self._defaults = default_rows(self.goals).reshape(1, len(self.goals), -1)
         self._idle: list[tuple[Array, Array, list[Array]]] = []
         self.default_start = self.skeleton.rest_pose()
@@ -122,22 +141,29 @@ class IK:
                 self._conclude(row, scratch)
         finally:
             self._idle.append((table, scratch, frames))
-        return Solution(self, row[0], start)
+        kept = start if start is None or isinstance(start, Pose) else Pose.trusted(self.skeleton, first[0])
+        return Solution(self, row[0], kept)
 
     def _place(self, targets: Targets, table: Array, frames: list[Array]) -> None:
         """Write new targets into a table; other goals get their own."""
-        if len(targets) < len(frames):
-            table[...] = self._defaults
-        for key, value in targets.items():
-            at = self._fast.get(key, -1)
-            if at >= 0 and type(value) is np.ndarray and value.shape == (4, 4):
+        if type(targets) is dict and len(targets) == len(frames):  # every goal gets a transform: the fast form
+            written = 0
+            for key, value in targets.items():
+                at = self._fast.get(key, -1)
+                if at < 0 or type(value) is not np.ndarray or value.shape != (4, 4) or value.dtype.kind != "f":
+                    break
                 frames[at][...] = value  # the kernel checks what is in it
                 table[0, at, 16] = 3.0
-            else:
-                i = find(self._book, self.goals, key, parts_of(value))
-                if len(targets) >= len(frames):
-                    table[0, i] = self._defaults[0, i]
-                place(table[0, i], self.goals[i], value)
+                written |= 1 << at
+            if written == self._every_goal:
+                return
+        table[...] = self._defaults
+        given: dict[int, int] = {}
+        for key, value in checked_table(targets).items():
+            parts = parts_of(value)
+            i = find(self._book, self.goals, key, parts)
+            claim(given, i, parts, key)
+            place(table[0, i], self.goals[i], value)
 
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
@@ -157,8 +183,8 @@ class IK:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
-        if threads is not None and (isinstance(threads, bool) or threads < 1):
-            raise InputError("threads is out of range", value=threads, expected="at least 1")
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
+            raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
         table = self._table(targets)
         first = self._start_rows(starts, len(table))
         out = rows_of(self, len(table))
@@ -167,7 +193,7 @@ class IK:
         )
         if code < 0:
             self._refuse(code, targets)
-        return Solutions(self, out)
+        return Solutions(self, out, first)
 
     def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
@@ -179,7 +205,14 @@ class IK:
             targets: As in ``solve_many``, B being the frames.
             start: Pose before the first frame; the rest pose without.
             fps: Frames per second, for the motion that comes out.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
         """
+        rate = float(as_numbers(fps, (), "fps"))
+        if rate <= 0.0:
+            raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
         table = self._table(targets)
         first = self._rest if start is None else self._start_row(start)
         out = rows_of(self, len(table))
@@ -192,7 +225,7 @@ class IK:
             if out[code, 0] != 0.0:
                 self._conclude(out[code : code + 1], scratch)
             frame = code + 1
-        return Tracked(self, out, fps)
+        return Tracked(self, out, first, rate)
 
     def _new_workspace(self) -> tuple[Array, Array, list[Array]]:
         """Return a table of targets, scratch memory, and a 4x4 view of each goal's target."""
@@ -201,9 +234,12 @@ class IK:
 
     def _table(self, targets: Targets) -> Array:
         """Return the kernels' table of targets of many problems."""
-        rows = np.repeat(self._defaults, count_of(targets), axis=0)
+        rows = np.repeat(self._defaults, count_of(checked_table(targets)), axis=0)
+        given: dict[int, int] = {}
         for key, value in targets.items():
-            i = find(self._book, self.goals, key, parts_of(value, batch=1))
+            parts = parts_of(value, batch=1)
+            i = find(self._book, self.goals, key, parts)
+            claim(given, i, parts, key)
             place_many(rows, i, self.goals[i], value)
         return rows
 
@@ -212,20 +248,20 @@ class IK:
         if isinstance(start, Pose):
             if start.skeleton is self.skeleton:
                 return start.values.reshape(1, -1)
-            if start.skeleton.joint_names == self._given.joint_names:
+            if start.skeleton.joint_names in (self._given.joint_names, self.skeleton.joint_names):
                 return self._start_row(start.q)
             raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(self.skeleton))
-        if np.shape(start) == (self._given.nq,) and self._given is not self.skeleton:
-            start = with_root_at_rest(np.asarray(start, np.float64))
+        if shape_of(start) == (self._given.nq,) and self._given is not self.skeleton:
+            start = with_root_at_rest(as_numbers(start, (self._given.nq,), "start"))
         return Pose(self.skeleton, start).values.reshape(1, -1)
 
     def _start_rows(self, starts: Any, count: int) -> Array:
         """Return the starts of many problems."""
         if starts is None:
             return self._rest
-        if isinstance(starts, Pose) or np.ndim(starts) == 1:
+        if isinstance(starts, Pose) or dimensions(starts) == 1:
             return self._start_row(starts)
-        if np.ndim(starts) == 2 and np.shape(starts)[1] == self._given.nq and self._given is not self.skeleton:
+        if self._given is not self.skeleton and shape_of(starts)[1:] == (self._given.nq,):
             starts = with_root_at_rest(as_numbers(starts, (-1, self._given.nq), "starts"))
         rows = checked_q(self.skeleton, starts, "starts")
         if rows.shape != (count, self.skeleton.nq):
@@ -237,10 +273,14 @@ class IK:
         row, i = divmod(-1 - code, len(self.goals))
         goal = self.goals[i]
         for key, value in (targets or {}).items():
-            if find(self._book, self.goals, key, 0 if len(self._book[key]) == 1 else goal.what) == i:
-                one = value if np.ndim(value) == 2 and np.shape(value) == (4, 4) else value[row]
+            one = value if parts_of(value) else one_of(value, row)
+            if find(self._book, self.goals, key, parts_of(one)) == i:
                 place(np.zeros(17), goal, one)
-        raise InputError("target is no position or rigid transform", where=f"target {row} of {goal.label!r}")
+        raise InputError(
+            "target is no position or rigid transform",
+            where=f"target {row} of {goal.label!r}",
+            expected="a rotation, and a position less than 1e150 times the reach from the origin",
+        )
 
     def outside(self, start: Pose | Any) -> tuple[str, ...]:
         """Return the joints that a start has outside their limits."""

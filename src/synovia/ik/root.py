@@ -27,7 +27,8 @@ def with_free_root(skeleton: Skeleton) -> Skeleton:
     if has_free_root(skeleton):
         return skeleton
     name = "root"
-    while name in skeleton.joint_names:
+    taken = {word for joint in skeleton.joints for word in (joint.name, joint.body, joint.role)}
+    while name in taken:
         name += "_"
     joints = [Joint(name=name, kind=Kind.FREE)]
     for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):

@@ -13,6 +13,7 @@ from synovia.geometry import Array
 from synovia.ik.solution import Solution
 from synovia.ik.status import Status
 from synovia.motion import Motion
+from synovia.skeleton import Pose
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -23,10 +24,15 @@ _STATUS, _STEPS, _WINNER, _HEAD = 0, 1, 3, 8  # see kernels.problem
 class Solutions:
     """The answers of B problems as arrays; item b is the ``Solution`` of problem b."""
 
-    def __init__(self, ik: IK, rows: Array) -> None:
-        """Keep the kernel's table of answers."""
+    def __init__(self, ik: IK, rows: Array, starts: Array) -> None:
+        """Keep the kernel's table of answers, and where each problem started (or one start for all)."""
         self.ik = ik
         self._rows = rows
+        self._starts = starts
+
+    def _start(self, b: int) -> Pose:
+        """Return where problem b started."""
+        return Pose.trusted(self.ik.skeleton, self._starts[min(b, len(self._starts) - 1)])
 
     def __len__(self) -> int:
         """Return the number of problems."""
@@ -34,9 +40,9 @@ class Solutions:
 
     def __getitem__(self, b: int) -> Solution:
         """Return the answer of one problem."""
-        if not -len(self) <= b < len(self):
-            raise InputError(f"no answer {b}", expected=f"0 to {len(self) - 1}")
-        return Solution(self.ik, self._rows[b])
+        if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
+            raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
+        return Solution(self.ik, self._rows[b], self._start(b % len(self)))
 
     def __iter__(self) -> Iterator[Solution]:
         """Yield the answers."""
@@ -77,10 +83,14 @@ class Solutions:
 class Tracked(Solutions):
     """The answers of targets over time, frame by frame."""
 
-    def __init__(self, ik: IK, rows: Array, fps: float) -> None:
-        """Keep the answers and the rate."""
-        super().__init__(ik, rows)
+    def __init__(self, ik: IK, rows: Array, start: Array, fps: float) -> None:
+        """Keep the answers, the start of the first frame and the rate."""
+        super().__init__(ik, rows, start)
         self.fps = fps
+
+    def _start(self, b: int) -> Pose:
+        """Return where frame b started: where the one before ended."""
+        return super()._start(0) if b == 0 else Solution(self.ik, self._rows[b - 1]).pose
 
     @property
     def motion(self) -> Motion:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
-from synovia.geometry import Array, as_matrix, as_numbers, as_transform
+from synovia.geometry import Array, as_matrix, as_numbers, as_transform, dimensions
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.skeleton import Skeleton
@@ -26,15 +26,14 @@ def default_rows(goals: Sequence[Goal]) -> Array:
     return rows
 
 
-def address_book(skeleton: Skeleton, goals: Sequence[Goal]) -> dict[str | int, list[int]]:
-    """Return the goals that each key of a target table means: a goal's name, or any name of its joint."""
+def address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
+    """Return the goals that each key of a target table means: a goal's name, or any name of its joint (rows[i])."""
     book: dict[str | int, list[int]] = {}
     for i, goal in enumerate(goals):
         if goal.name is not None:
             book.setdefault(goal.name, []).append(i)
     for i, goal in enumerate(goals):
-        row = skeleton.index(goal.joint)
-        joint = skeleton.joints[row]
+        joint = skeleton.joints[rows[i]]
         for key in {goal.joint, joint.name, joint.body, joint.role} - {None, goal.name}:
             if key is not None and all(goals[j].name != key for j in book.get(key, [])):
                 book.setdefault(key, []).append(i)
@@ -61,6 +60,28 @@ def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, p
     return places[0]
 
 
+def checked_table(targets: object) -> Mapping[Any, Any]:
+    """Return targets if they are a table of targets by name.
+
+    Raises:
+        InputError: If they are anything else.
+    """
+    if isinstance(targets, Mapping):
+        return targets
+    raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
+
+
+def claim(given: dict[int, int], i: int, parts: int, key: Any) -> None:
+    """Note that a key gives these parts of goal i.
+
+    Raises:
+        InputError: If another key of the table gave one of them.
+    """
+    if given.get(i, 0) & parts:
+        raise InputError("a goal has two targets", value=key, expected="one of the names of its joint")
+    given[i] = given.get(i, 0) | parts
+
+
 def place(row: Array, goal: Goal, value: Any) -> None:
     """Write one target into a goal's row.
 
@@ -77,27 +98,42 @@ def place(row: Array, goal: Goal, value: Any) -> None:
     parts = parts_of(value)
     if parts == 0:
         raise InputError(
-            f"{where} has shape {np.shape(value)}",
+            f"{where} has shape {shape_of(value) or 'none'}",
             value=value,
             expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
         )
     if not parts & goal.what or (parts != _BOTH and parts & ~goal.what):
         asked = {POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
         raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.what], hint=f"the goal is a {goal!r}")
-    if np.shape(value) == (4, 4):
-        frame[:] = as_transform(value, where)
+    # Checked here, but rounding is left for the kernel to clean away: as in a batch, so that both give the same bits.
+    if parts == _BOTH and not is_pair(value):
+        as_transform(value, where)
+        frame[:] = np.asarray(value, np.float64)
     else:
         pair = value if is_pair(value) else (value, value)
         if parts & POSITION:
             frame[:3, 3] = as_numbers(pair[0], (3,), where)
         if parts & ROTATION:
-            frame[:3, :3] = as_matrix(pair[1], where)
+            as_matrix(pair[1], where)
+            frame[:3, :3] = _numbers_of(pair[1])
     row[16] = float(int(row[16]) | (parts & goal.what))
 
 
-def is_pair(value: Any) -> bool:
-    """Return whether a value is a (position, rotation) pair."""
-    return isinstance(value, (tuple, list)) and len(value) == 2
+def _numbers_of(rotation: Any) -> Any:
+    """Return the matrices of a ``Rotation``, or matrices as they are."""
+    return rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of a value, () for ragged lists and whatever else has none."""
+    return np.shape(value) if dimensions(value) > 0 else ()
+
+
+def is_pair(value: Any, batch: int = 0) -> bool:
+    """Return whether a value is a (position, rotation) pair, and not a list of two targets."""
+    if not (isinstance(value, (tuple, list)) and len(value) == 2):
+        return False
+    return hasattr(value[1], "as_matrix") or dimensions(value[1]) == 2 + batch
 
 
 def parts_of(value: Any, batch: int = 0) -> int:
@@ -109,13 +145,9 @@ def parts_of(value: Any, batch: int = 0) -> int:
     """
     if hasattr(value, "as_matrix"):
         return ROTATION
-    if is_pair(value) and (hasattr(value[1], "as_matrix") or np.ndim(value[1]) == 2 + batch):
+    if is_pair(value, batch):
         return _BOTH
-    try:
-        shape = np.shape(value)[batch:]
-    except (TypeError, ValueError):
-        return 0
-    return {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}.get(shape, 0)
+    return {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}.get(shape_of(value)[batch:], 0)
 
 
 def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
@@ -136,22 +168,26 @@ def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
     frames = rows[:, i, :16].reshape(count, 4, 4)
     if parts == 0:
         raise InputError(
-            f"{where} have shape {np.shape(value)}",
+            f"{where} have shape {shape_of(value) or 'none'}",
             expected=f"({count}, 3), a Rotation of {count}, a pair of both, or ({count}, 4, 4)",
         )
     if not parts & goal.what or (parts != _BOTH and parts & ~goal.what):
         raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
-    if parts == _BOTH and not is_pair(value):
+    pair = value if is_pair(value, batch=1) else (value, value)
+    if parts == _BOTH and pair is not value:
         frames[:] = as_numbers(value, (count, 4, 4), where)
     else:
-        pair = value if is_pair(value) else (value, value)
         if parts & POSITION:
             frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
         if parts & ROTATION:
-            turn = pair[1].as_matrix() if hasattr(pair[1], "as_matrix") else pair[1]
-            frames[:, :3, :3] = as_numbers(turn, (count, 3, 3), where)
+            frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
     rows[:, i, :16] = frames.reshape(count, 16)
-    rows[:, i, 16] = float(int(rows[0, i, 16]) | (parts & goal.what))
+    rows[:, i, 16] = rows[:, i, 16].astype(np.int64) | (parts & goal.what)
+
+
+def one_of(value: Any, row: int) -> Any:
+    """Return the target of one problem from the targets of many."""
+    return tuple(part[row] for part in value) if is_pair(value, batch=1) else value[row]
 
 
 def count_of(targets: Mapping[Any, Any]) -> int:
@@ -162,7 +198,7 @@ def count_of(targets: Mapping[Any, Any]) -> int:
     """
     lengths: dict[Any, int] = {}
     for key, value in targets.items():
-        first = value[0] if is_pair(value) else value
+        first = value[0] if is_pair(value, batch=1) else value
         try:
             lengths[key] = len(first)
         except TypeError as error:
