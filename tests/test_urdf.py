@@ -33,7 +33,7 @@ ALL_TYPES = f"""<?xml version="1.0"?>
   <link name="g"><inertial><origin xyz="0.1 0.2 0.3" rpy="1 0 0"/><mass value="2.5"/></inertial>
     <visual><geometry><mesh filename="../../../../etc/passwd"/></geometry></visual></link>
   {joint("j_cont", "a", "b", "continuous", '<origin xyz="1 2 3" rpy="0.1 -0.7 2"/><axis xyz="0 3 4"/><limit/>')}
-  {joint("j_rev", "b", "c", "revolute", '<origin rpy="3 1.5 -2"/>' + LIMIT + '<safety_controller/>')}
+  {joint("j_rev", "b", "c", "revolute", '<origin rpy="3 1.5 -2"/>' + LIMIT + "<safety_controller/>")}
   {joint("j_pri", "c", "d", "prismatic", '<axis xyz="0 0 -1"/>' + LIMIT)}
   {joint("j_fix", "d", "e", "fixed", '<origin xyz="0 0 0.5"/>')}
   {joint("j_float", "e", "f", "floating", '<origin xyz="0 1 0" rpy="0 0 1"/>')}
@@ -136,8 +136,12 @@ GOOD = f"""<robot name="r">
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('child link="c"', 'child link="b"', ":4: link 'b' has two parents"),
-        ('child link="c"', 'child link="a"', ":1: there is no root"),
+        (
+            'parent link="b"/><child link="c"',
+            'parent link="a"/><child link="b"',
+            ":4: link 'b' has two parents: 'a' by",
+        ),
+        ('<link name="c"/>', joint("j0", "b", "a") + '<link name="c"/><!--', "no well-formed XML"),
         (
             'parent link="b"/><child link="c"',
             'parent link="c"/><child link="c"',
@@ -184,7 +188,7 @@ GOOD = f"""<robot name="r">
         ('<link name="c"/>', '<link name="c"><inertial><mass value="1e400"/></inertial></link>', "cannot be used"),
         ("</robot>", "<xacro:arm/></robot>", ":5: holds an unexpanded macro <xacro:arm>"),
         ("<robot", '<!DOCTYPE robot SYSTEM "file:///etc/passwd"><robot', ":1: declares a document type (robot)"),
-        ("<robot", "<mujoco/><robot", ":1: is XML of another kind (<mujoco>)"),
+        ("<robot", "<sdf/><robot", ":1: is XML of another kind (<sdf>)"),
         ("</robot>", "</rob>", ":5: is no well-formed XML: mismatched tag"),
         ("</robot>", "", "no element found"),
         ('name="r"', 'name="r" name="s"', ":1: is no well-formed XML: duplicate attribute"),
@@ -224,6 +228,12 @@ def test_couplings_in_a_circle_or_endless_are_refused(tmp_path: Path) -> None:
         body += joint(f"j{i}", f"l{i}", f"l{i + 1}", "continuous", f'<mimic joint="j{i + 1}"/>' if i < n - 1 else "")
     with pytest.raises(FormatError, match="a chain of more than"):
         load_skeleton(write(tmp_path, f'<robot name="r">{body}</robot>'))
+
+
+def test_a_cycle_without_a_root_is_found(tmp_path: Path) -> None:
+    text = f'<robot name="r">{links("a", "b")}{joint("j1", "a", "b")}{joint("j2", "b", "a")}</robot>'
+    with pytest.raises(FormatError, match="there is no root"):
+        load_skeleton(write(tmp_path, text))
 
 
 def test_a_cycle_beside_the_root_is_found(tmp_path: Path) -> None:

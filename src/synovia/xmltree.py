@@ -16,7 +16,7 @@ from xml.parsers import expat
 from synovia.errors import FormatError
 
 MAX_DEPTH: Final = 1000  # elements in elements; beyond, nobody wrote the file
-MAX_ELEMENTS: Final = 500_000  # some hundred megabytes once read
+MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
 HUGE: Final = 1e9  # metres, radians or kilograms; beyond, a number is a mistake and the kinematics lose their digits
 _XACRO_HINT: Final = "this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first"
 _BEFORE_ROOT: Final = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
@@ -122,13 +122,13 @@ def root_is(tag: str, head: bytes) -> bool:
     return re.match(rf"<{re.escape(tag)}[\s/>]", rest) is not None
 
 
-def parse(data: bytes, where: str, *, root: str, most: Mapping[str, int]) -> Element:
+def parse(data: bytes, where: str, *, root: str | None, most: Mapping[str, int]) -> Element:
     """Return the root element of an XML file.
 
     Args:
         data: The file's content.
         where: The file, for messages.
-        root: Name that the root element must have.
+        root: Name that the root element must have, None for any.
         most: How many elements of some names there may be.
 
     Raises:
@@ -141,7 +141,7 @@ def parse(data: bytes, where: str, *, root: str, most: Mapping[str, int]) -> Ele
 class _Builder:
     """Builds the tree from the parser's events."""
 
-    def __init__(self, where: str, root: str, left: dict[str, int]) -> None:
+    def __init__(self, where: str, root: str | None, left: dict[str, int]) -> None:
         self.where = where
         self.root = root
         self.left = left
@@ -176,7 +176,7 @@ class _Builder:
         return f"{self.where}:{self.parser.CurrentLineNumber}"
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self.top is None and tag != self.root:
+        if self.top is None and self.root not in (None, tag):
             raise FormatError(
                 f"is XML of another kind (<{tag}>)",
                 where=self.here(),
