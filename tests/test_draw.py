@@ -166,6 +166,23 @@ def test_the_map_of_the_ground_agrees_with_the_camera(azimuth: float, elevation:
         np.testing.assert_allclose((x / w, y / w), at[0], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("perspective", [True, False])
+def test_a_point_without_size_is_in_the_middle(perspective: bool) -> None:
+    point = np.array([(3.0, 4.0, 5.0)])
+    camera = fit(look("left", "z", "x"), point, np.zeros(1), (20, 20, 120, 80), perspective=perspective)
+    at, depth, _ = camera.project(point)
+    np.testing.assert_allclose(at, [(70.0, 50.0)], atol=1e-6)
+    assert depth[0] > 0.0
+
+
+def test_nothing_near_the_camera_looks_huge() -> None:
+    pose = robot()
+    scene = build_scene([pose], [], LIGHT)
+    camera = fit(look("top", "z", "x"), *scene.content, (20, 20, 220, 160))
+    _, depth, _ = camera.project(pose.positions)
+    assert depth.max() < 2.0 * depth.min()
+
+
 def test_up_stays_up_and_the_left_is_left() -> None:
     for up in "xyz":
         camera = fit(look("front", up, None), np.zeros((1, 3)), np.ones(1), (0, 0, 100, 100))

@@ -28,6 +28,8 @@ _FORWARD: Final = {
 _FIELD: Final = math.radians(
     26.0
 )  # of the picture's shorter side: long enough a lens that limbs keep their proportions
+_AWAY: Final = 1.2  # least distance from the content, as a part of its size
+_LENSES: Final = 40  # tried at most; some three are needed
 _NEAREST: Final = 1e-3  # depth that is still drawn, as a part of the camera's distance
 
 
@@ -150,12 +152,18 @@ def fit(
     extent = extent if extent > 0.0 else 1.0
     if perspective:
         focal = float(half.min()) / math.tan(_FIELD / 2.0)
-        slope = half / focal
-        lean = radii[:, None] * np.sqrt(1.0 + slope**2)
-        high = np.max(sides + slope * depth[:, None] + lean, axis=0)
-        low = np.max(-sides + slope * depth[:, None] + lean, axis=0)
-        middle = (high - low) / 2.0
-        back = max(float(np.max((high + low) / (2.0 * slope))), float(np.max(depth + radii)) + 0.05 * extent)
+        middle, back = np.zeros(2), 0.0
+        least = float(np.max(depth + radii)) + _AWAY * extent
+        for _ in range(_LENSES):
+            slope = half / focal
+            lean = radii[:, None] * np.sqrt(1.0 + slope**2)
+            high = np.max(sides + slope * depth[:, None] + lean, axis=0)
+            low = np.max(-sides + slope * depth[:, None] + lean, axis=0)
+            middle, back = (high - low) / 2.0, float(np.max((high + low) / (2.0 * slope)))
+            if back >= least:
+                break
+            focal *= 1.5  # a longer lens from farther away: near things must not look huge
+        back = max(back, least)  # a point without size would look the same through any lens
     else:
         high = np.max(sides + radii[:, None], axis=0)
         low = np.min(sides - radii[:, None], axis=0)
