@@ -266,10 +266,10 @@ BOMB = """<!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">""" + "".join(
 )
 def test_hostile_files_fail_within_a_second(tmp_path: Path, content: str | bytes, says: str) -> None:
     path = write(tmp_path, content)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormatError) as caught:
         load_skeleton(path)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert says in str(caught.value)
 
 
@@ -291,19 +291,19 @@ def chain(n: int) -> str:
 @pytest.mark.compiled
 def test_3000_links_in_a_row_take_less_than_two_seconds(tmp_path: Path) -> None:
     path = write(tmp_path, chain(3000))
-    start = time.perf_counter()
+    start = time.process_time()
     skeleton = load_skeleton(path)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     assert len(skeleton) == 3000
     assert np.isfinite(skeleton.rest_pose().positions).all()
 
 
 def test_too_many_links_fail_within_a_second(tmp_path: Path) -> None:
     path = write(tmp_path, chain(100_000))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormatError, match=f"too many <link>; expected at most {MAX_JOINTS}"):
         load_skeleton(path)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize("encode", ["utf-8", "utf-8-sig", "utf-16"])

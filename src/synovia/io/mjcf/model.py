@@ -63,21 +63,24 @@ def read_skeleton(path: Path) -> Skeleton:
 def _compile(mujoco: _Mujoco, path: Path, *, several: bool) -> _Mujoco:
     """Return MuJoCo's model of a file; its warnings stay out of a log file in the user's folder."""
     warnings: list[str] = []
+    failure: Exception | None = None
+    model: _Mujoco = None
     with _HANDLER:
         before = mujoco.get_mju_user_warning()
         mujoco.set_mju_user_warning(warnings.append)
         try:
             model = mujoco.MjModel.from_xml_path(str(path))
-        except Exception as error:  # it raises several types, all about the file
-            text = " ".join(str(error).split())
-            line = re.search(r"line(?: number=)? ?(\d+)", text, re.IGNORECASE)
-            where = f"{path}:{line[1]}" if line and int(line[1]) > 0 and not several else str(path)
-            raise FormatError(f"MuJoCo cannot compile it: {text}", where=where) from error
+        except Exception as error:  # noqa: BLE001  MuJoCo raises several types, all about the file
+            failure = error
         finally:
             mujoco.set_mju_user_warning(before)
-    for warning in warnings:
-        if "nan" in warning.lower():
-            raise FormatError("holds a number that is NaN", where=str(path), expected="finite numbers")
+    if any("nan" in warning.lower() for warning in warnings):  # the cause of whatever else it says
+        raise FormatError("holds a number that is NaN", where=str(path), expected="finite numbers")
+    if failure is not None:
+        text = " ".join(str(failure).split())
+        line = re.search(r"line(?: number=)? ?(\d+)", text, re.IGNORECASE)
+        where = f"{path}:{line[1]}" if line and int(line[1]) > 0 and not several else str(path)
+        raise FormatError(f"MuJoCo cannot compile it: {text}", where=where) from failure
     return model
 
 
