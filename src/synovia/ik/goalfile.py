@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 import msgspec
 import numpy as np
@@ -179,8 +180,8 @@ def to_matrix(turn: Turn, what: str = "rotation") -> Array:
 
 
 def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
-    """Return the matrix of turns about axes: lower case about fixed axes (each from the left), upper case about turned ones."""
-    if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in zip(order, order[1:], strict=False)):
+    """Return the matrix of turns: lower case about fixed axes (each from the left), upper case about turned ones."""
+    if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in pairwise(order)):
         raise InputError(
             f"order of Euler angles of {what} cannot be used",
             value=order,
@@ -211,7 +212,7 @@ def _placed(entry: Entry, where: str) -> Goal:
         ) from error
 
 
-def _parse_toml(text: str, where: str) -> Any:
+def _parse_toml(text: str, where: str) -> dict[str, Any]:
     """Return the content of a TOML text."""
     try:
         return tomllib.loads(text)
@@ -226,20 +227,23 @@ def _parse_toml(text: str, where: str) -> Any:
 _FIELDS: Final[dict[str, type[Struct]]] = {"position": PositionEntry, "rotation": RotationEntry, "pose": PoseEntry}
 
 
-def _explained(message: str, content: Any, where: str) -> FormatError:
-    """Return the error for a value that does not fit: its place and value, and the nearest field where one is unknown."""
+def _explained(message: str, content: object, where: str) -> FormatError:
+    """Return the error for a value that does not fit: its place, its value, and the nearest field for a wrong one."""
     problem, _, path = message.partition(" - at `$")
     path = path.removesuffix("`").removeprefix(".")
     place = f"{where}: {path}" if path else where
     value = content
     for step in re.findall(r"\w+", path):
-        value = value[int(step)] if isinstance(value, list) else value.get(step) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if isinstance(value, list):
+            value = cast(list[object], value)[int(step)]
+        elif isinstance(value, dict):
+            value = cast(dict[str, object], value).get(step)
     if unknown := re.search(r"unknown field `(.*)`", problem):
         known = GoalFile.__struct_fields__
         if path.endswith("rotation"):
             known = Turn.__struct_fields__
         elif path and isinstance(value, dict):
-            known = ("kind", *_FIELDS[value["kind"]].__struct_fields__)
+            known = ("kind", *_FIELDS[str(cast(dict[str, object], value)["kind"])].__struct_fields__)
         listed = ", ".join(known)
         hint = did_you_mean(unknown[1], known)
         return FormatError(

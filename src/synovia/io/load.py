@@ -90,18 +90,34 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
     fmt = _format_of(where)
     if fmt.read_motions is None:
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH or glTF file")
-    read = fmt.read_motions
-    motions = _guarded(where, lambda: read(where))
+    motions = load_motions(where)
     if not motions:
         raise FormatError("file has no motion", where=str(where))
     if isinstance(clip, str):
         for motion in motions:
             if motion.name == clip:
                 return motion
-        raise InputError(f"no clip named {clip!r}", where=str(where), hint=did_you_mean(clip, [m.name for m in motions]))
+        raise InputError(
+            f"no clip named {clip!r}", where=str(where), hint=did_you_mean(clip, [m.name for m in motions])
+        )
     if not 0 <= clip < len(motions):
         raise InputError(f"no clip {clip}", where=str(where), expected=f"0 to {len(motions) - 1}")
     return motions[clip]
+
+
+def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
+    """Return all motions of a file: none where it, or its format, has none.
+
+    Args:
+        path: The file.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If its content is malformed.
+    """
+    where = _as_path(path)
+    read = _format_of(where).read_motions
+    return [] if read is None else _guarded(where, lambda: read(where))
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:

@@ -1,0 +1,189 @@
+"""``synovia inspect``: what a model is made of."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from synovia.cli.model import is_bundled, load
+from synovia.cli.output import emit_json, emit_rich, number, printable
+from synovia.cli.solution import unit_name
+from synovia.limits import Interval, SwingTwist
+from synovia.skeleton import Joint, Kind, Skeleton
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from synovia.motion import Motion
+
+SCHEMA: Final = "synovia.inspect/1"
+
+
+def inspect_model(name: str, *, as_json: bool) -> None:
+    """Print a model, as one JSON object or as a tree.
+
+    Raises:
+        SynoviaError: If it cannot be read.
+    """
+    skeleton = load(name)
+    if is_bundled(name):
+        motions: list[Motion] = []
+    else:
+        from synovia.io.load import load_motions
+
+        motions = load_motions(name)
+    if as_json:
+        emit_json(_object(skeleton, motions))
+    else:
+        emit_rich(*_text(skeleton, motions))
+
+
+def degrees_of_freedom(skeleton: Skeleton) -> int:
+    """Return the number of values that can be chosen: joints that follow others have none of their own."""
+    return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
+
+
+def _object(skeleton: Skeleton, motions: Sequence[Motion]) -> dict[str, Any]:
+    """Return the model as plain values: radians and length units of the file, null for what is not there."""
+    return {
+        "schema": SCHEMA,
+        "model": skeleton.name,
+        "unit": unit_name(skeleton.meters_per_unit),
+        "meters_per_unit": skeleton.meters_per_unit,
+        "up": skeleton.up,
+        "forward": skeleton.forward,
+        "size": skeleton.size,
+        "mass": float(sum(joint.mass for joint in skeleton.joints)),
+        "nq": skeleton.nq,
+        "nv": skeleton.nv,
+        "degrees_of_freedom": degrees_of_freedom(skeleton),
+        "tips": list(skeleton.tips),
+        "roles": dict(skeleton.roles),
+        "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
+        "clips": [
+            {"name": motion.name, "frames": len(motion), "fps": motion.fps, "duration": motion.duration}
+            for motion in motions
+        ],
+    }
+
+
+def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
+    """Return one joint as plain values."""
+    joint, parent = skeleton.joints[row], skeleton.parents[row]
+    limit: dict[str, Any] | None = None
+    if isinstance(joint.limit, Interval):
+        limit = {"lower": _finite(joint.limit.lower), "upper": _finite(joint.limit.upper)}
+    elif isinstance(joint.limit, SwingTwist):
+        swing = joint.limit
+        limit = {"x": swing.x, "y": swing.y, "twist": swing.twist, "frame": swing.frame}
+    moves_along = joint.kind in (Kind.HINGE, Kind.SLIDE)
+    mimic = joint.mimic
+    return {
+        "row": row,
+        "name": joint.name,
+        "parent": skeleton.joint_names[parent] if parent >= 0 else None,
+        "parent_row": parent if parent >= 0 else None,
+        "kind": joint.kind.name,
+        "body": joint.body,
+        "role": joint.role,
+        "tip": joint.tip,
+        "axis": joint.axis.tolist() if moves_along else None,
+        "limit": limit,
+        "mimic": None if mimic is None else {"leader": mimic.leader, "ratio": mimic.ratio, "offset": mimic.offset},
+        "mass": joint.mass,
+        "rest": joint.rest.tolist(),
+    }
+
+
+def _finite(value: float) -> float | None:
+    """Return None for an end that is not there."""
+    return value if math.isfinite(value) else None
+
+
+def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]:
+    """Return heading, facts, tree and clips, to be printed in this order."""
+    from rich.text import Text
+
+    unit = unit_name(skeleton.meters_per_unit)
+    known = unit if skeleton.meters_per_unit is not None else "unknown"
+    facts = [
+        f"joints {len(skeleton)}, degrees of freedom {degrees_of_freedom(skeleton)}, tips {len(skeleton.tips)}",
+        f"unit {known}, up {skeleton.up or 'unknown'}, forward {skeleton.forward or 'unknown'}",
+        f"longest chain {number(skeleton.size)} {unit}",
+    ]
+    mass = sum(joint.mass for joint in skeleton.joints)
+    if mass > 0.0:
+        facts[-1] += f", mass {mass:.4g} kg"
+    parts: list[RenderableType] = [Text(printable(skeleton.name), style="bold"), *(Text(fact) for fact in facts), ""]
+    parts += _trees(skeleton, unit)
+    if motions:
+        parts += ["", Text("clips", style="dim")]
+    for motion in motions:
+        frames = f"{len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s"
+        parts.append(Text(f"{printable(motion.name)}: {frames}"))
+    return parts
+
+
+_DEEPEST: Final = 200  # levels that are drawn as a tree; rich recurses, and deeper ones would be off every screen
+
+
+def _trees(skeleton: Skeleton, unit: str) -> list[RenderableType]:
+    """Return a tree for each root, or a plain list where the tree is too deep to be seen."""
+    from rich.tree import Tree
+
+    depth: list[int] = []
+    for parent in skeleton.parents:
+        depth.append(0 if parent < 0 else depth[parent] + 1)
+    if max(depth) > _DEEPEST:
+        lines: list[RenderableType] = []
+        for row, joint in enumerate(skeleton.joints):
+            line = _line(joint, unit)
+            above = skeleton.parents[row]
+            line.append(f"  under {printable(skeleton.joint_names[above])}" if above >= 0 else "", style="dim")
+            lines.append(line)
+        return lines
+    trees: list[Tree] = []
+    for row, joint in enumerate(skeleton.joints):
+        line, above = _line(joint, unit), skeleton.parents[row]
+        trees.append(Tree(line, guide_style="dim") if above < 0 else trees[above].add(line))
+    return [tree for tree, parent in zip(trees, skeleton.parents, strict=True) if parent < 0]
+
+
+def _line(joint: Joint, unit: str) -> Text:
+    """Return name, kind, limits and what else is known of a joint."""
+    from rich.text import Text
+
+    line = Text(printable(joint.name))
+    line.append(f"  {joint.kind.name.lower()}", style="dim" if joint.kind is Kind.FIXED else "cyan")
+    if joint.limit is not None:
+        line.append(f"  {_limit_text(joint, unit)}")
+    elif joint.kind not in (Kind.FIXED, Kind.FREE):
+        line.append("  no limits", style="dim")
+    notes: list[str] = []
+    if joint.mimic is not None:
+        notes.append(f"follows {joint.mimic.leader}")
+    if joint.body and joint.body != joint.name:
+        notes.append(f"carries {joint.body}")
+    if joint.role and joint.role != joint.name:
+        notes.append(f"is {joint.role}")
+    if joint.tip:
+        notes.append("tip")
+    for note in notes:
+        line.append(f"  {printable(note)}", style="dim")
+    return line
+
+
+def _limit_text(joint: Joint, unit: str) -> str:
+    """Return a limit in degrees, or in length units for a slide."""
+    if not isinstance(joint.limit, Interval):
+        return cast(SwingTwist, joint.limit).describe()
+    turns = joint.kind is Kind.HINGE
+    ends = [
+        number(round(math.degrees(end), 2) if turns else end) if math.isfinite(end) else "no end"
+        for end in (joint.limit.lower, joint.limit.upper)
+    ]
+    return f"{ends[0]} to {ends[1]} {'deg' if turns else unit}"

@@ -1,0 +1,35 @@
+"""What a command's FILE means: a file, or a bundled model where no such file exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from synovia.errors import FileError
+from synovia.skeleton import Skeleton
+
+
+def load(name: str) -> Skeleton:
+    """Return the skeleton of a file, or of a bundled model by its name.
+
+    Raises:
+        FileError: If there is neither.
+    """
+    from synovia.io import load_skeleton
+    from synovia.io.bundled import bundled, bundled_names
+
+    if is_bundled(name):
+        return bundled(name)
+    try:
+        return load_skeleton(name)
+    except FileError as error:
+        if error.hint is not None or Path(name).exists():
+            raise
+        known = ", ".join(bundled_names())
+        raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error
+
+
+def is_bundled(name: str) -> bool:
+    """Return whether a name means a bundled model: a file of that name goes first."""
+    from synovia.io.bundled import bundled_names
+
+    return name in bundled_names() and not Path(name).exists()

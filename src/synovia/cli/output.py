@@ -1,0 +1,58 @@
+"""What every command shares: writing data and talk, and names that cannot disturb a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_WIDEST: Final = 10_000  # columns; a terminal wraps by itself
+
+
+def emit(text: str) -> None:
+    """Write data to stdout; a reader that has gone away (``synovia ... | head``) is no error."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with suppress(OSError, ValueError):  # ValueError: stdout is no real file
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+
+
+def emit_json(content: Mapping[str, Any]) -> None:
+    """Write one JSON object to stdout, in ASCII, so that no encoding can spoil it; NaN and infinity are refused."""
+    emit(json.dumps(content, indent=2, allow_nan=False))
+
+
+def emit_rich(*parts: RenderableType) -> None:
+    """Write tables, trees and text to stdout, coloured on a terminal; rich would cut what is wider than it."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=_WIDEST, soft_wrap=True)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    emit("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def talk(text: str) -> None:
+    """Write a message for people to stderr."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(text if text.endswith("\n") else text + "\n")
+        sys.stderr.flush()
+
+
+def printable(name: str) -> str:
+    """Return a name from a file without signs that would steer a terminal or break a line."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
+
+
+def number(value: float) -> str:
+    """Return a number as people read it; never ``-0``."""
+    return f"{value + 0.0:.6g}"

@@ -1,0 +1,102 @@
+"""Pose files: the joint values of one pose as JSON, by name, so that people and other programs can read them.
+
+    {"schema": "synovia.pose/1", "model": "arm7", "q": {"joint1": 0.3, "joint2": -0.7}}
+
+Values are those of ``Pose``: radians and length units of the model's file, balls as unit quaternions xyzw.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import FormatError, InputError, unknown_name
+from synovia.io.base import read_bytes, read_text, write_bytes
+from synovia.jsontext import parse_json
+from synovia.skeleton import Pose, Skeleton
+
+SCHEMA: Final = "synovia.pose/1"
+_LARGEST: Final = 2**26  # bytes; 20,000 joints need a tenth of it
+
+
+def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
+    """Return what each joint is called in a pose file: its name, with the number of its row where others share it."""
+    names = skeleton.joint_names
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in enumerate(names))
+
+
+def values_of(pose: Pose) -> dict[str, float | list[float]]:
+    """Return the values of the joints that move, by their names in a pose file: a number each, or a list."""
+    out: dict[str, float | list[float]] = {}
+    for row, key in enumerate(joint_keys(pose.skeleton)):
+        value = pose[row]
+        if not isinstance(value, np.ndarray):
+            out[key] = value
+        elif len(value):
+            out[key] = value.tolist()
+    return out
+
+
+def write_pose(path: Path, pose: Pose, *, force: bool = False) -> None:
+    """Write a pose file.
+
+    Raises:
+        FileError: If it exists and ``force`` is not set, or cannot be written.
+    """
+    content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
+    write_bytes(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode(), force=force)
+
+
+def read_pose(path: Path, skeleton: Skeleton) -> Pose:
+    """Return the pose of a file; joints that it does not name are at rest.
+
+    Args:
+        path: The file.
+        skeleton: The skeleton that it poses.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is no pose file, names a joint that the skeleton does not have, or a value cannot be used.
+    """
+    where = str(path)
+    read_bytes(path, most=_LARGEST)
+    content = parse_json(read_text(path), where)
+    if not isinstance(content, dict) or cast(dict[str, Any], content).get("schema") != SCHEMA:
+        raise FormatError("is no pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
+    fields = cast(dict[str, Any], content)
+    for field in fields:
+        if field not in ("schema", "model", "q"):
+            raise FormatError(f"unknown field {field!r}", where=where, expected="schema, model and q")
+    values: Any = fields.get("q")
+    if not isinstance(values, dict):
+        raise FormatError("has no joint values", where=where, value=values, expected='"q": {joint: value}')
+    keys = joint_keys(skeleton)
+    rows = {key: row for row, key in enumerate(keys)}
+    by_row: dict[Any, Any] = {}
+    for key, value in cast(dict[str, Any], values).items():
+        if key not in rows:
+            error = unknown_name("joint", key, keys, skeleton.name)
+            raise FormatError(error.what, where=where, hint=error.hint)
+        by_row[rows[key]] = value
+        _check(value, skeleton.joints[rows[key]].kind.q_size, f"{where}: joint {key!r}")
+    try:
+        return skeleton.rest_pose().with_values(by_row)
+    except InputError as error:
+        raise FormatError(error.what, where=where, value=error.value, expected=error.expected) from error
+
+
+def _check(value: object, size: int, where: str) -> None:
+    """Refuse the value of a joint that is not as many numbers as the joint takes."""
+    listed: list[object] = [value]
+    if isinstance(value, list) and size != 1:
+        listed = cast(list[object], value)
+    if len(listed) == size and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in listed):
+        return
+    expected = "a number" if size == 1 else f"a list of {size} numbers" if size else "none: the joint is fixed"
+    raise FormatError("value does not fit the joint", where=where, value=listed, expected=expected)

@@ -1,0 +1,45 @@
+"""JSON read strictly: what the standard forbids or leaves open is an error with its line, never a silent guess."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from synovia.errors import FormatError
+
+
+def parse_json(text: str, where: str) -> object:
+    """Return the value of a JSON text.
+
+    Args:
+        text: The text.
+        where: File that it comes from, for messages.
+
+    Raises:
+        FormatError: If it is malformed, a name stands twice in one object, a number is NaN or infinite, or it is nested
+            too deeply.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(pairs)
+        if len(out) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise FormatError(f"field {twice!r} stands twice in one object", where=where)
+        return out
+
+    def no_number(word: str) -> float:
+        raise FormatError(f"{word} is no number", where=where, expected="finite numbers")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=no_number)
+    except json.JSONDecodeError as error:
+        raise FormatError(
+            f"no JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
+        ) from error
+    except RecursionError as error:
+        raise FormatError("nested too deeply", where=where) from error
+    except FormatError:
+        raise
+    except ValueError as error:  # a whole number of thousands of digits
+        raise FormatError("a number has too many digits", where=where) from error
