@@ -8,7 +8,7 @@ from synovia.kernels._jit import F, algorithm, entry, inline
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import HINGE
 from synovia.kernels.goals import target_frame
-from synovia.kernels.levenberg import AIM, DAMPING, ERROR_DAMPING, PROGRESS
+from synovia.kernels.levenberg import AIM, DAMPING, ERROR_DAMPING, FALLS, PROGRESS
 from synovia.kernels.linear import solve6
 from synovia.kernels.problem import ROTATION, copy
 from synovia.kernels.rotations import (
@@ -120,7 +120,7 @@ def attempt(problem, work, targets, q):
         d = scale(wp, d)
         w = scale(wr, w)
         cost = dot(d, d) + dot(w, w)
-        if k == 0 or cost < lowest:
+        if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)
         if (far <= most) & (turned <= most_angle):

@@ -13,6 +13,7 @@ from synovia.kernels.rotations import (
     angle_of,
     apply,
     column,
+    identity,
     load_quat,
     load_rotation,
     log_rotation,
@@ -89,12 +90,27 @@ def orthonormal(R):
     return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
 
 
+@inline
+def all_given(problem, targets):
+    """Return whether every goal is given all that it asks for, so that the start's frames are not needed."""
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 0] & int(targets[g, 16]) != problem.goals[g, 0]:
+            return False
+    return True
+
+
 @device
 def complete_targets(problem, frames, targets, kept):
-    """Write the targets that hold (kept): the given ones, and the place at the start for goals without one."""
+    """Write the targets that hold (kept): the given ones, and the place at the start for what is not given.
+
+    What a goal does not ask for is left as the unit frame has it.
+    """
     for g in range(problem.goals.shape[0]):
-        R, p = goal_frame(problem, frames, g)
-        set_target(kept, g, R, p)
+        if problem.goals[g, 0] & int(targets[g, 16]) == problem.goals[g, 0]:
+            set_target(kept, g, identity(), (F(0), F(0), F(0)))
+        else:
+            R, p = goal_frame(problem, frames, g)
+            set_target(kept, g, R, p)
     replace_targets(problem, targets, kept)
 
 

@@ -13,6 +13,7 @@ from synovia.kernels.problem import copy
 from synovia.kernels.variables import step
 
 AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
+FALLS = F(1) - F(1e-12)  # less is rounding: a pose that cannot be improved is given back as it came
 # Places among the solver's own settings
 DAMPING, ERROR_DAMPING, PROGRESS = 0, 1, 2
 
@@ -25,7 +26,7 @@ def attempt(problem, work, targets, q):
     for k in range(problem.max_steps + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, work.frames, targets, work.e)
-        if k == 0 or cost < lowest:
+        if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)
         if worst <= AIM:

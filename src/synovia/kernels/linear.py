@@ -33,6 +33,14 @@ def gram_t(J, A, damping):
 
 
 @device_dot
+def transpose(A):
+    """Transpose a square matrix in place."""
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j], A[j, i] = A[j, i], A[i, j]
+
+
+@device_dot
 def solve_ldl(A, b):
     """Solve A x = b in place for a symmetric positive definite A given by its lower triangle (A is overwritten).
 

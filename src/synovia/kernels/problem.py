@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.kernels._borrow import bits, matrix, vector
 from synovia.kernels._jit import inline
 from synovia.kernels.forward import Tree
 
@@ -19,6 +20,7 @@ from synovia.kernels.forward import Tree
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_ALL, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6, 7
 MAX_STEPS, ATTEMPTS, SEED, PATIENCE, SERIAL, COUPLED = 8, 9, 10, 11, 12, 13
 INT_HEAD = 16
+NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
 FLOAT_HEAD = 12
@@ -84,13 +86,18 @@ class Work(NamedTuple):
     trial: NDArray[np.float64]  # (nq,)
     state: NDArray[np.uint64]  # (1,)
     points: NDArray[np.float64]  # (rows + goals, 14) for solvers that move positions
+    H: NDArray[
+        np.float64
+    ]  # (columns, columns), or (0, 0) with many columns: what the Jacobian leaves out of the Hessian
+    K: NDArray[np.float64]  # the same size: the Hessian's factor
 
 
 def work_size(ints: NDArray[np.int32]) -> int:
     """Return how many float64 the scratch memory of a problem needs."""
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
-    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g)
+    h = v if v <= NEWTON_COLUMNS else 0
+    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h
 
 
 @inline
@@ -109,18 +116,18 @@ def open_problem(ints, floats):
     f3 = f2 + 11 * k
     f4 = f3 + GOAL * g
     f5 = f4 + 11 * a
-    tree = Tree(ints[i0:i1].reshape((n, 6)), floats[f0:f1].reshape((n, 12)), floats[f1:f2].reshape((n, 2)))
+    tree = Tree(matrix(ints, i0, n, 6), matrix(floats, f0, n, 12), matrix(floats, f1, n, 2))
     return Problem(
         tree,
-        ints[i1:i2].reshape((k, 3)),
-        floats[f2:f3].reshape((k, 11)),
-        ints[i2:i3].reshape((g, 4)),
-        floats[f3:f4].reshape((g, GOAL)),
-        ints[i3:i4].reshape((a, 3)),
-        floats[f4:f5].reshape((a, 11)),
-        ints[i4 : i4 + 2 * m].reshape((m, 2)),
-        floats[f5 : f5 + 2 * m].reshape((m, 2)),
-        floats[OWN:FLOAT_HEAD],
+        matrix(ints, i1, k, 3),
+        matrix(floats, f2, k, 11),
+        matrix(ints, i2, g, 4),
+        matrix(floats, f3, g, GOAL),
+        matrix(ints, i3, a, 3),
+        matrix(floats, f4, a, 11),
+        matrix(ints, i4, m, 2),
+        matrix(floats, f5, m, 2),
+        vector(floats, OWN, FLOAT_HEAD - OWN),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),
         np.int64(ints[N_Q]),
@@ -141,28 +148,34 @@ def open_work(ints, work):
     n, g, nq = np.int64(ints[N_ROWS]), np.int64(ints[N_GOALS]), np.int64(ints[N_Q])
     m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
     d = min(m, v)
-    a0 = 12 * n
-    a1 = a0 + m * v
-    a2 = a1 + d * d
-    a3 = a2 + m
-    a4 = a3 + d
-    a5 = a4 + v
+    h = v if v <= NEWTON_COLUMNS else np.int64(0)
+    a0 = np.int64(0)
+    a1 = a0 + 12 * n
+    a2 = a1 + m * v
+    a3 = a2 + d * d
+    a4 = a3 + m
+    a5 = a4 + d
     a6 = a5 + v
-    a7 = a6 + nq
+    a7 = a6 + v
     a8 = a7 + nq
-    a9 = a8 + 1
+    a9 = a8 + nq
+    a10 = a9 + 1
+    a11 = a10 + 14 * (n + g)
+    a12 = a11 + h * h
     return Work(
-        work[0:a0].reshape((n, 12)),
-        work[a0:a1].reshape((m, v)),
-        work[a1:a2].reshape((d, d)),
-        work[a2:a3],
-        work[a3:a4],
-        work[a4:a5],
-        work[a5:a6],
-        work[a6:a7],
-        work[a7:a8],
-        work[a8:a9].view(np.uint64),
-        work[a9 : a9 + 14 * (n + g)].reshape((n + g, 14)),
+        matrix(work, a0, n, 12),
+        matrix(work, a1, m, v),
+        matrix(work, a2, d, d),
+        vector(work, a3, m),
+        vector(work, a4, d),
+        vector(work, a5, v),
+        vector(work, a6, v),
+        vector(work, a7, nq),
+        vector(work, a8, nq),
+        bits(work, a9, 1),
+        matrix(work, a10, n + g, 14),
+        matrix(work, a11, h, h),
+        matrix(work, a12, h, h),
     )
 
 
@@ -171,7 +184,7 @@ def open_row(problem, row):
     """Return (q, errors, targets) of one row of the answer."""
     g = problem.goals.shape[0]
     first = OUT_HEAD + problem.nq
-    return row[OUT_HEAD:first], row[first : first + 2 * g], row[first + 2 * g :].reshape((g, 16))
+    return vector(row, OUT_HEAD, problem.nq), vector(row, first, 2 * g), matrix(row, first + 2 * g, g, 16)
 
 
 @inline
