@@ -57,7 +57,7 @@ def run_rows(
         own_starts = starts if len(starts) == 1 else starts[first:last]
         scratch = np.empty(scratch_size)
         code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
-        if code >= 0 and out[first:last, 0].any():
+        if code > 0 and code % 2:
             conclude(ints, floats, out[first:last], scratch, settles)
         return code - targets.shape[1] * first if code < 0 else 0
 

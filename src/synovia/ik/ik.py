@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -11,28 +11,16 @@ from synovia.batch import run_rows
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers, dimensions
 from synovia.goals import Goal
+from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.root import with_free_root, with_root_at_rest
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
-from synovia.ik.targets import (
-    address_book,
-    checked_table,
-    claim,
-    count_of,
-    default_rows,
-    find,
-    one_of,
-    parts_of,
-    place,
-    place_many,
-    shape_of,
-)
+from synovia.ik.targets import shape_of
+from synovia.problem import pack, reduce
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import checked_q
 from synovia.solvers import Solver, as_solver
-from synovia.problem import pack, reduce
 
-Targets = Mapping[Any, Any]
 _TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
 
 
@@ -102,14 +90,11 @@ class IK:
 
         self._kernel = self.solver.kernel(reduced)
         self._scratch_size = work_size(self._ints)
-        self._book = address_book(self.skeleton, self.goals, self.rows)
-        self._fast = {key: at[0] for key, at in self._book.items() if len(at) == 1 and self.goals[at[0]].what == 3}
-        self._every_goal = (1 << len(self.goals)) - 1
-        self._defaults = default_rows(self.goals).reshape(1, len(self.goals), -1)
-        self._idle: list[tuple[Array, Array, list[Array]]] = []
+        self._door = Door(self.skeleton, self.goals, self.rows)
+        self._idle: list[Desk] = []
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)
-        self._width = rows_of(self, 0).shape[1]
+        self._shape = (1, rows_of(self, 0).shape[1])
 
     def solve(self, targets: Targets | None = None, start: Pose | Any = None) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
@@ -124,46 +109,22 @@ class IK:
             UnknownNameError: If a target belongs to no goal.
         """
         try:
-            table, scratch, frames = self._idle.pop()  # atomic, so two threads never share a table
+            desk = self._idle.pop()  # atomic, so two threads never share a desk
         except IndexError:
-            table, scratch, frames = self._new_workspace()
+            desk = self._door.desk(np.empty(self._scratch_size))
         try:
-            if targets is None:
-                table[...] = self._defaults
-            else:
-                self._place(targets, table, frames)
+            self._door.fill(targets, desk)
             first = self._rest if start is None else self._start_row(start)
-            row = np.empty((1, self._width))
-            code = self._kernel(self._ints, self._floats, table, first, row, scratch, False, 0)
+            row = np.empty(self._shape)
+            code = self._kernel(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
             if code < 0:
-                self._refuse(code, targets)
-            if row[0, 0] != 0.0:
-                self._conclude(row, scratch)
+                self._door.refuse(code, targets)
+            if code & 1:
+                self._conclude(row, desk.scratch)
         finally:
-            self._idle.append((table, scratch, frames))
+            self._idle.append(desk)
         kept = start if start is None or isinstance(start, Pose) else Pose.trusted(self.skeleton, first[0])
-        return Solution(self, row[0], kept)
-
-    def _place(self, targets: Targets, table: Array, frames: list[Array]) -> None:
-        """Write new targets into a table; other goals get their own."""
-        if type(targets) is dict and len(targets) == len(frames):  # every goal gets a transform: the fast form
-            written = 0
-            for key, value in targets.items():
-                at = self._fast.get(key, -1)
-                if at < 0 or type(value) is not np.ndarray or value.shape != (4, 4) or value.dtype.kind != "f":
-                    break
-                frames[at][...] = value  # the kernel checks what is in it
-                table[0, at, 16] = 3.0
-                written |= 1 << at
-            if written == self._every_goal:
-                return
-        table[...] = self._defaults
-        given: dict[int, int] = {}
-        for key, value in checked_table(targets).items():
-            parts = parts_of(value)
-            i = find(self._book, self.goals, key, parts)
-            claim(given, i, parts, key)
-            place(table[0, i], self.goals[i], value)
+        return Solution(self, row, kept)
 
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
@@ -183,16 +144,18 @@ class IK:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
+        if threads is not None and (
+            isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1
+        ):
             raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
-        table = self._table(targets)
+        table = self._door.table_of_many(targets)
         first = self._start_rows(starts, len(table))
         out = rows_of(self, len(table))
         code = run_rows(
             self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, self.solver.settles, threads
         )
         if code < 0:
-            self._refuse(code, targets)
+            self._door.refuse(code, targets)
         return Solutions(self, out, first)
 
     def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
@@ -213,7 +176,7 @@ class IK:
         rate = float(as_numbers(fps, (), "fps"))
         if rate <= 0.0:
             raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
-        table = self._table(targets)
+        table = self._door.table_of_many(targets)
         first = self._rest if start is None else self._start_row(start)
         out = rows_of(self, len(table))
         scratch = np.empty(self._scratch_size)
@@ -221,27 +184,11 @@ class IK:
         while frame < len(out):
             code = self._kernel(self._ints, self._floats, table, first, out, scratch, True, frame)
             if code < 0:
-                self._refuse(code, targets)
-            if out[code, 0] != 0.0:
-                self._conclude(out[code : code + 1], scratch)
-            frame = code + 1
+                self._door.refuse(code, targets)
+            frame = code >> 1
+            if code & 1:
+                self._conclude(out[frame - 1 : frame], scratch)
         return Tracked(self, out, first, rate)
-
-    def _new_workspace(self) -> tuple[Array, Array, list[Array]]:
-        """Return a table of targets, scratch memory, and a 4x4 view of each goal's target."""
-        table = self._defaults.copy()
-        return table, np.empty(self._scratch_size), [row[:16].reshape(4, 4) for row in table[0]]
-
-    def _table(self, targets: Targets) -> Array:
-        """Return the kernels' table of targets of many problems."""
-        rows = np.repeat(self._defaults, count_of(checked_table(targets)), axis=0)
-        given: dict[int, int] = {}
-        for key, value in targets.items():
-            parts = parts_of(value, batch=1)
-            i = find(self._book, self.goals, key, parts)
-            claim(given, i, parts, key)
-            place_many(rows, i, self.goals[i], value)
-        return rows
 
     def _start_row(self, start: Pose | Any) -> Array:
         """Return a start as one row of joint values."""
@@ -267,20 +214,6 @@ class IK:
         if rows.shape != (count, self.skeleton.nq):
             raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {self.skeleton.nq})")
         return np.ascontiguousarray(rows)
-
-    def _refuse(self, code: int, targets: Targets | None) -> NoReturn:
-        """Raise the error of a target that the kernel refused; ``place`` says what is wrong with it."""
-        row, i = divmod(-1 - code, len(self.goals))
-        goal = self.goals[i]
-        for key, value in (targets or {}).items():
-            one = value if parts_of(value) else one_of(value, row)
-            if find(self._book, self.goals, key, parts_of(one)) == i:
-                place(np.zeros(17), goal, one)
-        raise InputError(
-            "target is no position or rigid transform",
-            where=f"target {row} of {goal.label!r}",
-            expected="a rotation, and a position less than 1e150 times the reach from the origin",
-        )
 
     def outside(self, start: Pose | Any) -> tuple[str, ...]:
         """Return the joints that a start has outside their limits."""

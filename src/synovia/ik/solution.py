@@ -35,15 +35,25 @@ class Solution:
     Everything but the status is unpacked when it is asked for.
     """
 
-    __slots__ = ("_ik", "_pose", "_row", "start", "status")
+    __slots__ = ("_b", "_ik", "_pose", "_rows", "start")
 
-    def __init__(self, ik: IK, row: Array, start: Pose | None = None) -> None:
-        """Keep a kernel's row of the answer."""
+    def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0) -> None:
+        """Keep row b of a kernel's table of answers."""
         self._ik = ik
-        self._row = row
+        self._rows = rows
+        self._b = b
         self._pose: Pose | None = None
         self.start = start
-        self.status: Status = _EVERY_STATUS[int(row[_STATUS])]
+
+    @property
+    def _row(self) -> Array:
+        """The kernel's row of the answer."""
+        return self._rows[self._b]
+
+    @property
+    def status(self) -> Status:
+        """How the solve ended."""
+        return _EVERY_STATUS[int(self._rows[self._b, _STATUS])]
 
     @property
     def reached(self) -> bool:
@@ -71,7 +81,7 @@ class Solution:
 
     @property
     def targets(self) -> Array:
-        """The world transforms that the goals were to meet, (goals, 4, 4); what a goal does not ask for is as at the start."""
+        """The world transforms that the goals were to meet, (goals, 4, 4); what a goal does not ask for is as in the unit frame."""
         first = _HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
         return self._row[first:].reshape(-1, 4, 4).copy()
 
@@ -135,11 +145,6 @@ class Solution:
     def __repr__(self) -> str:
         """Return the same line in brackets."""
         return f"<Solution {self}>"
-
-    @property
-    def row(self) -> Array:
-        """The kernel's row of the answer, for tools that keep many."""
-        return self._row
 
 
 def _shown(ik: IK, goal: Goal, error: GoalError) -> list[str]:

@@ -42,7 +42,7 @@ class Solutions:
         """Return the answer of one problem."""
         if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
             raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
-        return Solution(self.ik, self._rows[b], self._start(b % len(self)))
+        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b)
 
     def __iter__(self) -> Iterator[Solution]:
         """Yield the answers."""
@@ -90,7 +90,7 @@ class Tracked(Solutions):
 
     def _start(self, b: int) -> Pose:
         """Return where frame b started: where the one before ended."""
-        return super()._start(0) if b == 0 else Solution(self.ik, self._rows[b - 1]).pose
+        return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
 
     @property
     def motion(self) -> Motion:

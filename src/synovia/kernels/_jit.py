@@ -65,7 +65,13 @@ try:
 except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
     numba = None
 
-CACHE = _writable_cache() if numba is not None and not numba.config.DISABLE_JIT else None
+
+def compiled() -> bool:
+    """Return whether kernels are compiled; without numba, or with NUMBA_DISABLE_JIT=1, they run as plain Python."""
+    return numba is not None and not numba.config.DISABLE_JIT
+
+
+CACHE = _writable_cache() if compiled() else None
 
 
 def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
@@ -111,15 +117,15 @@ def algorithm(function: Callable[..., Any]) -> Any:
     the name is an empty named tuple: its type alone says, when the caller is compiled, what to call.
     """
     kind = namedtuple(function.__module__.rsplit(".", 1)[-1], ())
-    compiled = device(function)
-    _ALGORITHMS[kind] = compiled
-    if numba is not None and not numba.config.DISABLE_JIT:
+    kernel = device(function)
+    _ALGORITHMS[kind] = kernel
+    if compiled():
         from numba.extending import overload
 
         @overload(perform)
         def typed(name, problem, work, targets, q):
             if getattr(name, "instance_class", None) is not kind:
                 return None
-            return lambda name, problem, work, targets, q: compiled(problem, work, targets, q)
+            return lambda name, problem, work, targets, q: kernel(problem, work, targets, q)
 
     return kind()

@@ -8,9 +8,17 @@
 and leaves in q the best values that it met, within the limits. What a miss means is told by ``conclude``.
 """
 
+from synovia.kernels._borrow import vector
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.forward import forward
-from synovia.kernels.goals import complete_targets, measure, proved_unreachable, refused_target, replace_targets
+from synovia.kernels.goals import (
+    all_given,
+    complete_targets,
+    measure,
+    proved_unreachable,
+    refused_target,
+    replace_targets,
+)
 from synovia.kernels.problem import (
     CLAMPED,
     COST,
@@ -59,10 +67,12 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
     ends at the first miss, so that it can be settled before the next row starts there.
 
     Returns:
-        The row that was solved last, or -1 - (goal + goals * row) for the first target that is refused.
+        Twice the rows that are done, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first target that is
+        refused.
     """
     problem = open_problem(ints, floats)
     work = open_work(ints, scratch)
+    missed = 0
     for b in range(first, out.shape[0]):
         row = out[b]
         q, errors, kept = open_row(problem, row)
@@ -70,14 +80,15 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
         if refused >= 0:
             return -1 - refused - problem.goals.shape[0] * b
         follows = warm and b > 0
-        start = out[b - 1, OUT_HEAD : OUT_HEAD + problem.nq] if follows else starts[min(b, starts.shape[0] - 1)]
+        start = vector(out[b - 1], OUT_HEAD, problem.nq) if follows else starts[min(b, starts.shape[0] - 1)]
         row[CLAMPED] = begin(problem, start, q)
         if follows:  # what has no target stays where the first start has it, not where the last answer drifted
             _, _, before = open_row(problem, out[b - 1])
             kept[:, :] = before
             replace_targets(problem, targets[b], kept)
         else:
-            forward(problem.tree, q, work.frames)
+            if not all_given(problem, targets[b]):
+                forward(problem.tree, q, work.frames)
             complete_targets(problem, work.frames, targets[b], kept)
         steps = 0
         status = STALLED
@@ -113,6 +124,8 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
         row[TRIES] = tries
         row[WINNER] = winner
         row[COST] = lowest
-        if warm and status != REACHED:
-            return b
-    return out.shape[0] - 1
+        if status != REACHED:
+            missed = 1
+            if warm:
+                return 2 * (b + 1) + 1
+    return 2 * out.shape[0] + missed
