@@ -22,7 +22,7 @@ def load(name: str) -> Skeleton:
     try:
         return load_skeleton(name)
     except FileError as error:
-        if error.hint is not None or Path(name).exists():
+        if error.hint is not None or "does not exist" not in error.what:
             raise
         known = ", ".join(bundled_names())
         raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeVar
@@ -31,18 +32,18 @@ def _format_of(path: Path) -> Format:
         FormatError: If neither tells.
     """
     known = formats()
-    try:
-        with path.open("rb") as file:
-            head = file.read(_SNIFF)
-    except OSError:
-        head = b""  # the reader says what is wrong with the file
+    head = b""
+    with suppress(OSError):  # the reader says what is wrong with the file
+        if path.is_file():  # a pipe would never end
+            with path.open("rb") as file:
+                head = file.read(_SNIFF)
     named = [fmt for fmt in known if path.suffix.lower() in fmt.extensions]
     for fmt in (*named, *known):
         if head and fmt.looks_like(head):
             return fmt
     if named:
         return named[0]  # its reader names the line that is wrong
-    if not path.is_file():
+    if not head:
         from synovia.io.base import read_bytes
 
         read_bytes(path)

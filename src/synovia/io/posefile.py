@@ -8,6 +8,7 @@ Values are those of ``Pose``: radians and length units of the model's file, ball
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -96,7 +97,15 @@ def _check(value: object, size: int, where: str) -> None:
     listed: list[object] = [value]
     if isinstance(value, list) and size != 1:
         listed = cast(list[object], value)
-    if len(listed) == size and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in listed):
+    if len(listed) == size and all(_is_finite(number) for number in listed):
         return
-    expected = "a number" if size == 1 else f"a list of {size} numbers" if size else "none: the joint is fixed"
+    expected = "a finite number" if size == 1 else f"a list of {size} finite numbers"
+    expected = expected if size else "none: the joint is fixed"
     raise FormatError("value does not fit the joint", where=where, value=listed, expected=expected)
+
+
+def _is_finite(value: object) -> bool:
+    """Return whether a value of a JSON text is a number that fits into a float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= sys.float_info.max

@@ -1,0 +1,62 @@
+"""Running the command line in tests: in this process for speed, in one of its own for what only a process has."""
+
+import io
+import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any, NamedTuple
+
+from synovia.cli import main
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The one JSON object on stdout; NaN and Infinity, which JSON does not have, fail."""
+
+        def refuse(word: str) -> float:
+            raise AssertionError(f"{word} in JSON")
+
+        value = json.loads(self.out, parse_constant=refuse)
+        assert isinstance(value, dict)
+        return value
+
+
+def run(*arguments: object) -> Ran:
+    """Run a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def run_apart(*arguments: object, **options: Any) -> Ran:
+    """Run a command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "synovia", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+        **options,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def assert_refused(ran: Ran, *words: str, code: int = 3) -> None:
+    """The command ended as bad input should: one line on stderr with these words, nothing on stdout, no traceback."""
+    assert ran.code == code, ran
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    lines = ran.err.strip().splitlines()
+    if code == 3:
+        assert len(lines) == 1, ran.err
+        assert lines[0].startswith("synovia: ")
+    for word in words:
+        assert word in ran.err, ran.err

@@ -1,0 +1,171 @@
+"""``synovia inspect`` and ``synovia doctor``."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+import synovia as sy
+from cli_runs import assert_refused, run
+from synovia.cli.doctor import examine
+from synovia.solvers import solvers
+
+
+@pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])
+def test_the_object_is_the_model(name: str) -> None:
+    skeleton = sy.bundled(name)
+    ran = run("inspect", name, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    data = ran.data
+    assert data["schema"] == "synovia.inspect/1"
+    assert (data["model"], data["up"], data["forward"]) == (skeleton.name, skeleton.up, skeleton.forward)
+    assert (data["nq"], data["nv"], data["degrees_of_freedom"]) == (skeleton.nq, skeleton.nv, skeleton.nv)
+    assert (data["unit"], data["meters_per_unit"]) == ("m", 1.0)
+    assert data["tips"] == list(skeleton.tips)
+    assert data["roles"] == dict(skeleton.roles)
+    assert data["clips"] == []
+    assert [joint["name"] for joint in data["joints"]] == list(skeleton.joint_names)
+    for row, (shown, joint) in enumerate(zip(data["joints"], skeleton.joints, strict=True)):
+        assert (shown["row"], shown["kind"], shown["tip"]) == (row, joint.kind.name, joint.tip)
+        assert shown["rest"] == joint.rest.tolist()
+        if isinstance(joint.limit, sy.Interval):
+            assert shown["limit"] == {"lower": joint.limit.lower, "upper": joint.limit.upper}
+        elif isinstance(joint.limit, sy.SwingTwist):
+            assert shown["limit"]["twist"] == list(joint.limit.twist)
+
+
+def test_the_tree_for_people() -> None:
+    lines = run("inspect", "arm7").out.splitlines()
+    assert lines[0] == "arm7"
+    assert "degrees of freedom 7" in lines[1]
+    assert lines[2] == "unit m, up z, forward x"
+    assert "base  fixed" in lines
+    (joint4,) = [line for line in lines if "joint4 " in line]
+    assert joint4.endswith("joint4  hinge  -176 to -4 deg")
+    assert lines[-1].endswith("tool  fixed  tip")
+
+
+URDF = """
+<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+<joint name="ab" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
+<joint name="bc" type="prismatic"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+  <limit lower="-0.1" upper="0.25" effort="1" velocity="1"/></joint>
+<joint name="cd" type="prismatic"><parent link="c"/><child link="d"/><axis xyz="0 0 1"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="bc" multiplier="2" offset="0.5"/></joint>
+</robot>"""
+
+
+def test_slides_followers_and_joints_without_limits(tmp_path: Path) -> None:
+    (tmp_path / "r.urdf").write_text(URDF)
+    out = run("inspect", tmp_path / "r.urdf").out
+    assert "ab  hinge  no limits  carries b" in out
+    assert "bc  slide  -0.1 to 0.25 m  carries c" in out
+    assert "follows bc" in out
+    assert "degrees of freedom 2" in out
+    data = run("inspect", tmp_path / "r.urdf", "--json").data
+    assert data["degrees_of_freedom"] == 2
+    follower = next(joint for joint in data["joints"] if joint["name"] == "cd")
+    assert follower["mimic"] == {"leader": "bc", "ratio": 2.0, "offset": 0.5}
+    assert follower["parent"] == "bc"
+
+
+def test_clips_of_a_motion(tmp_path: Path) -> None:
+    (tmp_path / "m.bvh").write_text(
+        "HIERARCHY\nROOT hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n"
+        "End Site\n{\nOFFSET 0 1 0\n}\n}\nMOTION\nFrames: 3\nFrame Time: 0.1\n0 0 0\n10 0 0\n20 0 0\n"
+    )
+    (clip,) = run("inspect", tmp_path / "m.bvh", "--json").data["clips"]
+    assert clip["frames"] == 3
+    assert clip["fps"] == pytest.approx(10.0)
+    assert clip["duration"] == pytest.approx(0.2)
+    assert "3 frames at 10 fps, 0.2 s" in run("inspect", tmp_path / "m.bvh").out
+
+
+def test_a_very_deep_chain(tmp_path: Path) -> None:
+    count = 1500
+    links = "".join(f'<link name="l{i}"/>' for i in range(count))
+    joints = "".join(
+        f'<joint name="j{i}" type="fixed"><parent link="l{i}"/><child link="l{i + 1}"/></joint>'
+        for i in range(count - 1)
+    )
+    (tmp_path / "deep.urdf").write_text(f'<robot name="deep">{links}{joints}</robot>')
+    ran = run("inspect", tmp_path / "deep.urdf")
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) >= count
+    assert len(run("inspect", tmp_path / "deep.urdf", "--json").data["joints"]) == count
+
+
+@pytest.mark.parametrize(
+    ("model", "freedom", "clips"),
+    [
+        ("robot/panda.urdf", 8, 0),
+        ("robot/ur5_robot.urdf", 6, 0),
+        ("robot/g1_29dof.urdf", 29, 0),
+        ("character/mannequiny.glb", None, None),
+        ("motion/cmu_07_01_walk.bvh", None, 1),
+    ],
+)
+def test_real_models(model: str, freedom: int | None, clips: int | None, shared_data: Path) -> None:
+    data = run("inspect", shared_data / model, "--json").data
+    assert freedom is None or data["degrees_of_freedom"] == freedom
+    assert len(data["clips"]) >= 1 if clips is None else len(data["clips"]) == clips
+    assert run("inspect", shared_data / model).code == 0
+
+
+def test_doctor() -> None:
+    ran = run("doctor", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    data = ran.data
+    assert data["schema"] == "synovia.doctor/1"
+    assert data["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert set(data["extras"]) == {"view", "render", "plot", "mujoco"}
+    assert data["packages"]["numpy"]["problem"] is None
+    assert data["cache"]["folder"]
+    text = run("doctor").out
+    assert "cache of compiled code" in text
+    assert data["cache"]["folder"] in text
+
+
+def test_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import synovia.cli.doctor as doctor
+
+    def none_installed(_: str) -> None:
+        return None
+
+    monkeypatch.setattr(doctor, "_installed", none_installed)
+    data = run("doctor", "--json").data
+    assert data["extras"]["render"]["installed"] is False
+    assert data["extras"]["render"]["install"] == 'pip install "synovia[render]"'
+    assert 'pip install "synovia[render]"' in run("doctor").out
+
+
+def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
+
+
+@pytest.mark.compiled
+def test_doctor_warms_every_solver() -> None:
+    ran = run("doctor", "--warm", "--json")
+    assert ran.code == 0
+    assert set(ran.data["warmed"]) == {f"{name} on {model}" for name in solvers for model in ("arm7", "humanoid")}
+    assert all(math.isfinite(seconds) for seconds in ran.data["warmed"].values())
+    assert len(ran.err.splitlines()) == len(ran.data["warmed"])
+    assert ran.data["cache"]["bytes"] > 0 or not ran.data["cache"]["writable"]
+
+
+def test_examine_is_what_the_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    examine(as_json=False, warm=False)
+    assert capsys.readouterr().out.startswith("versions")
+
+
+def test_ambiguous_names(tmp_path: Path) -> None:
+    (tmp_path / "m.bvh").write_text(
+        "HIERARCHY\nROOT hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Zrotation Xrotation Yrotation\n"
+        + "JOINT knee\n{\nOFFSET 0 1 0\nCHANNELS 3 Zrotation Xrotation Yrotation\nEnd Site\n{\nOFFSET 0 1 0\n}\n}\n" * 2
+        + "}\nMOTION\nFrames: 0\nFrame Time: 0.1\n"
+    )
+    ran = run("solve", tmp_path / "m.bvh", "-t", "knee=0,1,0")
+    assert_refused(ran, "'knee' means several joints", "hips/knee (joint 1)", "number")
+    assert run("solve", tmp_path / "m.bvh", "-t", "1=0.6,0.8,0", "--json").code in (0, 1)

@@ -1,0 +1,269 @@
+"""``synovia solve``: answers, files that it writes, and the real models."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from cli_runs import Ran, assert_refused, run, run_apart
+from synovia.solvers import solvers
+
+REAL = (
+    "robot/panda.urdf",
+    "robot/ur5_robot.urdf",
+    "robot/g1_29dof.urdf",
+    "character/mannequiny.glb",
+    "motion/cmu_07_01_walk.bvh",
+)
+
+
+def _text(values: np.ndarray) -> str:
+    return ",".join(repr(float(v)) for v in values)
+
+
+def _far_tip(skeleton: sy.Skeleton, pose: sy.Pose) -> int:
+    """The row of the tip that is farthest from where it rests, so that there is something to do."""
+    rest = skeleton.rest_pose()
+    tips = [skeleton.index(row) for row in range(len(skeleton)) if not skeleton.children[row]]
+    return max(tips, key=lambda row: float(np.linalg.norm(pose.positions[row] - rest.positions[row])))
+
+
+def _check_against_kinematics(skeleton: sy.Skeleton, ran: Ran) -> None:
+    """The errors that were printed are those of the values that were printed, and the values keep their limits."""
+    data = ran.data
+    pose = skeleton.rest_pose().with_values(data["q"])
+    lower, upper = skeleton.limits
+    assert (pose.q >= lower - 1e-9).all()
+    assert (pose.q <= upper + 1e-9).all()
+    for goal in data["goals"]:
+        if goal["target_position"] is not None:
+            miss = np.linalg.norm(pose.position(goal["joint"]) - goal["target_position"])
+            assert miss == pytest.approx(goal["position_error"], abs=1e-9 * max(1.0, data["reach"]))
+            assert goal["reached"] == (goal["position_error"] <= data["tolerance"]["position"])
+
+
+def test_reached() -> None:
+    arm = sy.bundled("arm7")
+    target = arm.random_pose(3).position("tool")
+    ran = run("solve", "arm7", "-t", f"tool={_text(target)}", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    data = ran.data
+    assert data["schema"] == "synovia.solve/1"
+    assert data["status"] == "REACHED"
+    assert data["reached"] is True
+    assert data["solver"] == "lm"
+    assert (data["unit"], data["meters_per_unit"]) == ("m", 1.0)
+    assert data["steps"] > 0
+    assert data["attempts"] >= 1
+    (goal,) = data["goals"]
+    assert (goal["joint"], goal["name"], goal["kind"], goal["angle_error"]) == ("tool", "tool", "position", 0.0)
+    assert goal["target_position"] == target.tolist()
+    assert goal["position_error"] < 1e-3
+    _check_against_kinematics(arm, ran)
+
+
+def test_unreachable_gives_the_distance_and_the_best_pose(tmp_path: Path) -> None:
+    arm = sy.bundled("arm7")
+    ran = run("solve", "arm7", "-t", "tool=5,5,5", "--json", "-o", tmp_path / "best.json")
+    assert ran.code == 1
+    data = ran.data
+    assert data["status"] == "UNREACHABLE"
+    assert data["goals"][0]["reached"] is False
+    assert data["goals"][0]["position_error"] == pytest.approx(math.sqrt(75) - 1.09, abs=0.2)
+    assert any("missed by" in line for line in data["explanation"])
+    _check_against_kinematics(arm, ran)
+    written = json.loads((tmp_path / "best.json").read_text())
+    assert written == {"schema": "synovia.pose/1", "model": "arm7", "q": data["q"]}
+
+
+def test_text_for_people() -> None:
+    ran = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("REACHED in ")
+    assert " mm" in ran.out
+    assert " deg" in ran.out
+    ran = run("solve", "arm7", "-t", "tool=5,5,5")
+    assert ran.code == 1
+    assert ran.out.startswith("UNREACHABLE in ")
+    assert "Goal 'tool' is missed by 7.5" in ran.out
+    assert all(line == line.rstrip() for line in ran.out.splitlines())
+
+
+def test_rotations_and_poses() -> None:
+    arm = sy.bundled("arm7")
+    goal = arm.random_pose(11)
+    angles = goal.rotation("tool").as_euler("zyx", degrees=True)
+    both = run(
+        "solve", "arm7", "-t", f"tool={_text(goal.position('tool'))}", "-r", f"tool=zyx:{_text(angles)}", "--json"
+    )
+    assert both.code == 0
+    (one,) = both.data["goals"]
+    assert one["kind"] == "pose"
+    assert max(one["position_error"], one["angle_error"]) < 1e-3
+    reached = arm.rest_pose().with_values(both.data["q"])
+    assert (reached.rotation("tool").inv() * goal.rotation("tool")).magnitude() < 2e-3
+    assert _same_turn(one["target_quat_xyzw"], goal)
+    quat = goal.rotation("tool").as_quat()
+    turned = run("solve", "arm7", "-r", f"tool=quat_xyzw:{_text(quat)}", "--json")
+    assert turned.code == 0
+    (one,) = turned.data["goals"]
+    assert (one["kind"], one["target_position"], one["position_error"]) == ("rotation", None, 0.0)
+    assert _same_turn(one["target_quat_xyzw"], goal)
+    swapped = run("solve", "arm7", "-r", f"tool=quat_wxyz:{_text(np.roll(quat, 1))}", "--json")
+    assert _same_turn(swapped.data["goals"][0]["target_quat_xyzw"], goal)
+
+
+def _same_turn(quat: list[float], pose: sy.Pose) -> bool:
+    return bool((sy.Rotation.from_quat(quat).inv() * pose.rotation("tool")).magnitude() < 1e-9)
+
+
+def test_several_joints_of_a_body() -> None:
+    body = sy.bundled("humanoid")
+    ran = run("solve", "humanoid", "-t", "left_hand=0.4,1.2,0.4", "-t", "right_foot=-0.1,0.3,0.2", "--json")
+    assert ran.code == 0
+    assert [goal["joint"] for goal in ran.data["goals"]] == ["left_hand", "right_foot"]
+    pose = body.rest_pose().with_values(ran.data["q"])
+    np.testing.assert_allclose(pose.position("left_hand"), (0.4, 1.2, 0.4), atol=1e-3)
+    np.testing.assert_allclose(pose.position("hips"), body.rest_pose().position("hips"), atol=1e-12)
+
+
+def test_a_row_number_and_a_name_mean_the_same_joint() -> None:
+    row = sy.bundled("arm7").index("tool")
+    one = run("solve", "arm7", "-t", f"{row}=0.4,0.1,0.5", "--json").data
+    other = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json").data
+    assert one["q"] == other["q"]
+    assert_refused(run("solve", "arm7", "-t", f"{row}=0.4,0.1,0.5", "-t", "tool=0.4,0.1,0.5"), code=2)
+
+
+@pytest.mark.parametrize("name", sorted(solvers))
+def test_every_solver_by_name(name: str) -> None:
+    body = sy.bundled("humanoid")
+    target = body.random_pose(5).position("left_hand")
+    ran = run("solve", "humanoid", "-t", f"left_hand={_text(target)}", "--solver", name, "--json")
+    assert ran.code == 0, ran
+    assert ran.data["solver"] == name
+    _check_against_kinematics(body, ran)
+
+
+def test_tolerance_in_file_units_and_degrees() -> None:
+    tight = run(
+        "solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-r", "tool=xyz:170,5,9", "--tol", "1e-7,1e-4", "--json"
+    ).data
+    assert tight["tolerance"] == {"position": 1e-7, "angle": pytest.approx(math.radians(1e-4))}
+    assert tight["goals"][0]["position_error"] <= 1e-7
+    length = run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--tol", "0.01", "--json").data
+    assert length["tolerance"] == {"position": 0.01, "angle": 1e-3}
+
+
+def test_starts() -> None:
+    arm = sy.bundled("arm7")
+    start = arm.random_pose(9)
+    there = _text(start.position("tool"))
+    assert run("solve", "arm7", "-t", f"tool={there}", "--start", "random:9", "--json").data["steps"] == 0
+    assert run("solve", "arm7", "-t", f"tool={there}", "--start", "rest", "--json").data["steps"] > 0
+
+
+def test_the_pose_file_is_a_start(tmp_path: Path) -> None:
+    first = run("solve", "humanoid", "-t", "left_hand=0.4,1.2,0.4", "-o", tmp_path / "a.json", "--json")
+    again = run("solve", "humanoid", "-t", "left_hand=0.4,1.2,0.4", "--start", tmp_path / "a.json", "--json")
+    assert again.data["steps"] == 0
+    body = sy.bundled("humanoid").rest_pose()  # reading makes quaternions exact again, in the last bit
+    np.testing.assert_allclose(body.with_values(again.data["q"]).q, body.with_values(first.data["q"]).q, atol=1e-15)
+
+
+def test_a_free_root_moves_and_can_be_read_again(tmp_path: Path) -> None:
+    options = ["-t", "tool=5,5,5", "--root", "free", "--json"]
+    ran = run("solve", "arm7", *options, "-o", tmp_path / "a.json")
+    assert ran.code == 0
+    assert len(ran.data["q"]["root"]) == 7
+    assert run("solve", "arm7", *options, "--start", tmp_path / "a.json").data["steps"] == 0
+    ran = run("solve", "arm7", "-t", "tool=5,5,5", "--start", tmp_path / "a.json")
+    assert_refused(ran, "a.json", "no joint named 'root'")
+
+
+def test_seeds_and_attempts() -> None:
+    common = ["solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json"]
+    assert run(*common, "--attempts", "1").data["attempts"] == 1
+    one, two = run(*common, "--seed", "7").data, run(*common, "--seed", "7").data
+    del one["seconds"], two["seconds"]
+    assert one == two
+
+
+def test_files_that_exist_are_kept_unless_forced(tmp_path: Path) -> None:
+    for name, option in (("a.json", "-o"), ("a.png", "--picture")):
+        (tmp_path / name).write_text("precious")
+        command = ["solve", "arm7", "-t", "tool=0.4,0.1,0.5", option, tmp_path / name]
+        assert_refused(run(*command), name, "exists", "--force")
+        assert (tmp_path / name).read_text() == "precious"
+        assert run(*command, "--force").code == 0
+        assert (tmp_path / name).read_bytes() != b"precious"
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.png"}
+
+
+def test_a_folder_is_no_place_for_a_pose(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    assert_refused(run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-o", tmp_path / "a.json", "--force"), "is a folder")
+
+
+def test_picture(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for name, target, code in (("hit.png", "0.4,0.1,0.5", 0), ("miss.png", "1.2,0.1,0.5", 1)):
+        command = ["solve", "arm7", "-t", f"tool={target}", "-r", "tool=xyz:180,0,0", "--picture", tmp_path / name]
+        assert run(*command).code == code
+        with image.open(tmp_path / name) as picture:
+            assert picture.size == (1200, 900)
+
+
+def test_goals_from_a_file_and_options_together(tmp_path: Path) -> None:
+    (tmp_path / "goals.toml").write_text(
+        """
+        schema = "synovia.goals/1"
+        [[goals]]
+        kind = "position"
+        joint = "left_hand"
+        name = "reach"
+        position = [0.4, 1.2, 0.4]
+        weight = 2
+        [[goals]]
+        kind = "pose"
+        joint = "right_foot"
+        """
+    )
+    ran = run("solve", "humanoid", "-g", tmp_path / "goals.toml", "-t", "right_hand=-0.4,1.3,0.3", "--json")
+    assert ran.code == 0
+    assert [goal["name"] for goal in ran.data["goals"]] == ["reach", "right_foot", "right_hand"]
+    assert ran.data["goals"][0]["weight"] == 2.0
+    rest = sy.bundled("humanoid").rest_pose()
+    np.testing.assert_allclose(ran.data["goals"][1]["target_position"], rest.position("right_foot"), atol=1e-12)
+
+
+def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+    assert run_apart("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--json").data["status"] == "REACHED"
+    ran = run_apart("solve", "arm7", "-t", "tool=5,5,5", "-o", tmp_path / "a.json")
+    assert (ran.code, ran.err) == (1, "")
+    assert (tmp_path / "a.json").exists()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("solver", sorted(solvers))
+@pytest.mark.parametrize("model", REAL)
+def test_real_models(model: str, solver: str, shared_data: Path, tmp_path: Path) -> None:
+    path = shared_data / model
+    skeleton = sy.load_skeleton(path)
+    pose = skeleton.random_pose(2)
+    tip = _far_tip(skeleton, pose)
+    ran = run("solve", path, "-t", f"{tip}={_text(pose.positions[tip])}", "--solver", solver, "--json")
+    assert ran.code == 0, (ran.out[:1500], ran.err)
+    assert ran.data["status"] == "REACHED"
+    assert ran.data["goals"][0]["position_error"] < 1e-3 * ran.data["reach"]
+    _check_against_kinematics(skeleton, ran)
+    far = pose.positions[tip] + 10.0 * skeleton.size
+    ran = run("solve", path, "-t", f"{tip}={_text(far)}", "--solver", solver, "--json", "-o", tmp_path / "best.json")
+    assert ran.code == 1
+    assert ran.data["status"] == "UNREACHABLE"
+    assert ran.data["goals"][0]["position_error"] > 9.0 * skeleton.size
+    assert json.loads((tmp_path / "best.json").read_text())["q"] == ran.data["q"]
+    _check_against_kinematics(skeleton, ran)
