@@ -203,7 +203,7 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    heavy = "{'numpy', 'numba', 'scipy', 'rich', 'msgspec', 'synovia.skeleton', 'synovia.ik'}"
+    heavy = "{'numpy', 'numba', 'scipy', 'msgspec', 'synovia.skeleton', 'synovia.ik'}"
     code = (
         "import sys, synovia.cli\n"
         "code = synovia.cli.main(['--help'])\n"

@@ -42,7 +42,7 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
         place, turn = bool(goal.what & 1), bool(goal.what & 2)
         goals.append(
             {
-                "joint": skeleton.joint_names[skeleton.index(goal.joint)],
+                "joint": goal.joint if isinstance(goal.joint, str) else skeleton.joint_names[goal.joint],
                 "name": goal.label,
                 "kind": _KINDS[goal.what],
                 "reached": i not in missed,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class _Wanted(NamedTuple):
     """What the options ask of one joint."""
 
+    joint: str | int
     position: tuple[float, ...] | None = None
     rotation: tuple[str, tuple[float, ...]] | None = None
 
@@ -32,24 +33,26 @@ def goals_from(targets: Sequence[str], rotations: Sequence[str], skeleton: Skele
         InputError: If a number is not finite or the rotation is none.
         UnknownNameError: If there is no such joint.
     """
-    wanted: dict[str | int, _Wanted] = {}
+    wanted: dict[int, _Wanted] = {}  # by row, so that two names of one joint mean the same
     for text in targets:
         name, value = _halves(text, "-t", "JOINT=X,Y,Z")
-        joint, known = _joint(name, skeleton), wanted.get(_joint(name, skeleton), _Wanted())
+        row = _row(name, skeleton)
+        known = wanted.get(row, _Wanted(row if _is_row(name) else name))
         if known.position is not None:
             raise typer.BadParameter(f"joint {name!r} has two positions", param_hint="'-t'")
-        wanted[joint] = known._replace(position=numbers(value, "-t", 3, 3, text))
+        wanted[row] = known._replace(position=numbers(value, "-t", 3, 3, text))
     for text in rotations:
         name, value = _halves(text, "-r", "JOINT=xyz:A,B,C")
         way, colon, angles = value.partition(":")
         size = {"quat_xyzw": 4, "quat_wxyz": 4}.get(way.strip(), len(way.strip()))
         if not colon or not size:
             raise typer.BadParameter(f"{text!r} is not of the form JOINT=xyz:A,B,C", param_hint="'-r'")
-        joint, known = _joint(name, skeleton), wanted.get(_joint(name, skeleton), _Wanted())
+        row = _row(name, skeleton)
+        known = wanted.get(row, _Wanted(row if _is_row(name) else name))
         if known.rotation is not None:
             raise typer.BadParameter(f"joint {name!r} has two rotations", param_hint="'-r'")
-        wanted[joint] = known._replace(rotation=(way.strip(), numbers(angles, "-r", size, size, text)))
-    return [_goal(joint, want) for joint, want in wanted.items()]
+        wanted[row] = known._replace(rotation=(way.strip(), numbers(angles, "-r", size, size, text)))
+    return [_goal(want) for want in wanted.values()]
 
 
 def numbers(text: str, option: str, least: int, most: int, whole: str) -> tuple[float, ...]:
@@ -79,19 +82,24 @@ def _halves(text: str, option: str, form: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _joint(name: str, skeleton: Skeleton) -> str | int:
-    """Return the joint's own name where only it has that one, else its row; so two names of one joint mean the same."""
-    known = name in skeleton.joint_names or not (name.isascii() and name.isdecimal())
-    row = skeleton.index(name if known else int(name))
-    own = skeleton.joint_names[row]
-    return own if skeleton.joint_names.count(own) == 1 else row
+def _is_row(name: str) -> bool:
+    """Return whether a name can be the number of a row."""
+    return name.isascii() and name.isdecimal() and len(name) < 10
 
 
-def _goal(joint: str | int, want: _Wanted) -> Goal:
+def _row(name: str, skeleton: Skeleton) -> int:
+    """Return the row of a joint by its name, body, role or row; names go first."""
+    if _is_row(name) and name not in skeleton.joint_names:
+        return skeleton.index(int(name))
+    return skeleton.index(name)
+
+
+def _goal(want: _Wanted) -> Goal:
     """Return the goal of one joint."""
     from synovia.goals import PoseGoal, PositionGoal, RotationGoal
     from synovia.ik.goalfile import Turn, to_matrix
 
+    joint = want.joint
     if want.rotation is None:
         return PositionGoal(joint, want.position)
     way, values = want.rotation
