@@ -1,0 +1,105 @@
+"""Targets over time: warm starts, continuity, jumps and misses told by frame, and the same answers as step by step."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import InputError
+
+ARM = sy.bundled("arm7")
+
+
+def circle(frames, pose, radius=0.08):
+    """Return transforms of the tool on a circle through a pose's tool."""
+    out = np.repeat(pose.transform("tool")[None], frames, axis=0)
+    turn = np.linspace(0, 2 * np.pi, frames)
+    out[:, 0, 3] += radius * (np.cos(turn) - 1)
+    out[:, 1, 3] += radius * np.sin(turn)
+    return out
+
+
+def start_pose():
+    """Return a pose in the middle of the arm's range."""
+    return sy.Pose(ARM, [0.2, 0.1, -0.3, -1.9, 0.2, 2.1, 0.6])
+
+
+def test_every_frame_is_met_and_neighbours_are_close():
+    """Small steps of the target give small steps of the pose; nothing is restarted."""
+    start = start_pose()
+    clip = sy.IK(ARM, sy.PoseGoal("tool")).track({"tool": circle(200, start)}, start, fps=50)
+    assert clip.reached.all()
+    assert clip.missed == clip.jumps == ()
+    assert np.abs(np.diff(clip.q, axis=0)).max() < 0.05
+    assert clip.motion.fps == 50
+    assert len(clip.motion) == 200
+
+
+def test_a_track_is_the_same_as_solving_frame_after_frame():
+    """Warm starts are the poses of the frames before, bit for bit."""
+    start = start_pose()
+    targets = circle(60, start)
+    ik = sy.IK(ARM, sy.PoseGoal("tool"))
+    clip = ik.track({"tool": targets}, start)
+    pose = start
+    for frame, target in enumerate(targets):
+        solution = ik.solve({"tool": target}, pose)
+        np.testing.assert_array_equal(solution.pose.q, clip.q[frame])
+        pose = solution.pose
+
+
+def test_frames_out_of_reach_are_listed_and_the_track_goes_on():
+    """A stretch of targets beyond reach is missed frame by frame, without chatter, and met again afterwards."""
+    start = start_pose()
+    targets = circle(60, start)[:, :3, 3].copy()
+    targets[20:40] = (3.0, 0.5, 0.5)
+    clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": targets}, start)
+    assert clip.missed == tuple(range(20, 40))
+    assert {clip[b].status for b in clip.missed} == {sy.Status.UNREACHABLE}
+    assert set(clip.jumps) <= {40}  # a stretched arm may need another start
+    assert np.abs(np.diff(clip.q[20:40], axis=0)).max() < 1e-6
+
+
+def test_a_jump_of_the_target_that_needs_a_restart_is_listed():
+    """Frames that only a restart solves are in ``jumps``; all others are continuous."""
+    ik = sy.IK(ARM, sy.PoseGoal("tool"))
+    frames = np.array([ARM.random_pose(i).transform("tool") for i in range(60)])
+    clip = ik.track({"tool": frames}, ARM.random_pose(7))
+    assert clip.reached.all()
+    assert 0 < len(clip.jumps) < 40
+    assert all(clip[b].attempts > 1 for b in clip.jumps)
+    assert all(clip[b].attempts == 1 for b in range(1, 60) if b not in clip.jumps)
+
+
+def test_goals_without_a_target_stay_where_the_first_start_had_them():
+    """What is not targeted is anchored once: a drift within the tolerance of each frame would add up."""
+    body = sy.bundled("humanoid")
+    start = body.random_pose(3)
+    ik = sy.IK(body, [sy.PositionGoal("left_hand"), sy.PoseGoal("right_hand")], tolerance=(1e-2, 1e-2))
+    targets = start.position("left_hand") + 0.15 * np.sin(np.linspace(0, 25, 250))[:, None] * np.array([0.0, 0.6, 0.8])
+    clip = ik.track({"left_hand": targets}, start)
+    anchor = start.transform("right_hand")
+    for solution in clip:
+        np.testing.assert_allclose(solution.targets[1], anchor, atol=1e-12)
+        if solution.reached:
+            assert np.linalg.norm(solution.pose.position("right_hand") - anchor[:3, 3]) < 1.01e-2
+
+
+def test_no_frames_give_no_answers():
+    """An empty clip is a clip."""
+    clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.zeros((0, 3))})
+    assert len(clip) == 0
+    assert clip.missed == clip.jumps == ()
+
+
+@pytest.mark.parametrize("fps", [0, -1, np.nan, np.inf, "fast", None])
+def test_impossible_rates_are_refused_before_solving(fps):
+    """The rate is checked at the door, not when the motion is asked for."""
+    with pytest.raises(InputError, match="fps"):
+        sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.zeros((2, 3))}, fps=fps)
+
+
+def test_a_start_outside_limits_is_told_for_the_first_frame_only():
+    """Later frames start inside."""
+    clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.full((3, 3), 0.4)}, np.full(7, 9.0))
+    assert clip[0].start_clamped == ("joint1", "joint2", "joint3", "joint4", "joint5", "joint6", "joint7")
+    assert clip[1].start_clamped == ()
