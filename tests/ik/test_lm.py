@@ -220,8 +220,8 @@ def infeasible(kind):
     return ARM, sy.IK(ARM, sy.PositionGoal("tool"), "lm"), {"tool": targets[:, :3, 3]}, starts
 
 
-@pytest.mark.parametrize(("kind", "most"), [("arm, pose", 1e-7), ("arm, position", 1e-7), ("body", 1e-2)])
-def test_a_miss_asked_again_does_not_chatter(kind, most):
+@pytest.mark.parametrize("kind", ["arm, pose", "arm, position"])
+def test_a_miss_asked_again_does_not_chatter(kind):
     """Solving again from the answer gives the answer, and never a worse one."""
     skeleton, ik, targets, starts = infeasible(kind)
     first = ik.solve_many(targets, starts)
@@ -230,8 +230,8 @@ def test_a_miss_asked_again_does_not_chatter(kind, most):
     assert_inside(skeleton, first.q)
     second = ik.solve_many(targets, first.q)
     moved = np.abs(second.q - first.q).max(axis=1)[missed]
-    assert moved.max() < most
-    assert np.median(moved) < 1e-9 if kind != "body" else np.median(moved) < most
+    assert moved.max() < 1e-7
+    assert np.median(moved) < 1e-9
     cost = lambda answers: (answers.errors**2).sum(axis=(1, 2))  # noqa: E731
     if kind == "arm, position":
         assert (cost(second) <= cost(first) * (1 + 1e-9)).all()
