@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals.base import POSITION, Goal
 from synovia.skeleton import Kind, Skeleton
@@ -241,10 +240,9 @@ def pack(
 
     t = skeleton.tables
     head = np.zeros(k.INT_HEAD, np.int32)
-    head[:14] = (
+    head[:] = (
         len(reduced.rows), len(reduced.variables), len(reduced.goals), reduced.residuals, reduced.columns,
-        skeleton.nq, len(t.variables), len(t.followers), max_steps, attempts, seed, patience, int(reduced.serial),
-        int(reduced.coupled),
+        skeleton.nq, len(t.followers), max_steps, attempts, seed, patience, int(reduced.coupled),
     )  # fmt: skip
     floats = np.zeros(k.FLOAT_HEAD)
     floats[:3] = *tolerance, reduced.reach
@@ -254,8 +252,8 @@ def pack(
     goal_data = np.column_stack(
         [roots * (reduced.goals[:, 0] & POSITION > 0), roots * (reduced.goals[:, 0] & 2 > 0), reduced.offsets]
     )
-    ints = [head, reduced.rows, reduced.variables, reduced.goals, t.variables, t.followers]
-    reals = [floats, reduced.fixed, reduced.couple, reduced.limits, goal_data, t.limits, t.coupling]
+    ints = [head, reduced.rows, reduced.variables, reduced.goals, t.followers]
+    reals = [floats, reduced.fixed, reduced.couple, reduced.limits, goal_data, t.coupling]
     return (
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
         np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),

@@ -1,4 +1,4 @@
-"""Goal kernels against numbers: Jacobian and curvature by central differences, errors near half a turn, proofs of reach."""
+"""Goal kernels: Jacobian and curvature by central differences, errors near half a turn, proofs of reach."""
 
 import math
 
@@ -121,7 +121,7 @@ def random_goals(rng, skeleton, pose=None):
 
 def packed(ik):
     """Return a problem's arrays, scratch memory and its targets in the kernels' form."""
-    return ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(ik._defaults[0][:, :16])
+    return ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(ik._door._own[0][:, :16])
 
 
 def sizes(ik):

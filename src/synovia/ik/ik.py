@@ -18,7 +18,7 @@ from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.targets import shape_of
 from synovia.problem import pack, reduce
 from synovia.skeleton import Pose, Skeleton
-from synovia.skeleton.pose import checked_q
+from synovia.skeleton.pose import checked_q, inside_limits
 from synovia.solvers import Solver, as_solver
 
 _TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
@@ -108,13 +108,17 @@ class IK:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
+        if start is None:
+            first = self._rest
+        else:
+            start = self._as_start(start)
+            first = start.inside
         try:
             desk = self._idle.pop()  # atomic, so two threads never share a desk
         except IndexError:
             desk = self._door.desk(np.empty(self._scratch_size))
         try:
             self._door.fill(targets, desk)
-            first = self._rest if start is None else self._start_row(start)
             row = np.empty(self._shape)
             code = self._kernel(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
             if code < 0:
@@ -123,8 +127,7 @@ class IK:
                 self._conclude(row, desk.scratch)
         finally:
             self._idle.append(desk)
-        kept = start if start is None or isinstance(start, Pose) else Pose.trusted(self.skeleton, first[0])
-        return Solution(self, row, kept)
+        return Solution(self, row, start)
 
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
@@ -149,14 +152,15 @@ class IK:
         ):
             raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
         table = self._door.table_of_many(targets)
-        first = self._start_rows(starts, len(table))
+        given = self._start_rows(starts, len(table))
+        first = inside_limits(self.skeleton, given)
         out = rows_of(self, len(table))
         code = run_rows(
             self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, self.solver.settles, threads
         )
         if code < 0:
             self._door.refuse(code, targets)
-        return Solutions(self, out, first)
+        return Solutions(self, out, given)
 
     def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
@@ -177,7 +181,8 @@ class IK:
         if rate <= 0.0:
             raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
         table = self._door.table_of_many(targets)
-        first = self._rest if start is None else self._start_row(start)
+        pose = self.default_start if start is None else self._as_start(start)
+        first = pose.inside
         out = rows_of(self, len(table))
         scratch = np.empty(self._scratch_size)
         frame = 0
@@ -188,26 +193,28 @@ class IK:
             frame = code >> 1
             if code & 1:
                 self._conclude(out[frame - 1 : frame], scratch)
-        return Tracked(self, out, first, rate)
+        return Tracked(self, out, pose.values.reshape(1, -1), rate)
 
-    def _start_row(self, start: Pose | Any) -> Array:
-        """Return a start as one row of joint values."""
+    def _as_start(self, start: Pose | Any) -> Pose:
+        """Return a start as a pose of the skeleton that is solved."""
         if isinstance(start, Pose):
             if start.skeleton is self.skeleton:
-                return start.values.reshape(1, -1)
-            if start.skeleton.joint_names in (self._given.joint_names, self.skeleton.joint_names):
-                return self._start_row(start.q)
-            raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(self.skeleton))
+                return start
+            if start.skeleton.joint_names not in (self._given.joint_names, self.skeleton.joint_names):
+                raise InputError(
+                    "start is a pose of another skeleton", value=start.skeleton, expected=repr(self.skeleton)
+                )
+            start = start.q
         if shape_of(start) == (self._given.nq,) and self._given is not self.skeleton:
             start = with_root_at_rest(as_numbers(start, (self._given.nq,), "start"))
-        return Pose(self.skeleton, start).values.reshape(1, -1)
+        return Pose(self.skeleton, start)
 
     def _start_rows(self, starts: Any, count: int) -> Array:
         """Return the starts of many problems."""
         if starts is None:
             return self._rest
         if isinstance(starts, Pose) or dimensions(starts) == 1:
-            return self._start_row(starts)
+            return self._as_start(starts).values.reshape(1, -1)
         if self._given is not self.skeleton and shape_of(starts)[1:] == (self._given.nq,):
             starts = with_root_at_rest(as_numbers(starts, (-1, self._given.nq), "starts"))
         rows = checked_q(self.skeleton, starts, "starts")
@@ -215,9 +222,9 @@ class IK:
             raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {self.skeleton.nq})")
         return np.ascontiguousarray(rows)
 
-    def outside(self, start: Pose | Any) -> tuple[str, ...]:
-        """Return the joints that a start has outside their limits."""
-        return self._joints_where(self._start_row(start), beyond=1e-9)
+    def outside(self, start: Pose) -> tuple[str, ...]:
+        """Return the joints that a start (a pose of this skeleton) has outside their limits."""
+        return self._joints_where(start.values.reshape(1, -1), beyond=1e-9)
 
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
         """Return the joints that a pose has at a limit (within 1e-6)."""

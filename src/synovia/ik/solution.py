@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from synovia.goals import Goal
     from synovia.ik.ik import IK
 
-_STATUS, _STEPS, _TRIES, _WINNER, _CLAMPED, _COST, _HEAD = 0, 1, 2, 3, 4, 5, 8  # see kernels.problem
+_STATUS, _STEPS, _TRIES, _WINNER, _HEAD = 0, 1, 2, 3, 5  # see kernels.problem
 _EVERY_STATUS = tuple(Status)
 
 
@@ -64,7 +64,9 @@ class Solution:
     def pose(self) -> Pose:
         """The pose: the solution, or the best that was met. Inside the limits."""
         if self._pose is None:
-            self._pose = Pose.trusted(self._ik.skeleton, self._row[_HEAD : _HEAD + self._ik.skeleton.nq].copy())
+            self._pose = Pose.trusted(
+                self._ik.skeleton, self._row[_HEAD : _HEAD + self._ik.skeleton.nq].copy(), inside=True
+            )
         return self._pose
 
     @property
@@ -103,9 +105,7 @@ class Solution:
     @property
     def start_clamped(self) -> tuple[str, ...]:
         """Joints whose start value was outside its limits and was brought inside before solving."""
-        if not self._row[_CLAMPED]:
-            return ()
-        return self._ik.outside(self._ik.default_start if self.start is None else self.start)
+        return () if self.start is None else self._ik.outside(self.start)
 
     @property
     def missed(self) -> tuple[int, ...]:

@@ -14,8 +14,10 @@ import contextlib
 import hashlib
 import os
 import sys
+import threading
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +62,40 @@ def _writable_cache() -> Path | None:
     return None
 
 
-try:
-    import numba
-except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
-    numba = None
+@contextlib.contextmanager
+def _scipy_unseen() -> Iterator[None]:
+    """Hide SciPy while numba starts.
+
+    numba imports its BLAS for functions that our kernels never call, which takes longer than everything else together. It is
+    left visible where it is loaded already, or where another thread might be importing it.
+    """
+    if "scipy" in sys.modules or threading.active_count() > 1:
+        yield
+        return
+    sys.modules["scipy"] = None  # type: ignore[assignment]  # the import system's way to say: not there
+    try:
+        yield
+    finally:
+        del sys.modules["scipy"]
+
+
+def _start_numba() -> Any:
+    """Import numba and load what it compiles with; None where it is not installed."""
+    try:
+        with _scipy_unseen():
+            import numba
+            from numba.core.registry import cpu_target
+
+            if not numba.config.DISABLE_JIT:
+                cpu_target.target_context.refresh()  # loads its implementations of NumPy
+    except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
+        return None
+    if (arrays := sys.modules.get("numba.np.arraymath")) is not None and hasattr(arrays, "_HAVE_BLAS"):
+        arrays._HAVE_BLAS = find_spec("scipy") is not None  # so that users' own kernels find it
+    return numba
+
+
+numba = _start_numba()
 
 
 def compiled() -> bool:

@@ -22,6 +22,7 @@ from synovia.kernels.rotations import (
     sincos,
     turn_z,
 )
+from synovia.kernels.scatter import scatter_numbers
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, scale, store, sub
 
 
@@ -146,4 +147,4 @@ def attempt(problem, work, targets, q):
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    return drive(attempt, scatter_numbers, ints, floats, targets, starts, out, scratch, warm, first)

@@ -21,6 +21,7 @@ from synovia.kernels.rotations import (
     quat_matrix,
     store_rotation,
 )
+from synovia.kernels.scatter import scatter
 from synovia.kernels.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 from synovia.kernels.variables import nudge, seed_state
 from synovia.kernels.vectors import add, dot, load, store, sub
@@ -178,4 +179,4 @@ def attempt(problem, work, targets, q):
 @entry
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    return drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,6 +1,7 @@
 """What happens around every algorithm: the door, the start, restarts, the choice of the best and its verification.
 
-``drive(attempt, ...)`` is compiled once for each algorithm with the algorithm inside it. An attempt has the form
+``drive(attempt, scatter, ...)`` is compiled once for each algorithm with the algorithm inside it, and with the way restarts
+begin. An attempt has the form
 
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
@@ -20,7 +21,6 @@ from synovia.kernels.goals import (
     replace_targets,
 )
 from synovia.kernels.problem import (
-    CLAMPED,
     COST,
     OUT_HEAD,
     REACHED,
@@ -35,9 +35,8 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
-from synovia.kernels.variables import clamp, randomize, seed_state, violation
+from synovia.kernels.variables import seed_state
 
-SLACK = F(1e-9)  # beyond a limit, still inside: the contract on results, so also what a start may have
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
 
@@ -49,19 +48,8 @@ def follow(problem, q):
 
 
 @device
-def begin(problem, start, q):
-    """Write the start, brought inside the limits, into q; return 1 if that changed it, else 0."""
-    copy(start, q)
-    beyond, _ = violation(problem.all_variables, problem.all_limits, q)
-    if beyond > F(0):
-        clamp(problem.all_variables, problem.all_limits, q)
-        follow(problem, q)
-    return 1 if beyond > SLACK else 0
-
-
-@device
-def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve one problem a row, from row ``first`` on.
+def drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve one problem a row, from row ``first`` on; starts are inside the limits.
 
     With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the loop
     ends at the first miss, so that it can be settled before the next row starts there.
@@ -81,10 +69,11 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
             return -1 - refused - problem.goals.shape[0] * b
         follows = warm and b > 0
         start = vector(out[b - 1], OUT_HEAD, problem.nq) if follows else starts[min(b, starts.shape[0] - 1)]
-        row[CLAMPED] = begin(problem, start, q)
+        copy(start, q)
         if follows:  # what has no target stays where the first start has it, not where the last answer drifted
             _, _, before = open_row(problem, out[b - 1])
-            kept[:, :] = before
+            for g in range(before.shape[0]):
+                copy(before[g], kept[g])
             replace_targets(problem, targets[b], kept)
         else:
             if not all_given(problem, targets[b]):
@@ -97,9 +86,10 @@ def drive(attempt, ints, floats, targets, starts, out, scratch, warm, first):
         tries = 0
         while tries < problem.attempts:
             if tries > 0:
-                begin(problem, start, q)
+                copy(start, q)
                 seed_state(work.state, problem.seed, tries)
-                randomize(problem.variables, problem.limits, q, work.state)
+                perform(scatter, problem, work, kept, q)
+                follow(problem, q)
             taken, cost = perform(attempt, problem, work, kept, q)
             follow(problem, q)
             forward(problem.tree, q, work.frames)

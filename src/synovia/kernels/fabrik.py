@@ -4,13 +4,14 @@ Inward, from the targets to the root: each joint is placed on the line to its ne
 
     p_i ← d_k + L_ik (p_i - d_k) / |p_i - d_k|,
 
-and a joint with several branches (a sub-base) at the weighted centroid of what its branches want; branches without a goal do
-not vote. Outward, from the root: the parent's world frame is known, so each joint takes the turn within its limits that best
-points its bones at the wanted places, and its children stand where forward kinematics puts them. So bones never stretch,
-limits hold in every iteration, and the answer is joint values.
+and a joint with several branches (a sub-base) at the weighted centroid of what its branches want; branches without a
+goal do not vote. Outward, from the root: the parent's world frame is known, so each joint takes the turn within its limits
+that best points its bones at the wanted places, and its children stand where forward kinematics puts them. So bones never
+stretch, limits hold in every iteration, and the answer is joint values.
 """
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
+from synovia.kernels.branches import FIRST, carries, following, list_branches
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
 from synovia.kernels.goals import goal_frame, out_of_bounds, residual, target_frame
@@ -28,6 +29,7 @@ from synovia.kernels.rotations import (
     quat_matrix,
     store_rotation,
 )
+from synovia.kernels.scatter import scatter
 from synovia.kernels.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 from synovia.kernels.variables import is_limited, nudge, seed_state
 from synovia.kernels.vectors import TINY, axpy, dot, load, norm, scale, store, sub
@@ -36,7 +38,7 @@ STILL = F(1e-9)  # largest turn of an iteration (radians) that counts as none
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 LEVER = F(1e-6)  # of the reach: a point nearer to a hinge's axis is not moved by it
 WRIST = 3  # degrees of freedom above a goal that serve its rotation
-# Columns of ``points``: wanted place (0-2), votes (3), for goals: top row of the wrist (4)
+# Columns of ``points``: wanted place (0-2), votes (3), for goals: top row of the wrist (4); see ``branches`` (5-8)
 PLACE, VOTES, TOP = 0, 3, 4
 # Places among the solver's own settings
 PROGRESS = 0
@@ -54,7 +56,7 @@ def pulled(d, p, length):
 
 @device
 def wrists(problem, points):
-    """Write, for each goal with a rotation, the highest row whose turn serves it: three degrees of freedom, counted up."""
+    """Write, for each goal, the highest row whose turn serves its rotation: three degrees of freedom, counted up."""
     tree = problem.tree
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
@@ -111,21 +113,13 @@ def vote(points, i, place, w):
     points[i, VOTES] += w
 
 
-@inline
-def carries(problem, i, row):
-    """Return whether joint i is an ancestor of a row, or the row itself."""
-    while row > i:
-        row = problem.tree.ints[row, 1]
-    return row == i
-
-
 @device
 def bones_wish(problem, frames, targets, points, i, R, o):
     """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
 
-    The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so there the
-    next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit) also hears the goals
-    themselves: listening to bones alone, none of 60 targets of a seven-hinge arm was reached, with the goals all of them.
+    The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so there
+    the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit) also hears the
+    goals themselves: listening to bones alone, none of 60 targets of a seven-hinge arm was reached, with the goals all.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -133,29 +127,24 @@ def bones_wish(problem, frames, targets, points, i, R, o):
     W = load_rotation(frames, i, 0)
     p = load(frames, i, 9)
     hinge = tree.ints[i, 0] == HINGE
-    for j in range(i + 1, n + problem.goals.shape[0]):
-        if points[j, VOTES] <= F(0):
-            continue
-        row = tree.ints[j, 1] if j < n else problem.goals[j - n, 1]
-        if not carries(problem, i, row) or (row != i and points[row, TOP] != i):
-            continue
-        here = load(frames, j, 9) if j < n else load(points, j, 9)
-        d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
-        across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
-        if j < n:
-            points[j, TOP] = F(-1)
-        if norm(across) > LEVER * problem.reach:
-            M = wish_direction(M, points[j, VOTES], d, sub(load(points, j, PLACE), o))
-        elif j < n:
-            points[j, TOP] = i  # ask the joints that hang on it
+    j = int(points[i, FIRST])
+    while j >= 0:
+        deeper = False
+        if points[j, VOTES] > F(0):
+            here = load(frames, j, 9) if j < n else load(points, j, 9)
+            d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
+            across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
+            deeper = not norm(across) > LEVER * problem.reach  # ask the joints that hang on it
+            if not deeper:
+                M = wish_direction(M, points[j, VOTES], d, sub(load(points, j, PLACE), o))
+        j = following(problem, points, i, j, deeper)
     if hinge or is_limited(problem.limits, tree.ints[i, 5]):
         for g in range(problem.goals.shape[0]):
-            if points[n + g, VOTES] > F(0) and carries(problem, i, problem.goals[g, 1]):
+            if points[n + g, VOTES] > F(0) and carries(points, i, n + g):
                 d = apply(R, apply_t(W, sub(load(points, n + g, 9), p)))
                 M = wish_direction(M, points[n + g, VOTES], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
-        row = problem.goals[g, 1]
-        if problem.goals[g, 0] & ROTATION and i >= points[n + g, TOP] and carries(problem, i, row):
+        if problem.goals[g, 0] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
             G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
             T, _ = target_frame(targets, g)
             w = problem.goal_data[g, 1] * problem.reach
@@ -185,8 +174,6 @@ def reach_out(problem, work, targets, q):
     for g in range(problem.goals.shape[0]):
         _, p = goal_frame(problem, frames, g)
         store(points, n + g, 9, p)
-    for i in range(n):
-        points[i, TOP] = F(-1)
     most = F(0)
     for i in range(n):
         a = tree.ints[i, 1]
@@ -255,6 +242,7 @@ def attempt(problem, work, targets, q):
     forward(problem.tree, q, work.frames)
     straight = stretch_out(problem, work, targets)
     wrists(problem, work.points)
+    list_branches(problem, work.points)
     for g in range(problem.goals.shape[0]):
         work.points[n + g, VOTES] = F(0)
     for k in range(problem.max_steps + 1):
@@ -289,4 +277,4 @@ def attempt(problem, work, targets, q):
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, ints, floats, targets, starts, out, scratch, warm, first)
+    return drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)

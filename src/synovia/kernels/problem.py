@@ -17,16 +17,16 @@ from synovia.kernels._jit import inline
 from synovia.kernels.forward import Tree
 
 # Places in the head of ``ints``
-N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_ALL, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6, 7
-MAX_STEPS, ATTEMPTS, SEED, PATIENCE, SERIAL, COUPLED = 8, 9, 10, 11, 12, 13
-INT_HEAD = 16
+N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
+MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
+INT_HEAD = 12
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
 FLOAT_HEAD = 12
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
-STATUS, STEPS, TRIES, WINNER, CLAMPED, COST = 0, 1, 2, 3, 4, 5
-OUT_HEAD = 8
+STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
+OUT_HEAD = 5
 # What a goal asks for
 POSITION, ROTATION = 1, 2
 # How a solve ends; a negative number -1 - g refuses the target of goal g
@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
     ``tree.ints`` has a sixth column: the variable of the row's hinge, slide or rotation, -1 if held (a free joint's
     translation is the three variables before it).
-    ``variables``, ``limits``: what may move (see ``variables``); ``all_*``: the same for the whole skeleton.
+    ``variables``, ``limits``: what may move (see ``variables``).
     ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, unused.
     ``goal_data[g]``: square roots of the weights (2), then the goal's frame on its joint: rotation (9), position (3).
     """
@@ -54,8 +54,6 @@ class Problem(NamedTuple):
     limits: NDArray[np.float64]
     goals: NDArray[np.int32]
     goal_data: NDArray[np.float64]
-    all_variables: NDArray[np.int32]
-    all_limits: NDArray[np.float64]
     followers: NDArray[np.int32]
     coupling: NDArray[np.float64]
     own: NDArray[np.float64]
@@ -104,18 +102,16 @@ def work_size(ints: NDArray[np.int32]) -> int:
 def open_problem(ints, floats):
     """Return the tables packed in two flat arrays."""
     n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
-    a, m = np.int64(ints[N_ALL]), np.int64(ints[N_FOLLOWERS])
+    m = np.int64(ints[N_FOLLOWERS])
     i0 = INT_HEAD
     i1 = i0 + 6 * n
     i2 = i1 + 3 * k
     i3 = i2 + 4 * g
-    i4 = i3 + 3 * a
     f0 = FLOAT_HEAD
     f1 = f0 + 12 * n
     f2 = f1 + 2 * n
     f3 = f2 + 11 * k
     f4 = f3 + GOAL * g
-    f5 = f4 + 11 * a
     tree = Tree(matrix(ints, i0, n, 6), matrix(floats, f0, n, 12), matrix(floats, f1, n, 2))
     return Problem(
         tree,
@@ -123,10 +119,8 @@ def open_problem(ints, floats):
         matrix(floats, f2, k, 11),
         matrix(ints, i2, g, 4),
         matrix(floats, f3, g, GOAL),
-        matrix(ints, i3, a, 3),
-        matrix(floats, f4, a, 11),
-        matrix(ints, i4, m, 2),
-        matrix(floats, f5, m, 2),
+        matrix(ints, i3, m, 2),
+        matrix(floats, f4, m, 2),
         vector(floats, OWN, FLOAT_HEAD - OWN),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),

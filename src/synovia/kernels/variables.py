@@ -114,38 +114,49 @@ def step(table, limit, q, dq, size):
         clamp_block(table, limit, k, q)
 
 
+@inline
+def randomize_number(limit, k, q, at, state):
+    """Fill one number with a value uniform within its limits.
+
+    An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value.
+    """
+    lower, upper = limit[k, 0], limit[k, 1]
+    u = uniform(state)
+    if upper - lower < F(1e30):
+        q[at] = lower + u * (upper - lower)
+    elif limit[k, 10] != F(0):  # marks an angle
+        lower, upper = max(lower, min(-PI, upper - F(2) * PI)), min(upper, max(PI, lower + F(2) * PI))
+        q[at] = lower + u * (upper - lower)
+
+
+@device
+def randomize_turn(table, limit, k, q, at, state):
+    """Fill one quaternion: uniform in swing and twist inside its limit, on all rotations without one (Shoemake 1992)."""
+    if is_limited(limit, k):
+        s, c = sincos(F(0.5) * PI * uniform(state))
+        # the area of a quarter ellipse is a b pi / 4: the two signs are independent
+        a = either_side(limit[k, 4], limit[k, 5], uniform(state))
+        b = either_side(limit[k, 6], limit[k, 7], uniform(state))
+        r = math.sqrt(uniform(state))
+        twist = limit[k, 8] + uniform(state) * (limit[k, 9] - limit[k, 8])
+        store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))
+        clamp_block(table, limit, k, q)
+    else:
+        u = uniform(state)
+        s1, c1 = sincos(F(2) * PI * uniform(state))
+        s2, c2 = sincos(F(2) * PI * uniform(state))
+        a, b = math.sqrt(F(1) - u), math.sqrt(u)
+        store_quat(q, at, (a * s1, a * c1, b * s2, b * c2))
+
+
 @device
 def randomize(table, limit, q, state):
-    """Fill the blocks of q with values uniform within their limits.
-
-    An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value; a
-    ball is uniform in swing and twist inside its limit, and uniform on all rotations without one (Shoemake 1992).
-    """
+    """Fill the blocks of q with values uniform within their limits."""
     for k in range(table.shape[0]):
-        at = table[k, 1]
         if table[k, 0] == SCALAR:
-            lower, upper = limit[k, 0], limit[k, 1]
-            u = uniform(state)
-            if upper - lower < F(1e30):
-                q[at] = lower + u * (upper - lower)
-            elif limit[k, 10] != F(0):  # marks an angle
-                lower, upper = max(lower, min(-PI, upper - F(2) * PI)), min(upper, max(PI, lower + F(2) * PI))
-                q[at] = lower + u * (upper - lower)
-        elif is_limited(limit, k):
-            s, c = sincos(F(0.5) * PI * uniform(state))
-            # the area of a quarter ellipse is a b pi / 4: the two signs are independent
-            a = either_side(limit[k, 4], limit[k, 5], uniform(state))
-            b = either_side(limit[k, 6], limit[k, 7], uniform(state))
-            r = math.sqrt(uniform(state))
-            twist = limit[k, 8] + uniform(state) * (limit[k, 9] - limit[k, 8])
-            store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))
-            clamp_block(table, limit, k, q)
+            randomize_number(limit, k, q, table[k, 1], state)
         else:
-            u = uniform(state)
-            s1, c1 = sincos(F(2) * PI * uniform(state))
-            s2, c2 = sincos(F(2) * PI * uniform(state))
-            a, b = math.sqrt(F(1) - u), math.sqrt(u)
-            store_quat(q, at, (a * s1, a * c1, b * s2, b * c2))
+            randomize_turn(table, limit, k, q, table[k, 1], state)
 
 
 @device

@@ -28,6 +28,16 @@ def world_frames(skeleton: Skeleton, q: Array) -> Array:
     return frames
 
 
+def inside_limits(skeleton: Skeleton, q: Array) -> Array:
+    """Return joint values (T, nq) brought inside the limits: the same array where nothing was outside."""
+    from synovia.kernels.tables import clamp_rows
+
+    t = skeleton.tables
+    clamped = q.copy()
+    clamp_rows(t.variables, t.limits, clamped)
+    return q if np.array_equal(clamped, q) else skeleton.follow(clamped)
+
+
 def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
@@ -86,7 +96,7 @@ class Pose:
         array([0., 2., 0.])
     """
 
-    __slots__ = ("_frames", "_q", "skeleton")
+    __slots__ = ("_frames", "_inside", "_q", "skeleton")
 
     def __init__(self, skeleton: Skeleton, q: Any) -> None:
         """Check and copy the values."""
@@ -95,14 +105,16 @@ class Pose:
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
         self._frames: Array | None = None
+        self._inside: Array | None = None
 
     @classmethod
-    def trusted(cls, skeleton: Skeleton, q: Array) -> Pose:
-        """Return a pose of values that come from a solver: owned, float64, contiguous, not checked again."""
+    def trusted(cls, skeleton: Skeleton, q: Array, *, inside: bool = False) -> Pose:
+        """Return a pose of values that need no check: owned, float64, contiguous; ``inside``: known to be in the limits."""
         pose = object.__new__(cls)
         pose.skeleton = skeleton
         pose._q = q
         pose._frames = None
+        pose._inside = q if inside else None
         return pose
 
     @property
@@ -116,6 +128,13 @@ class Pose:
     def values(self) -> Array:
         """Joint values, (nq,), as the kernels take them: writable, and never to be written."""
         return self._q
+
+    @property
+    def inside(self) -> Array:
+        """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
+        if self._inside is None:
+            self._inside = inside_limits(self.skeleton, self._q.reshape(1, -1))[0]
+        return self._inside.reshape(1, -1)
 
     @property
     def frames(self) -> Array:
