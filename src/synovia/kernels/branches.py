@@ -1,7 +1,7 @@
 """What each joint carries, as lists: a pass over a tree then looks at each bone once, however long the chains are.
 
-Points are the rows of the tree and, after them, its goals. Columns of ``points``: the first point that a row carries, the
-next one beside it, and the span of a row's subtree in depth-first order.
+Points are the rows of the tree and, after them, its goals. Columns of ``points``: the first point that a row carries,
+the next one beside it, and the span of a row's subtree in depth-first order.
 """
 
 from synovia.kernels._jit import F, device, inline

@@ -16,7 +16,6 @@ from synovia.kernels.goals import (
     all_given,
     complete_targets,
     measure,
-    proved_unreachable,
     refused_target,
     replace_targets,
 )
@@ -35,6 +34,7 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
+from synovia.kernels.reach import proved_unreachable
 from synovia.kernels.variables import seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals

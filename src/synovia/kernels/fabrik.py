@@ -5,18 +5,19 @@ Inward, from the targets to the root: each joint is placed on the line to its ne
     p_i ← d_k + L_ik (p_i - d_k) / |p_i - d_k|,
 
 and a joint with several branches (a sub-base) at the weighted centroid of what its branches want; branches without a
-goal do not vote. Outward, from the root: the parent's world frame is known, so each joint takes the turn within its limits
-that best points its bones at the wanted places, and its children stand where forward kinematics puts them. So bones never
-stretch, limits hold in every iteration, and the answer is joint values.
+goal do not vote. Outward, from the root: the parent's world frame is known, so each joint takes the turn within its
+limits that best points its bones at the wanted places, and its children stand where forward kinematics puts them. So bones
+never stretch, limits hold in every iteration, and the answer is joint values.
 """
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.branches import FIRST, carries, following, list_branches
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
-from synovia.kernels.goals import goal_frame, out_of_bounds, residual, target_frame
+from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import POSITION, ROTATION, copy
+from synovia.kernels.reach import out_of_bounds
 from synovia.kernels.rotations import (
     apply,
     apply_t,
@@ -118,8 +119,8 @@ def bones_wish(problem, frames, targets, points, i, R, o):
     """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
 
     The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so there
-    the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit) also hears the
-    goals themselves: listening to bones alone, none of 60 targets of a seven-hinge arm was reached, with the goals all.
+    the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit) also hears
+    the goals themselves: listening to bones alone, none of 60 targets of a seven-hinge arm was reached, with the goals all.
     """
     tree = problem.tree
     n = tree.ints.shape[0]

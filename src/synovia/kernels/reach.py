@@ -1,0 +1,109 @@
+"""Bounds that prove a goal out of reach, whatever the limits: cheap, and never wrong."""
+
+import numpy as np
+
+from synovia.kernels._jit import F, device, inline
+from synovia.kernels.forward import FREE, SLIDE
+from synovia.kernels.goals import target_frame
+from synovia.kernels.problem import POSITION, ROTATION
+from synovia.kernels.rotations import apply, load_rotation, matmul_t
+from synovia.kernels.vectors import add, load, norm, sub
+
+
+@inline
+def slide_range(problem, row):
+    """Return the largest distance that a slide can be from its zero; infinite without limits."""
+    k = problem.tree.ints[row, 5]
+    a, b = problem.tree.couple[row, 0], problem.tree.couple[row, 1]
+    return max(abs(a * problem.limits[k, 0] + b), abs(a * problem.limits[k, 1] + b))
+
+
+@device
+def out_of_bounds(problem, frames, row, tip, point, slack):
+    """Return whether no posture brings a point at distance ``tip`` from joint ``row`` to a place in the world.
+
+    With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to sum(d);
+    limits only take away from that. Slides lengthen the sum and leave no hole.
+    """
+    total = tip
+    longest = tip
+    rigid = True
+    base = -1
+    held = F(0)  # distance of the joints above the last moving one that was met
+    while row >= 0:
+        kind = problem.tree.ints[row, 0]
+        if problem.tree.ints[row, 4] >= 0:
+            return False
+        if problem.tree.ints[row, 3] >= 0:
+            if base >= 0:
+                total += held
+                longest = max(longest, held)
+            if kind == SLIDE:
+                rigid = False
+                total += slide_range(problem, row)
+            base = row
+            held = norm(load(problem.tree.fixed, row, 9))
+            if kind == FREE:
+                held += held_shift(problem, frames, row)
+                rigid = False
+        elif base >= 0:
+            held += norm(load(problem.tree.fixed, row, 9)) + held_shift(problem, frames, row)
+            rigid = False
+        row = problem.tree.ints[row, 1]
+    if base < 0 or not total < np.inf:
+        return False
+    origin = rest_origin(problem, frames, base) if problem.tree.ints[base, 0] == SLIDE else load(frames, base, 9)
+    away = norm(sub(point, origin))
+    return away > total + slack or (rigid and away < F(2) * longest - total - slack)
+
+
+@inline
+def rest_origin(problem, frames, row):
+    """Return where a joint's origin is before its own motion, in the world."""
+    a = problem.tree.ints[row, 1]
+    p = load(problem.tree.fixed, row, 9)
+    return p if a < 0 else add(load(frames, a, 9), apply(load_rotation(frames, a, 0), p))
+
+
+@inline
+def held_shift(problem, frames, row):
+    """Return how far a held slide or free joint stands from its rest place."""
+    return norm(sub(load(frames, row, 9), rest_origin(problem, frames, row)))
+
+
+@inline
+def moves(problem, row):
+    """Return whether anything that moves carries joint ``row``."""
+    while row >= 0:
+        if problem.tree.ints[row, 3] >= 0 or problem.tree.ints[row, 4] >= 0:
+            return True
+        row = problem.tree.ints[row, 1]
+    return False
+
+
+@device
+def proved_unreachable(problem, frames, targets, errors):
+    """Return the first goal that is beyond reach or inside the hole of its chain, whatever the limits, or -1.
+
+    A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal, its
+    error (as ``measure`` writes it) is the proof.
+    """
+    for g in range(problem.goals.shape[0]):
+        if not moves(problem, problem.goals[g, 1]):
+            if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+                return g
+            continue
+        if not problem.goals[g, 0] & POSITION:
+            continue
+        T, t = target_frame(targets, g)
+        offset = load(problem.goal_data, g, 11)
+        row = problem.goals[g, 1]
+        slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
+        if out_of_bounds(problem, frames, row, norm(offset), t, slack):
+            return g
+        if problem.goals[g, 0] & ROTATION:
+            W = matmul_t(T, load_rotation(problem.goal_data, g, 2))
+            wrist = sub(t, apply(W, offset))
+            if out_of_bounds(problem, frames, row, F(0), wrist, slack + problem.tolerance_angle * norm(offset)):
+                return g
+    return -1
