@@ -1,7 +1,7 @@
 """The best turn of one joint: brings directions d onto wanted ones t as well as they go together (weights w).
 
-All that is needed is M = Σ w d tᵀ. A turn by φ about a unit axis u changes Σ w t·d by (A - tr..) to A cos φ + B sin φ + const
-with A = tr M - uᵀ M u and B = u · Σ w d × t, so the best angle is atan2(B, A): never an arc cosine, and right beyond 90°.
+All that is needed is M = Σ w d tᵀ. A turn by φ about a unit axis u makes Σ w t·d = A cos φ + B sin φ + const with
+A = tr M - uᵀ M u and B = u · Σ w d × t, so the best angle is atan2(B, A): never an arc cosine, and right beyond 90°.
 A ball joint turns about the axis of steepest gain, Σ w d × t; for a single direction that is the smallest rotation.
 A frame R wanted at T adds w R Tᵀ, its three axes as directions.
 """
@@ -174,7 +174,7 @@ def dot_matrix(D, M):
 
 @device
 def turn_joint(problem, q, i, R, M, smallest):
-    """Turn the hinge, ball or free joint of row i towards M, within its limits, unless by less than ``smallest`` radians.
+    """Turn the hinge, ball or free joint of row i towards M within its limits, unless by less than ``smallest`` radians.
 
     Returns:
         (its new world frame, the angle turned in radians).
