@@ -133,7 +133,7 @@ def sizes(ik):
 @pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])
 @given(seed=SEEDS)
 def test_jacobian_and_curvature_are_the_derivatives_of_the_residual(free, seed):
-    """Columns against central differences of e: position rows exactly, and the gradient and Hessian of the whole cost."""
+    """Columns against central differences of e: position rows, gradient and Hessian of the whole cost."""
     rng = np.random.default_rng(seed)
     skeleton = random_tree(rng, free=free, bounded=False)  # a step is not clamped
     ik = sy.IK(skeleton, random_goals(rng, skeleton), root="free" if free else "fixed")

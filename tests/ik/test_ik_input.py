@@ -1,5 +1,6 @@
 """The door: every wrong input is refused in our own words, and leaves the IK as it was; every fair form is accepted."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -10,6 +11,9 @@ from synovia.errors import InputError, SynoviaError, UnknownNameError, Unsupport
 
 ARM = sy.bundled("arm7")
 BODY = sy.bundled("humanoid")
+# Uncompiled, NumPy warns of the infinities that the door's own arithmetic is there to find.
+pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|overflow|divide by zero):RuntimeWarning")
+
 NAN, INF = float("nan"), float("inf")
 
 
@@ -88,7 +92,7 @@ def test_a_wrong_target_is_refused_and_leaves_no_trace(case):
 def test_an_error_names_goal_and_fault():
     """The message says which goal and what about it."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
-    with pytest.raises(InputError, match="'tool'.*finite"):
+    with pytest.raises(InputError, match=r"'tool'.*finite"):
         ik.solve({"tool": spoiled(0, 3, NAN)})
     with pytest.raises(InputError, match="'tool' mirrors"):
         ik.solve({"tool": MIRRORED})
@@ -249,6 +253,7 @@ def test_a_wrong_batch_is_refused(case):
         ik.track(BATCHES[case])
 
 
+@pytest.mark.compiled
 def test_the_row_of_a_wrong_target_is_found_in_a_batch():
     """One bad target among hundreds, in any block of any thread, and the right goal is named."""
     ik = sy.IK(ARM, [sy.PoseGoal("tool"), sy.PoseGoal("joint4", name="elbow")])
@@ -424,10 +429,8 @@ def test_one_ik_serves_many_threads():
         for _ in range(10):
             for i in np.roll(np.arange(40), offset):
                 if i % 7 == 0:
-                    try:
+                    with contextlib.suppress(SynoviaError):
                         ik.solve({"tool": MIRRORED})
-                    except SynoviaError:
-                        pass
                 if not np.array_equal(ik.solve({"tool": frames[i]}).pose.q, expected[i]):
                     wrong.append(i)
 

@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt: what it reaches, what it says of what it misses, and how good, steady and repeatable its answers are."""
+"""Levenberg-Marquardt: what it reaches, what it says of a miss, and how good, steady and repeatable its answers are."""
 
 import collections
 import dataclasses
@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synovia as sy
-from conftest import UNCOMPILED
 
 ARM = sy.bundled("arm7")
 BODY = sy.bundled("humanoid")
-MANY = 40 if UNCOMPILED else 3000
+MANY = 3000
 SEEDS = st.integers(0, 2**20)
 
 
@@ -71,6 +70,7 @@ def angle_between(a, b):
 # --- what it reaches -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("goal", [sy.PoseGoal, sy.PositionGoal, sy.RotationGoal])
 def test_every_pose_of_the_arm_is_found_again(goal):
     """Thousands of reachable targets at 1e-6, each checked by forward kinematics of the returned pose."""
@@ -87,9 +87,10 @@ def test_every_pose_of_the_arm_is_found_again(goal):
             assert angle_between(pose.matrix("tool"), target[:3, :3]) <= 1e-6 * (1 + 1e-6)
 
 
+@pytest.mark.compiled
 def test_hands_and_head_of_a_limited_body_are_found_again():
     """Ball joints with limits, three goals at once."""
-    count = 5 if UNCOMPILED else 400
+    count = 400
     goals, targets, starts = body_problem(count)
     answers = sy.IK(BODY, goals, "lm").solve_many(targets, starts)
     assert answers.reached.mean() > 0.99
@@ -98,6 +99,7 @@ def test_hands_and_head_of_a_limited_body_are_found_again():
     np.testing.assert_allclose(answers.q[:, untouched], starts[:, untouched], atol=1e-15)
 
 
+@pytest.mark.compiled
 @given(seed=SEEDS)
 def test_a_status_of_reached_is_true(seed):
     """Random offsets, weights and targets: reached exactly when forward kinematics of the pose says so."""
@@ -209,7 +211,7 @@ def test_inside_the_hole_a_chain_is_folded_at_the_target(seed, near):
 
 def infeasible(kind):
     """Return (skeleton, IK, targets, starts) of problems that are mostly out of reach."""
-    count = 3 if UNCOMPILED else 150
+    count = 150
     if kind == "body":
         goals, targets, starts = body_problem(count, 1.25)
         return BODY, sy.IK(BODY, goals, "lm"), targets, starts
@@ -220,6 +222,7 @@ def infeasible(kind):
     return ARM, sy.IK(ARM, sy.PositionGoal("tool"), "lm"), {"tool": targets[:, :3, 3]}, starts
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["arm, pose", "arm, position"])
 def test_a_miss_asked_again_does_not_chatter(kind):
     """Solving again from the answer gives the answer, and never a worse one."""
@@ -237,6 +240,7 @@ def test_a_miss_asked_again_does_not_chatter(kind):
         assert (cost(second) <= cost(first) * (1 + 1e-9)).all()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["arm, pose", "body"])
 def test_a_batch_is_its_problems_one_by_one(kind):
     """Same bits for one, two and five threads, twice, and alone; misses included."""
@@ -254,6 +258,7 @@ def test_a_batch_is_its_problems_one_by_one(kind):
         assert single.status is whole[b].status
 
 
+@pytest.mark.compiled
 def test_a_single_solve_has_the_bits_of_the_batch():
     """Starts without quaternions go in as they are: then not one bit differs."""
     targets, starts = arm_targets(100)
@@ -297,6 +302,7 @@ def scaled(skeleton, factor):
     return sy.Skeleton(joints)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("factor", [1e3, 1e-6, 39.37])
 def test_the_unit_of_length_does_not_matter(factor):
     """Metres, millimetres or inches: the same pose to 1e-6 and the same status."""
@@ -322,6 +328,7 @@ def test_the_unit_of_length_does_not_matter(factor):
     np.testing.assert_allclose(a.q[:, 7:], b.q[:, 7:], atol=1e-6)
 
 
+@pytest.mark.compiled
 def test_a_moved_and_turned_world_gives_the_same_joint_values():
     """The whole problem carried elsewhere by a rigid motion."""
     carry = np.eye(4)
@@ -338,6 +345,7 @@ def test_a_moved_and_turned_world_gives_the_same_joint_values():
     np.testing.assert_array_equal(a.status, b.status)
 
 
+@pytest.mark.compiled
 def test_the_order_of_goals_does_not_matter():
     """The same pose whichever goal is named first."""
     goals, targets, starts = body_problem(6)
@@ -347,6 +355,7 @@ def test_the_order_of_goals_does_not_matter():
     np.testing.assert_allclose(a.errors, b.errors[:, ::-1], atol=1e-6)
 
 
+@pytest.mark.compiled
 def test_weights_are_ratios():
     """All weights times any number: the same problem, the same bits of status and the same pose."""
     targets, starts = arm_targets(10)
@@ -411,7 +420,7 @@ def test_coupled_joints_stay_coupled():
 
 @pytest.mark.compiled
 def test_a_miss_is_a_minimum_that_scipy_cannot_lower():
-    """Random limited hinge chains and targets half out of reach: SLSQP from the answer, and from elsewhere, finds no less.
+    """Random limited hinge chains, targets half out of reach: SLSQP from the answer, and from elsewhere, finds no less.
 
     From the answer SLSQP must not gain 1e-3; from eight random poses a better local minimum may exist: rarely.
     """

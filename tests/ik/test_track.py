@@ -23,6 +23,7 @@ def start_pose():
     return sy.Pose(ARM, [0.2, 0.1, -0.3, -1.9, 0.2, 2.1, 0.6])
 
 
+@pytest.mark.compiled
 def test_every_frame_is_met_and_neighbours_are_close():
     """Small steps of the target give small steps of the pose; nothing is restarted."""
     start = start_pose()
@@ -34,6 +35,7 @@ def test_every_frame_is_met_and_neighbours_are_close():
     assert len(clip.motion) == 200
 
 
+@pytest.mark.compiled
 def test_a_track_is_the_same_as_solving_frame_after_frame():
     """Warm starts are the poses of the frames before, bit for bit."""
     start = start_pose()
@@ -47,6 +49,7 @@ def test_a_track_is_the_same_as_solving_frame_after_frame():
         pose = solution.pose
 
 
+@pytest.mark.compiled
 def test_frames_out_of_reach_are_listed_and_the_track_goes_on():
     """A stretch of targets beyond reach is missed frame by frame, without chatter, and met again afterwards."""
     start = start_pose()
@@ -59,6 +62,7 @@ def test_frames_out_of_reach_are_listed_and_the_track_goes_on():
     assert np.abs(np.diff(clip.q[20:40], axis=0)).max() < 1e-6
 
 
+@pytest.mark.compiled
 def test_a_jump_of_the_target_that_needs_a_restart_is_listed():
     """Frames that only a restart solves are in ``jumps``; all others are continuous."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
@@ -70,6 +74,7 @@ def test_a_jump_of_the_target_that_needs_a_restart_is_listed():
     assert all(clip[b].attempts == 1 for b in range(1, 60) if b not in clip.jumps)
 
 
+@pytest.mark.compiled
 def test_goals_without_a_target_stay_where_the_first_start_had_them():
     """What is not targeted is anchored once: a drift within the tolerance of each frame would add up."""
     body = sy.bundled("humanoid")
