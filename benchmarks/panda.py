@@ -1,0 +1,216 @@
+"""A Panda arm to random reachable poses: success and time of one call, beside roboticstoolbox's ik_LM, in turns.
+
+    python benchmarks/panda.py --targets 100000 --peer /path/to/venv/bin/python
+
+Both start from one neutral pose, keep the limits, may restart, and are asked for 1e-6 m and 1e-6 rad. Answers are
+judged by the kinematics below, read from the URDF with nothing but NumPy. The peer runs in its own environment and
+times its own calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+
+BASE, TIP = "panda_link0", "panda_hand"
+NEUTRAL = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
+TOLERANCE = 1e-6  # metres and radians
+CHUNK = 1000  # targets before the other one has its turn
+
+
+class Arm:
+    """The chain from BASE to TIP, read from a URDF."""
+
+    def __init__(self, path: Path) -> None:
+        above = {joint.find("child").get("link"): joint for joint in ET.parse(path).getroot().findall("joint")}
+        way, link = [], TIP
+        while link != BASE:
+            way.insert(0, above[link])
+            link = above[link].find("parent").get("link")
+        self.fixed = [self._origin(joint.find("origin")) for joint in way]
+        self.axes = [
+            None if joint.get("type") == "fixed" else np.array(joint.find("axis").get("xyz").split(), float)
+            for joint in way
+        ]
+        moving = [joint for joint in way if joint.get("type") != "fixed"]
+        self.names = [joint.get("name") for joint in moving]
+        self.low, self.high = (
+            np.array([float(joint.find("limit").get(end)) for joint in moving]) for end in ("lower", "upper")
+        )
+
+    @staticmethod
+    def _origin(element: ET.Element | None) -> np.ndarray:
+        T = np.eye(4)
+        if element is not None:
+            T[:3, 3] = np.array(element.get("xyz", "0 0 0").split(), float)
+            for axis, angle in zip(np.eye(3), np.array(element.get("rpy", "0 0 0").split(), float), strict=True):
+                T[:3, :3] = turns(axis, np.array([angle]))[0] @ T[:3, :3]
+        return T
+
+    def forward(self, q: np.ndarray) -> np.ndarray:
+        """Return the tip's transforms (n, 4, 4) at joint values (n, 7)."""
+        T = np.repeat(np.eye(4)[None], len(q), axis=0)
+        k = 0
+        for fixed, axis in zip(self.fixed, self.axes, strict=True):
+            T = T @ fixed
+            if axis is not None:
+                M = np.repeat(np.eye(4)[None], len(q), axis=0)
+                M[:, :3, :3] = turns(axis, q[:, k])
+                T = T @ M
+                k += 1
+        return T
+
+    def good(self, q: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return which answers are inside the limits and within the tolerance."""
+        F = self.forward(q)
+        away = np.linalg.norm(F[:, :3, 3] - targets[:, :3, 3], axis=1)
+        R = np.swapaxes(F[:, :3, :3], 1, 2) @ targets[:, :3, :3] - np.eye(3)
+        turned = 2.0 * np.arcsin(np.minimum(np.linalg.norm(R, axis=(1, 2)) / np.sqrt(8.0), 1.0))
+        inside = ((q >= self.low - 1e-9) & (q <= self.high + 1e-9)).all(axis=1)
+        most = TOLERANCE * (1 + 1e-6)
+        return inside & (away <= most) & (turned <= most)
+
+
+def turns(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Return rotations (n, 3, 3) about a unit axis."""
+    x, y, z = axis
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(angle)[:, None, None] * K + (1 - np.cos(angle))[:, None, None] * (K @ K)
+
+
+def ours(urdf: Path, arm: Arm):
+    """Return the call that is timed: from a target to joint values; reading them is part of it."""
+    import synovia as sy
+
+    skeleton = sy.load_skeleton(urdf)
+    ik = sy.IK(skeleton, sy.PoseGoal(TIP), tolerance=(TOLERANCE, TOLERANCE))
+    start = skeleton.rest_pose().with_values(dict(zip(arm.names, NEUTRAL.tolist(), strict=True)))
+    at = [skeleton.q_slice(name).start for name in arm.names]
+    return (lambda target: ik.solve({TIP: target}, start).pose.q), lambda q: q[at]
+
+
+def peer(urdf: Path, folder: Path):
+    """Return roboticstoolbox's call, set as it does best: LM by Chan, restarts, limits kept."""
+    import roboticstoolbox as rtb
+
+    robot = ET.parse(urdf)
+    for link in robot.getroot().findall("link"):  # meshes are looked for, and not needed
+        for element in link.findall("visual") + link.findall("collision"):
+            link.remove(element)
+    robot.write(folder / "bare.urdf")
+    warnings.simplefilter("ignore", DeprecationWarning)  # of Robot.URDF
+    ets = rtb.Robot.URDF(str(folder / "bare.urdf")).ets(start=BASE, end=TIP)
+    # its error is half the squared residual, so this is the loosest bound that guarantees the tolerance
+    keep = {"tol": 0.5 * TOLERANCE**2, "joint_limits": True, "slimit": 100, "ilimit": 30, "k": 0.1, "method": "chan"}
+    return (lambda target: ets.ik_LM(target, q0=NEUTRAL, **keep).q), lambda q: q
+
+
+def timed(solve, joints, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return nanoseconds and answers of each call."""
+    took, answers = np.empty(len(targets)), np.empty((len(targets), len(NEUTRAL)))
+    clock = time.perf_counter_ns
+    for i, target in enumerate(targets):
+        began = clock()
+        q = solve(target)
+        took[i] = clock() - began
+        answers[i] = joints(q)
+    return took, answers
+
+
+def work(urdf: Path, folder: Path) -> None:
+    """Serve as the peer's process: for each line ``first last`` solve those targets and write the answers."""
+    targets = np.load(folder / "targets.npy")
+    solve, joints = peer(urdf, folder)
+    timed(solve, joints, targets[:50])
+    print("ready", flush=True)
+    for line in sys.stdin:
+        first, last = map(int, line.split())
+        took, answers = timed(solve, joints, targets[first:last])
+        np.savez(folder / "peer.npz", took=took, answers=answers)
+        print("done", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--targets", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--urdf", type=Path, help="panda.urdf; that of the data folder without")
+    parser.add_argument("--peer", type=Path, help="python of an environment with roboticstoolbox-python")
+    parser.add_argument("--core", type=int, help="core to run on, both of them")
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.work:
+        work(args.urdf, args.work)
+        return 0
+    from common import data_folder, machine, save, table, verdicts
+
+    if args.core is not None:
+        os.sched_setaffinity(0, {args.core})
+    urdf = (args.urdf or data_folder() / "robot" / "panda.urdf").resolve()
+    arm = Arm(urdf)
+    targets = arm.forward(np.random.default_rng(args.seed).uniform(arm.low, arm.high, (args.targets, len(NEUTRAL))))
+    where = machine()
+    solve, joints = ours(urdf, arm)
+    timed(solve, joints, targets[:50])
+    names = ["synovia"] + (["roboticstoolbox ik_LM"] if args.peer else [])
+    took = {name: np.empty((args.rounds, len(targets))) for name in names}
+    good = {name: np.empty((args.rounds, len(targets)), bool) for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "targets.npy", targets)
+        worker = None
+        if args.peer:
+            command = [str(args.peer), __file__, "--urdf", str(urdf), "--work", folder]
+            worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            while (line := worker.stdout.readline()).strip() != "ready":
+                if not line:
+                    sys.exit("the peer did not start")
+        for r in range(args.rounds):
+            for first in range(0, len(targets), CHUNK):
+                part = slice(first, min(first + CHUNK, len(targets)))
+                took["synovia"][r, part], q = timed(solve, joints, targets[part])
+                good["synovia"][r, part] = arm.good(q, targets[part])
+                if worker:
+                    worker.stdin.write(f"{part.start} {part.stop}\n")
+                    worker.stdin.flush()
+                    worker.stdout.readline()
+                    answer = np.load(Path(folder) / "peer.npz")
+                    took[names[1]][r, part] = answer["took"]
+                    good[names[1]][r, part] = arm.good(answer["answers"], targets[part])
+        if worker:
+            worker.stdin.close()
+            worker.wait()
+    rows, result = [], {}
+    for name in names:
+        medians = np.median(took[name], axis=1) / 1000
+        best = int(np.argmin(medians))
+        p50, p90, p99 = np.percentile(took[name][best], [50, 90, 99]) / 1000
+        mean = float(took[name][best].mean() / 1000)
+        result[name] = {
+            "success": float(good[name].mean(axis=1).min()), "missed": int((~good[name]).sum(axis=1).max()),
+            "median_us": p50, "p90_us": p90, "p99_us": p99, "mean_us": mean, "medians_of_rounds_us": medians.tolist(),
+        }  # fmt: skip
+        rows.append([name, f"{result[name]['success']:.4%}", *(f"{v:.1f}" for v in (p50, p90, p99, mean))])
+    bars = [("synovia reaches at least 99.99 %", result["synovia"]["success"] >= 0.9999)]
+    if args.peer:
+        ratio = result[names[1]]["median_us"] / result["synovia"]["median_us"]
+        result["ratio_of_medians"] = ratio
+        bars.append((f"4 times faster in the median ({ratio:.1f})", ratio >= 4.0))
+    lines, held = verdicts(bars)
+    text = table(["best of rounds, µs a call", "reached", "median", "p90", "p99", "mean"], rows) + f"\n\n{lines}"
+    what = f"Panda, {len(targets)} random reachable poses to {TOLERANCE:g} m and {TOLERANCE:g} rad"
+    save("panda", what, {"targets": len(targets), "rounds": args.rounds, **result, "holds": held}, text, where)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
