@@ -181,24 +181,7 @@ def _check_files(request: Request) -> None:
 
 def _draw(solution: Solution, ik: IK, path: Path, *, force: bool) -> None:
     """Write a picture of the pose and its targets."""
-    import numpy as np
+    from synovia.draw import picture
 
-    from synovia.draw import Mark, picture
-
-    marks: list[Mark] = []
-    missed = solution.missed
-    for i, (goal, target) in enumerate(zip(solution.goals, solution.targets, strict=True)):
-        at = solution.pose.transform(goal.joint) @ np.asarray(goal.offset)
-        turned = bool(goal.what & 2)
-        marks.append(
-            Mark(
-                position=at[:3, 3],
-                target=target[:3, 3] if goal.what & 1 else None,
-                label=goal.label,
-                reached=i not in missed,
-                rotation=at[:3, :3] if turned else None,
-                target_rotation=target[:3, :3] if turned else None,
-            )
-        )
     title = f"{ik.skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-    picture(solution.pose, targets=marks, path=path, title=title, force=force)
+    picture(solution, path=path, title=title, force=force)

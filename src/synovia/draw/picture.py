@@ -14,19 +14,21 @@ from synovia.draw.bodies import Light, shade
 from synovia.draw.camera import Camera, fit, look
 from synovia.draw.floor import background, draw_floor
 from synovia.draw.labels import Placer
+from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Mark, Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
+from synovia.ik import Solution
 from synovia.io.base import write_bytes
 from synovia.skeleton import Pose, Skeleton
 
 if TYPE_CHECKING:
     from PIL import Image
 
-Poses = Skeleton | Pose | Iterable[Pose]
+Poses = Skeleton | Pose | Solution | Iterable[Pose]
 _T = TypeVar("_T")
 _SIZES: Final = (32, 8192)  # pixels each way; above, the samples would not fit in memory
 _GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of it
@@ -49,7 +51,8 @@ def picture(
     """Return a picture of a pose and its targets; no display and no graphics card is needed.
 
     Args:
-        subject: A skeleton (drawn at rest), a pose, or several poses: the last is solid, those before it are ghosts.
+        subject: A skeleton (drawn at rest), a pose, several poses (the last is solid, those before it are ghosts), or a
+            solution: its pose with a mark for each goal.
         targets: Goals to mark: green rings where reached; red ones, with the distance that is left, where missed.
         path: PNG file to write it to as well.
         size: Width and height, pixels.
@@ -79,8 +82,12 @@ def picture(
     colours = theme_of(theme)
     where = None if path is None else _png(path)
     pixels = _checked_size(size)
+    marks = _all(targets, Mark, "synovia.draw.Mark")
+    if isinstance(subject, Solution):
+        marks = [*marks_of(subject), *marks]
+        subject = subject.pose
     poses = _poses(subject)
-    scene = build_scene(poses, _all(targets, Mark, "synovia.draw.Mark"), colours, joint_names=joint_names)
+    scene = build_scene(poses, marks, colours, joint_names=joint_names)
     camera = view if isinstance(view, Camera) else frame(scene, poses[-1].skeleton, pixels, view, perspective, title)
     image = draw(scene, camera, pixels, colours, title=title, floor=floor)
     if where is not None:

@@ -75,6 +75,11 @@ class Solution:
         return self._ik.goals
 
     @property
+    def rows(self) -> tuple[int, ...]:
+        """Joint of each goal, a row of the pose's skeleton."""
+        return self._ik.rows
+
+    @property
     def errors(self) -> tuple[GoalError, ...]:
         """How far each goal is missed, in the order of the goals."""
         first = _HEAD + self._ik.skeleton.nq
