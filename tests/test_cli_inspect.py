@@ -9,7 +9,7 @@ import pytest
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.cli.doctor import examine
-from synovia.solvers import solvers
+from synovia.solver import solvers
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])

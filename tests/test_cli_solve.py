@@ -9,7 +9,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import Ran, assert_refused, run, run_apart
-from synovia.solvers import solvers
+from synovia.solver import solvers
 
 REAL = (
     "robot/panda.urdf",

@@ -20,7 +20,7 @@ LONGEST = 300
 LONGER_WITH_REASON: dict[str, str] = {}  # path under the package -> why one subject needs more lines
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
-SIBLING_FOLDERS = ("io", "goals", "solvers", "limits")
+SIBLING_FOLDERS = ("io", "goals", "solver", "limits")
 MAY_SEE_SIBLINGS = {"__init__", "registry"}
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from synovia.limits import Interval, Limit, SwingTwist
     from synovia.motion import Motion
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
-    from synovia.solvers import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Solver, solvers
+    from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Solver, solvers
 
 _HOMES = {
     "synovia.draw": ("picture",),
@@ -58,7 +58,7 @@ _HOMES = {
     "synovia.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.motion": ("Motion",),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
-    "synovia.solvers": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "solvers"),
+    "synovia.solver": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "solvers"),
     "scipy.spatial.transform": ("Rotation",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -115,7 +115,7 @@ def _warm() -> dict[str, float]:
     from synovia.goals import PoseGoal, PositionGoal
     from synovia.ik import IK
     from synovia.io.bundled import bundled
-    from synovia.solvers import solvers
+    from synovia.solver import solvers
 
     times: dict[str, float] = {}
     for model, tip in (("arm7", "tool"), ("humanoid", "left_hand")):

@@ -117,7 +117,7 @@ def _build(request: Request, skeleton: Skeleton, tolerance: tuple[float, float] 
 
         goals = [*read_goals(request.goals), *goals]
     from synovia.ik import IK
-    from synovia.solvers import as_solver
+    from synovia.solver import as_solver
 
     settings = {"attempts": request.attempts, "seed": request.seed}
     solver = as_solver(request.solver).replace(**{name: value for name, value in settings.items() if value is not None})

@@ -19,7 +19,7 @@ from synovia.ik.targets import shape_of
 from synovia.problem import pack, reduce
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import checked_q, inside_limits
-from synovia.solvers import Solver, as_solver
+from synovia.solver import Solver, as_solver
 
 _TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
 

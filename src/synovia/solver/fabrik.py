@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solvers.base import Kernel, Solver
+from synovia.solver.base import Kernel, Solver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

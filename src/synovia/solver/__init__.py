@@ -5,10 +5,10 @@ from types import MappingProxyType
 from typing import Final
 
 from synovia.errors import InputError, unknown_name
-from synovia.solvers.base import Solver
-from synovia.solvers.ccd import Ccd
-from synovia.solvers.fabrik import Fabrik
-from synovia.solvers.jacobian import DampedLeastSquares, LevenbergMarquardt
+from synovia.solver.base import Solver
+from synovia.solver.ccd import Ccd
+from synovia.solver.fabrik import Fabrik
+from synovia.solver.jacobian import DampedLeastSquares, LevenbergMarquardt
 
 solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType(
     {cls.name: cls for cls in (Fabrik, Ccd, LevenbergMarquardt, DampedLeastSquares)}
