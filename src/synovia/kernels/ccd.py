@@ -7,6 +7,7 @@ Several goals and orientations enter the same one-joint optimum with their weigh
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.drive import drive
+from synovia.kernels.finish import KEPT, finish
 from synovia.kernels.forward import FREE, SLIDE, forward
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.levenberg import AIM
@@ -151,12 +152,14 @@ def attempt(problem, work, targets, q):
     """Sweep until every goal holds, the error stops falling fast enough, or the sweeps are spent."""
     mark = F(0)
     lowest = F(0)
+    best = F(0)
     nudged = False
     for k in range(problem.max_steps + 1):
         refresh(problem, work, q)
         cost, worst = residual(problem, work.frames, targets, work.e)
-        if k == 0 or cost < lowest:
-            lowest = cost
+        lowest = cost if k == 0 else min(cost, lowest)
+        if k == 0 or cost < KEPT * best:
+            best = cost
             copy(q, work.trial)
         if worst <= AIM:
             return k, cost
@@ -173,10 +176,11 @@ def attempt(problem, work, targets, q):
             seed_state(work.state, problem.seed, 0)
             nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
     copy(work.trial, q)
-    return k, lowest
+    return k, best
 
 
 @entry
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``drive``."""
-    return drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
+    code = drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish(attempt, ints, floats, out, scratch, first, code)

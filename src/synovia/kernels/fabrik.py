@@ -13,6 +13,7 @@ never stretch, limits hold in every iteration, and the answer is joint values.
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.branches import FIRST, carries, following, list_branches
 from synovia.kernels.drive import drive
+from synovia.kernels.finish import KEPT, finish
 from synovia.kernels.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.levenberg import AIM
@@ -239,6 +240,7 @@ def attempt(problem, work, targets, q):
     n = problem.tree.ints.shape[0]
     mark = F(0)
     lowest = F(0)
+    best = F(0)
     nudged = False
     forward(problem.tree, q, work.frames)
     straight = stretch_out(problem, work, targets)
@@ -248,8 +250,9 @@ def attempt(problem, work, targets, q):
         work.points[n + g, VOTES] = F(0)
     for k in range(problem.max_steps + 1):
         cost, worst = residual(problem, work.frames, targets, work.e)
-        if k == 0 or cost < lowest:
-            lowest = cost
+        lowest = cost if k == 0 else min(cost, lowest)
+        if k == 0 or cost < KEPT * best:
+            best = cost
             copy(q, work.trial)
         if worst <= AIM:
             return k, cost
@@ -272,10 +275,11 @@ def attempt(problem, work, targets, q):
             nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
             forward(problem.tree, q, work.frames)
     copy(work.trial, q)
-    return k, lowest
+    return k, best
 
 
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``drive``."""
-    return drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
+    code = drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish(attempt, ints, floats, out, scratch, first, code)

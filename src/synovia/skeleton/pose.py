@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from synovia.skeleton.skeleton import Skeleton
 
 _CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
+_ROUNDING = 1e-15  # of a length that was made 1
 
 
 def world_frames(skeleton: Skeleton, q: Array) -> Array:
@@ -64,6 +65,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
                 value=quat.reshape(-1, 4)[np.argmax(np.abs(length - 1.0))].tolist(),
                 expected="x, y, z, w of length 1",
             )
+        length[np.abs(length - 1.0) < _ROUNDING] = 1.0  # so that values given back keep their bits
         out[..., at : at + 4] = quat / length
     before = out.copy()
     skeleton.follow(out)

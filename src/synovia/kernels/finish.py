@@ -1,0 +1,36 @@
+"""The end of a miss, for methods that creep: the best pose is taken up again until that gains nothing.
+
+An attempt stops when the error no longer falls fast enough, which is right while other starts may reach the goals. The
+answer of a miss must also stay where it is when it is asked for again from there, so it has to be one that the method
+itself gives back.
+"""
+
+from synovia.kernels._jit import F, device, perform
+from synovia.kernels.drive import follow
+from synovia.kernels.problem import COST, REACHED, STATUS, STEPS, open_problem, open_row, open_work
+
+KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
+ROUNDS = 100
+
+
+@device
+def finish(attempt, ints, floats, out, scratch, first, code):
+    """Take up again the rows that missed, from row ``first`` to those that ``drive`` has done; return its code."""
+    if code < 0 or code & 1 == 0:
+        return code
+    problem = open_problem(ints, floats)
+    work = open_work(ints, scratch)
+    for b in range(first, code >> 1):
+        row = out[b]
+        if row[STATUS] == REACHED:
+            continue
+        q, _, targets = open_row(problem, row)
+        for _ in range(ROUNDS):
+            taken, cost = perform(attempt, problem, work, targets, q)
+            follow(problem, q)
+            row[STEPS] += taken
+            gained = cost < KEPT * row[COST]
+            row[COST] = min(cost, row[COST])
+            if not gained:
+                break
+    return code
