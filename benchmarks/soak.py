@@ -24,7 +24,7 @@ from synovia.errors import SynoviaError
 from synovia.kernels.tables import clamp_rows, random_rows, violations
 from synovia.skeleton import Kind
 from synovia.skeleton.pose import world_frames
-from synovia.solvers import solvers
+from synovia.solver import solvers
 
 BLOCK = 100
 SLACK = 1e-9  # beyond a limit
@@ -48,9 +48,38 @@ class Case:
     reachable: np.ndarray  # made by forward kinematics
 
 
+def odd() -> sy.Skeleton:
+    """Return a tree of what the files lack: slides, coupled joints, bones of no length, narrow limits."""
+
+    def at(*point: float) -> np.ndarray:
+        T = np.eye(4)
+        T[:3, 3] = point
+        return T
+
+    narrow = sy.SwingTwist(x=(0.01, 0.02), y=(0.3, 1.2), twist=(-0.05, 0.5))
+    joints = [
+        sy.Joint("rail", kind=Kind.SLIDE, axis=(1, 0, 0), limit=sy.Interval(-0.5, 2.0)),
+        sy.Joint("turn", "rail", Kind.HINGE, axis=(0, 0, 1)),
+        sy.Joint("lift", "turn", Kind.SLIDE, at(0, 0, 1), axis=(0, 0, 1), limit=sy.Interval(0.1, 0.9)),
+        sy.Joint("lift2", "lift", Kind.SLIDE, axis=(0, 0, 1), mimic=sy.Mimic("lift", -0.5, 0.2)),
+        sy.Joint("held", "lift2", Kind.HINGE, at(1, 0, 0), axis=(0, 1, 0), limit=sy.Interval(0.3, 0.3)),
+        sy.Joint("neck", "held", Kind.BALL, at(1, 0, 0), limit=narrow),
+        sy.Joint("finger", "neck", Kind.HINGE, at(0.5, 0, 0), axis=(0, 1, 0), limit=sy.Interval(-1.0, 2.0)),
+        sy.Joint(
+            "finger2", "finger", Kind.HINGE, axis=(0, 1, 0), mimic=sy.Mimic("finger", 0.5), limit=sy.Interval(-0.2, 2)
+        ),
+        sy.Joint("tip", "finger2", rest=at(0.3, 0, 0), tip=True),
+        sy.Joint("loose", "turn", Kind.FREE, at(0, 1, 0)),
+        sy.Joint("arm", "loose", Kind.BALL, at(0, 1, 0)),
+        sy.Joint("end", "arm", rest=at(0, 1, 0), tip=True),
+    ]
+    return sy.Skeleton(joints, name="odd")
+
+
 def models(which: str, folder: Path) -> list[tuple[str, sy.Skeleton]]:
     """Return the skeletons, each with the expression that makes it."""
     out = [(f"sy.bundled({name!r})", sy.bundled(name)) for name in sy.bundled_names()]
+    out.append(("__import__('soak').odd()", odd()))
     if which == "bundled":
         return out
     if not folder.is_dir():
@@ -324,7 +353,8 @@ def main() -> int:
     where = machine()
     print(
         f"\n{total} solves on {len(known)} models, seed {args.seed}, {wall:.1f} s, {total / wall:.0f} a second on"
-        f" {args.threads} threads (load now {where['load_before']}); compiled in {compiling:.1f} s; slowest block {slowest[1]}"
+        f" {args.threads} threads (load now {where['load_before']}); compiled in {compiling:.1f} s;"
+        f" slowest block {slowest[1]}"
     )
     return 1 if failed.total() else 0
 
