@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,11 @@ def _writable_cache() -> Path | None:
 
 
 @contextlib.contextmanager
-def _scipy_unseen() -> Iterator[None]:
+def _scipy_unseen() -> Generator[None]:
     """Hide SciPy while numba starts.
 
-    numba imports its BLAS for functions that our kernels never call, which takes longer than everything else together. It is
-    left visible where it is loaded already, or where another thread might be importing it.
+    numba imports its BLAS for functions that our kernels never call, which takes longer than everything else together.
+    It is left visible where it is loaded already, or where another thread might be importing it.
     """
     if "scipy" in sys.modules or threading.active_count() > 1:
         yield
@@ -125,7 +125,12 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
     return decorate
 
 
-_HELPER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+if compiled():
+    from synovia.kernels._link import pipeline
+
+    if pipeline is not None:
+        _HELPER["pipeline_class"] = pipeline
 
 inline = _compiler(forceinline=True, **_HELPER)
 inline_dot = _compiler(forceinline=True, **_HELPER, fastmath=DOT)
@@ -154,7 +159,7 @@ def algorithm(function: Callable[..., Any]) -> Any:
     if compiled():
         from numba.extending import overload
 
-        @overload(perform)
+        @overload(perform, jit_options=_HELPER)
         def typed(name, problem, work, targets, q):
             if getattr(name, "instance_class", None) is not kind:
                 return None
