@@ -1,8 +1,8 @@
 """Cyclic coordinate descent on trees: joint after joint, from the tips to the root, takes the turn best for its goals.
 
-For a hinge with one position goal this is the angle between the projections of effector and target onto the plane normal
-to its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman 1993).
-Several goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
+For a hinge with one position goal this is the angle between the projections of effector and target onto the plane
+normal to its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman
+1993). Several goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
 """
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline

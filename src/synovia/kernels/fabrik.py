@@ -6,8 +6,8 @@ Inward, from the targets to the root: each joint is placed on the line to its ne
 
 and a joint with several branches (a sub-base) at the weighted centroid of what its branches want; branches without a
 goal do not vote. Outward, from the root: the parent's world frame is known, so each joint takes the turn within its
-limits that best points its bones at the wanted places, and its children stand where forward kinematics puts them. So bones
-never stretch, limits hold in every iteration, and the answer is joint values.
+limits that best points its bones at the wanted places, and its children stand where forward kinematics puts them. So
+bones never stretch, limits hold in every iteration, and the answer is joint values.
 """
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
@@ -119,9 +119,9 @@ def vote(points, i, place, w):
 def bones_wish(problem, frames, targets, points, i, R, o):
     """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
 
-    The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so there
-    the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit) also hears
-    the goals themselves: listening to bones alone, none of 60 targets of a seven-hinge arm was reached, with the goals all.
+    The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so
+    there the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit)
+    also hears the goals themselves: by bones alone a seven-hinge arm reached none of 60 targets, with the goals all.
     """
     tree = problem.tree
     n = tree.ints.shape[0]

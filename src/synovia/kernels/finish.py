@@ -2,7 +2,7 @@
 
 An attempt stops when the error no longer falls fast enough, which is right while other starts may reach the goals. The
 answer of a miss must also stay where it is when it is asked for again from there, so it has to be one that the method
-itself gives back.
+itself gives back. All steps together stay within those of the attempts that were allowed.
 """
 
 from synovia.kernels._jit import F, device, perform
@@ -26,6 +26,8 @@ def finish(attempt, ints, floats, out, scratch, first, code):
             continue
         q, _, targets = open_row(problem, row)
         for _ in range(ROUNDS):
+            if row[STEPS] + problem.max_steps > problem.attempts * problem.max_steps:
+                break
             taken, cost = perform(attempt, problem, work, targets, q)
             follow(problem, q)
             row[STEPS] += taken
