@@ -33,7 +33,7 @@ def timed(command: list[str], cache: str | None = None) -> float:
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     took = time.perf_counter() - began
     if done.returncode:
-        sys.exit(f"{command} failed: {done.stderr}")
+        sys.exit(f"{command} failed with {done.returncode}: {done.stderr}")
     return took
 
 
