@@ -55,6 +55,18 @@ def test_rotations_come_in_as_rotation_or_matrix_and_leave_orthonormal():
         np.testing.assert_allclose(out.T @ out, np.eye(3), atol=1e-15)
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_a_clean_rotation_keeps_its_bits(seed):
+    R = Rotation.random(random_state=seed)
+    for value in (np.eye(3), ge.as_matrix(R), ge.quat_to_matrix(R.as_quat())):
+        out = ge.as_matrix(value)
+        assert out.tobytes() == value.tobytes()
+        assert out is not value
+    off = R.as_matrix() * (1 + 1e-9)
+    assert ge.as_matrix(off).tobytes() != off.tobytes()
+    np.testing.assert_allclose(ge.as_matrix(off), R.as_matrix(), rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("value", "match"),
     [

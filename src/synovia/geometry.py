@@ -15,6 +15,8 @@ from synovia.errors import InputError
 
 Array = NDArray[np.float64]
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that is taken for rounding (float32 files) and cleaned away
+EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix: nothing to clean
+_IDENTITY: Final = np.eye(3).tobytes()
 
 
 def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
@@ -48,6 +50,8 @@ def dimensions(value: object) -> int:
 def as_matrix(value: Any, what: str = "rotation") -> Array:
     """Return a rotation matrix from a ``Rotation`` or a matrix, made exactly orthonormal.
 
+    One that is orthonormal already comes back bit for bit.
+
     Raises:
         InputError: If the value is no rotation; a bare quaternion is refused because its order cannot be seen.
     """
@@ -58,12 +62,27 @@ def as_matrix(value: Any, what: str = "rotation") -> Array:
             f"{what} is a bare list of four numbers", value=value, hint="use quat_xyzw=, quat_wxyz= or sy.Rotation"
         )
     matrix = as_numbers(value, (3, 3), what)
-    with np.errstate(over="ignore", invalid="ignore"):  # entries beyond 1e154: the error is infinite or NaN
-        error = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
-    if not error <= ORTHONORMAL or np.linalg.det(matrix) < 0.0:
+    if matrix.tobytes() == _IDENTITY:
+        return matrix
+    error, determinant = _measured(*matrix.ravel().tolist())
+    if not error <= ORTHONORMAL or determinant < 0.0:
         kind = "mirrors" if error <= ORTHONORMAL else f"is no rotation (RᵀR differs from 1 by {error:.2g})"
         raise InputError(f"{what} {kind}", value=matrix.tolist(), expected="an orthonormal matrix of determinant 1")
-    return quat_to_matrix(matrix_to_quat(matrix))
+    return matrix if error <= EXACT else quat_to_matrix(matrix_to_quat(matrix))
+
+
+def _measured(*m: float) -> tuple[float, float]:
+    """Return the largest entry of RᵀR - 1 (infinite beyond 1e154) and the determinant, faster than through arrays."""
+    a, b, c, d, e, f, g, h, i = m
+    entries = (
+        a * a + d * d + g * g - 1.0,
+        b * b + e * e + h * h - 1.0,
+        c * c + f * f + i * i - 1.0,
+        a * b + d * e + g * h,
+        a * c + d * f + g * i,
+        b * c + e * f + h * i,
+    )
+    return max(map(abs, entries)), a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
 def as_transform(value: Any, what: str = "transform") -> Array:
@@ -125,8 +144,8 @@ def matrix_to_quat(matrix: Array) -> Array:
     outer[..., 3, :3] = outer[..., :3, 3] = skew
     best = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
     quat = np.take_along_axis(outer, best[..., None, None], axis=-2)[..., 0, :]
-    quat = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
-    return np.where(quat[..., 3:] < 0.0, -quat, quat)
+    unit: Array = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+    return np.where(unit[..., 3:] < 0.0, -unit, unit)
 
 
 def align_z(axis: Array) -> Array:

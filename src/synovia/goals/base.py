@@ -18,7 +18,7 @@ class Goal:
         joint: Name, body, role or row of the joint.
         weight: How much its squared error counts beside those of other goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
-        offset: Point (3,) or frame (4, 4) on the joint, in the joint's frame, that should meet the target; length units.
+        offset: Point (3,) or frame (4, 4) on the joint (its frame, length units) that should meet the target.
         name: What to call the goal; its joint's name without.
 
     Raises:

@@ -1,7 +1,7 @@
 """The door of an ``IK``: the tables of targets that its kernels take, filled from what users write.
 
-Plain float64 numbers for every goal go in by one assignment each, unchecked: the kernel itself refuses what is not finite or
-no rigid transform. Everything else takes the long way of ``targets``.
+Plain float64 numbers for every goal go in by one assignment each, unchecked: the kernel itself refuses what is not
+finite or no rigid transform. Everything else takes the long way of ``targets``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class Door:
 
     def _fill_plain(self, targets: Any, desk: Desk) -> bool:
         """Fill the table if every goal gets an array of float64 or a tuple of three floats; return whether it did."""
-        if type(targets) is not dict:
+        kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+        if kind is not dict:
             return False
         views = desk.views
         written = 0
@@ -97,10 +98,11 @@ class Door:
             if slot is None:
                 return False
             at, shape, mark = slot
-            if type(value) is np.ndarray:
+            kind = type(value)  # pyright: ignore[reportUnknownVariableType]
+            if kind is np.ndarray:
                 if value.dtype is not _DOUBLE or value.shape != shape:
                     return False
-            elif type(value) is not tuple or shape is not _POINT or [*map(type, value)] != [float, float, float]:
+            elif kind is not tuple or shape is not _POINT or [*map(type, value)] != [float, float, float]:
                 return False
             views[at][...] = value
             written |= mark

@@ -31,10 +31,10 @@ class IK:
         skeleton: The skeleton.
         goals: One goal or several.
         solver: Settings such as ``LevenbergMarquardt()``, a solver's name, or None for the default.
-        tolerance: (position in length units, angle in radians) within which a goal is reached; None for 1e-4 of the reach
-            and 1e-3 rad.
-        root: ``"fixed"`` keeps a free root where the start has it; ``"free"`` lets it move, and puts a free joint before a
-            skeleton that has none (``ik.skeleton`` is then that one).
+        tolerance: (position in length units, angle in radians) within which a goal is reached; None for 1e-4 of the
+            reach and 1e-3 rad.
+        root: ``"fixed"`` keeps a free root where the start has it; ``"free"`` lets it move, and puts a free joint
+            before a skeleton that has none (``ik.skeleton`` is then that one).
 
     Raises:
         InputError: If a goal or setting cannot be used.
@@ -100,8 +100,8 @@ class IK:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
 
         Args:
-            targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4 transform.
-                Goals without one keep their own; without that they stay where the start is.
+            targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
+                transform. Goals without one keep their own; without that they stay where the start is.
             start: Pose to start from, or joint values (nq,); the rest pose without.
 
         Raises:
@@ -139,7 +139,8 @@ class IK:
         """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
 
         Args:
-            targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair, (B, 4, 4).
+            targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
+                or (B, 4, 4).
             starts: One pose for all, or joint values (B, nq); the rest pose without.
             threads: Number of threads; all cores without.
 
@@ -165,8 +166,8 @@ class IK:
     def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
 
-        A frame is restarted elsewhere only if it misses its goals, and then only an answer that reaches them counts: such a
-        jump is listed in ``jumps``.
+        A frame is restarted elsewhere only if it misses its goals, and then only an answer that reaches them counts:
+        such a jump is listed in ``jumps``.
 
         Args:
             targets: As in ``solve_many``, B being the frames.

@@ -23,7 +23,7 @@ _EVERY_STATUS = tuple(Status)
 
 
 class GoalError(NamedTuple):
-    """How far a goal was missed: ``position`` in the file's length unit, ``angle`` in radians; 0 where it asks for none."""
+    """How far a goal was missed: ``position`` in the file's length unit, ``angle`` in radians; 0 if unasked."""
 
     position: float
     angle: float
@@ -88,7 +88,7 @@ class Solution:
 
     @property
     def targets(self) -> Array:
-        """The world transforms that the goals were to meet, (goals, 4, 4); what a goal does not ask for is as in the unit frame."""
+        """The world transforms that the goals were to meet, (goals, 4, 4); the unit frame's part if unasked."""
         first = _HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
         return self._row[first:].reshape(-1, 4, 4).copy()
 

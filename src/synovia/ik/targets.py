@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from synovia.skeleton import Skeleton
 
 TARGET = 17  # see kernels.problem
 _BOTH = POSITION | ROTATION
+_PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 
 
 def default_rows(goals: Sequence[Goal]) -> Array:
@@ -60,14 +61,14 @@ def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, p
     return places[0]
 
 
-def checked_table(targets: object) -> Mapping[Any, Any]:
+def checked_table(targets: Any) -> Mapping[Any, Any]:
     """Return targets if they are a table of targets by name.
 
     Raises:
         InputError: If they are anything else.
     """
     if isinstance(targets, Mapping):
-        return targets
+        return cast("Mapping[Any, Any]", targets)
     raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
 
 
@@ -131,9 +132,10 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 def is_pair(value: Any, batch: int = 0) -> bool:
     """Return whether a value is a (position, rotation) pair, and not a list of two targets."""
-    if not (isinstance(value, (tuple, list)) and len(value) == 2):
+    if not isinstance(value, tuple | list):
         return False
-    return hasattr(value[1], "as_matrix") or dimensions(value[1]) == 2 + batch
+    pair = cast("Sequence[Any]", value)
+    return len(pair) == 2 and (hasattr(pair[1], "as_matrix") or dimensions(pair[1]) == 2 + batch)
 
 
 def parts_of(value: Any, batch: int = 0) -> int:
@@ -147,7 +149,7 @@ def parts_of(value: Any, batch: int = 0) -> int:
         return ROTATION
     if is_pair(value, batch):
         return _BOTH
-    return {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}.get(shape_of(value)[batch:], 0)
+    return _PARTS.get(shape_of(value)[batch:], 0)
 
 
 def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:

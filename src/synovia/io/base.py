@@ -92,8 +92,8 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
             file.flush()
             os.fsync(file.fileno())
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
         temporary = ""
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
@@ -102,7 +102,7 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
             os.close(handle)
         if temporary:
             with suppress(OSError):
-                os.unlink(temporary)
+                Path(temporary).unlink()
 
 
 def _umask() -> int:

@@ -122,7 +122,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Run a reader; errors about values get the file's name, and running out of memory or stack is an error of the file."""
+    """Run a reader; errors about values get the file's name, and running out of memory or stack is the file's error."""
     try:
         return read()
     except (FileError, FormatError):

@@ -111,7 +111,7 @@ class Pose:
 
     @classmethod
     def trusted(cls, skeleton: Skeleton, q: Array, *, inside: bool = False) -> Pose:
-        """Return a pose of values that need no check: owned, float64, contiguous; ``inside``: known to be in the limits."""
+        """Return a pose of values that need no check: owned, float64, contiguous; ``inside``: known to be in limits."""
         pose = object.__new__(cls)
         pose.skeleton = skeleton
         pose._q = q
@@ -135,7 +135,8 @@ class Pose:
     def inside(self) -> Array:
         """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
         if self._inside is None:
-            self._inside = inside_limits(self.skeleton, self._q.reshape(1, -1))[0]
+            inside: Array = inside_limits(self.skeleton, self._q.reshape(1, -1))[0]
+            self._inside = inside
         return self._inside.reshape(1, -1)
 
     @property

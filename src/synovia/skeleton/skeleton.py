@@ -265,7 +265,8 @@ class Skeleton:
         from synovia.kernels.tables import random_rows
 
         t = self.tables
-        moving = np.array([self.joints[row].kind is not Kind.FREE for row in t.owner.tolist()], bool)
+        owners: list[int] = t.owner.tolist()
+        moving = np.array([self.joints[row].kind is not Kind.FREE for row in owners], bool)
         q = self.rest_q.copy().reshape(1, -1)
         random_rows(np.ascontiguousarray(t.variables[moving]), np.ascontiguousarray(t.limits[moving]), q, number)
         return Pose(self, self.follow(q[0]))

@@ -106,11 +106,11 @@ def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array
     folds: list[Array | None] = []
     for i, joint in enumerate(joints):
         A = align_z(joint.axis) if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
-        R, p = joint.rest[:3, :3], joint.rest[:3, 3]
         before = folds[parents[i]] if parents[i] >= 0 else None
+        turn, p = joint.rest[:3, :3], joint.rest[:3, 3]
         if before is not None:
-            R, p = before.T @ R, before.T @ p
-        fixed[i, :9] = (R if A is None else R @ A).ravel()
+            turn, p = before.T @ turn, before.T @ p
+        fixed[i, :9] = (turn if A is None else turn @ A).ravel()
         fixed[i, 9:] = p
         unfold[i] = (np.eye(3) if A is None else A.T).ravel()
         folds.append(A)

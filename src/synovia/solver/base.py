@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
 from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
+LARGEST: Final = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +43,18 @@ class Solver(ABC):
         """Refuse settings that mean nothing."""
         for setting in fields(self):
             value = getattr(self, setting.name)
-            low, high, whole = _RANGES.get(setting.name, (0.0, float("inf"), False))
-            wrong = isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high
-            if wrong or (whole and not isinstance(value, int)):
-                kind = "a whole number" if whole else "a number"
+            if isinstance(value, np.integer | np.floating):
+                value = value.item()
+                object.__setattr__(self, setting.name, value)  # settings are plain numbers, so that they print and hash
+            low, high, whole = _RANGES.get(setting.name, (0.0, LARGEST, False))
+            kinds = int if whole else int | float
+            if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+                kind = "a whole number" if whole else "a finite number"
                 raise InputError(
                     f"{setting.name} is out of range",
                     where=type(self).__name__,
                     value=value,
-                    expected=f"{kind} from {low:g} to {high:g}",
+                    expected=f"{kind} from {low:g}" + (f" to {high:g}" if high < LARGEST else ""),
                 )
 
     @abstractmethod
