@@ -1,0 +1,44 @@
+"""README is true: its Python runs, its picture is what the program draws, its commands are the ones that CI uses."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from synovia.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+def test_python_examples_run_and_reach(code):
+    """Each block stands alone."""
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["solution"].reached
+    for answers in ("many", "clip"):
+        if answers in names:
+            assert names[answers].reached.all()
+
+
+def test_the_first_command_draws_the_picture_at_the_top(tmp_path, monkeypatch, capsys):
+    """The same command line, from the root of the repository."""
+    pytest.importorskip("PIL")
+    words = re.search(r"\.venv/bin/synovia (solve .*)", README)[1].split()
+    words[-1] = str(tmp_path / words[-1])
+    monkeypatch.chdir(ROOT)
+    assert main(words) == 0, capsys.readouterr()
+    shown = re.search(r"!\[.*\]\((.*)\)", README)[1]
+    from PIL import Image, ImageChops
+
+    drawn, kept = Image.open(words[-1]).convert("RGB"), Image.open(ROOT / shown).convert("RGB")
+    assert drawn.size == kept.size
+    assert ImageChops.difference(drawn, kept).convert("L").point(lambda v: 255 * (v > 32)).histogram()[255] < 2000
+
+
+def test_the_second_command_is_what_contributors_and_ci_use():
+    """One way to run the tests."""
+    command = 'pip install -e ".[dev]" && .venv/bin/pytest'
+    assert command in README
+    assert command in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
