@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from synovia.geometry import Array
 from synovia.goals.base import POSITION, Goal
+from synovia.limits.base import MARK
 from synovia.skeleton import Kind, Skeleton
 
 Ints = NDArray[np.int32]
@@ -61,6 +62,19 @@ class Reduced:
         """Whether a variable moves more than one row, or a row by another amount than its own."""
         moving = self.rows[self.rows[:, 5] >= 0, 5]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
+
+    @property
+    def ball_chain(self) -> bool:
+        """Whether this is one chain of unlimited balls to one position goal."""
+        n = len(self.rows)
+        return (
+            len(self.goals) == 1
+            and n > 0
+            and self.goals[0].tolist()[:2] == [POSITION, n - 1]
+            and bool((self.rows[:, 0] == Kind.BALL).all())
+            and bool((self.rows[:, 1] == np.arange(-1, n - 1)).all())
+            and not self.limits[:, MARK].any()
+        )
 
     @property
     def serial(self) -> bool:

@@ -12,10 +12,10 @@ from synovia.solver.base import Kernel, Solver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabrik(Solver):
-    """Forward and backward reaching: bones are pulled to the target and back to the root, limits inside every iteration.
+    """Forward and backward reaching: bones are pulled to the target and back to the root, limits in every iteration.
 
-    Fastest on chains and characters of ball joints with position goals at everyday tolerances; rotation goals are served by
-    the last three degrees of freedom above them.
+    Fastest on chains and characters of ball joints with position goals at everyday tolerances; rotation goals are
+    served by the last three degrees of freedom above them.
 
     Args:
         max_steps: Iterations of one attempt.
@@ -33,7 +33,11 @@ class Fabrik(Solver):
     attempts: int = 50
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel."""
+        """Return the kernel of the paper for a plain chain, or the one for any tree."""
+        if reduced.ball_chain:
+            from synovia.kernels.fabrik_chain import fabrik_chain
+
+            return fabrik_chain
         from synovia.kernels.fabrik import fabrik
 
         return fabrik
