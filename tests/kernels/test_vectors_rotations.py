@@ -108,6 +108,20 @@ def test_sincos_close_to_multiples_of_a_quarter_turn(n):
         assert abs(c - math.cos(x)) <= 4e-16
 
 
+@pytest.mark.parametrize("x", [1e5, 3e8, 9.99e8, 1e9, 1.001e9, 2**31 * math.pi / 2, 3.4e9, 1e10, 1e12, 1e15])
+def test_sincos_of_many_turns_is_as_good_as_the_angle(x):
+    for y in (x, -x, math.nextafter(x, 0.0), 1.2345 * x):
+        s, c = sincos(y)
+        assert abs(s - math.sin(y)) <= math.ulp(y) + 4e-16
+        assert abs(c - math.cos(y)) <= math.ulp(y) + 4e-16
+
+
+@pytest.mark.parametrize("x", [2.0**53, 1e17, -1e25, 1e100, -1e300, 1.7e308])
+def test_sincos_of_angles_without_a_phase_is_still_a_rotation(x):
+    s, c = sincos(x)
+    assert s * s + c * c == pytest.approx(1.0, abs=4e-16)
+
+
 @pytest.mark.parametrize(("axis", "angle"), turns([*TINY_ANGLES, *ORDINARY]))
 def test_log_and_exp_match_scipy(axis, angle):
     R = Rotation.from_rotvec(angle * axis)

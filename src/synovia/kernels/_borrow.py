@@ -1,7 +1,7 @@
 """Views into a flat array that cost nothing: a pointer and a shape, without the reference count of an ordinary slice.
 
-A problem is opened into two dozen tables at each call; as slices they took longer than a step of the solver. A borrowed view
-must not outlive the array that it looks into, so it never leaves a kernel. Only numba's extension API is used.
+A problem is opened into two dozen tables at each call; as slices they took longer than a step of the solver. A borrowed
+view must not outlive the array that it looks into, so it never leaves a kernel. Only numba's extension API is used.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ if compiled():
         return out._getvalue()
 
     @intrinsic
-    def vector(typingctx, source, offset, n):
+    def vector(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return elements offset to offset + n of a flat array."""
 
         def codegen(context, builder, signature, args):
@@ -36,7 +36,7 @@ if compiled():
         return types.Array(source.dtype, 1, "C")(source, types.intp, types.intp), codegen
 
     @intrinsic
-    def matrix(typingctx, source, offset, n, m):
+    def matrix(typingctx, source, offset, n, m):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return n * m elements of a flat array from offset on, as n rows."""
 
         def codegen(context, builder, signature, args):
@@ -45,7 +45,7 @@ if compiled():
         return types.Array(source.dtype, 2, "C")(source, types.intp, types.intp, types.intp), codegen
 
     @intrinsic
-    def bits(typingctx, source, offset, n):
+    def bits(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return elements of a flat float64 array as uint64, for a generator's state."""
 
         def codegen(context, builder, signature, args):

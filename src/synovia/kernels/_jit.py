@@ -86,13 +86,16 @@ def _start_numba() -> Any:
             import numba
             from numba.core.registry import cpu_target
 
-            if not numba.config.DISABLE_JIT:
-                cpu_target.target_context.refresh()  # loads its implementations of NumPy
+            started: Any = numba  # its types leave out what follows
+            target: Any = cpu_target
+            if not started.config.DISABLE_JIT:
+                target.target_context.refresh()  # loads its implementations of NumPy
     except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
         return None
-    if (arrays := sys.modules.get("numba.np.arraymath")) is not None and hasattr(arrays, "_HAVE_BLAS"):
+    arrays: Any = sys.modules.get("numba.np.arraymath")
+    if hasattr(arrays, "_HAVE_BLAS"):
         arrays._HAVE_BLAS = find_spec("scipy") is not None  # so that users' own kernels find it
-    return numba
+    return started
 
 
 numba = _start_numba()
@@ -153,13 +156,13 @@ def algorithm(function: Callable[..., Any]) -> Any:
     numba can pass a compiled function itself, but then stores its address, and nothing that holds it is ever cached. So
     the name is an empty named tuple: its type alone says, when the caller is compiled, what to call.
     """
-    kind = namedtuple(function.__module__.rsplit(".", 1)[-1], ())
+    kind = namedtuple(function.__module__.rsplit(".", 1)[-1], ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
     kernel = device(function)
     _ALGORITHMS[kind] = kernel
     if compiled():
         from numba.extending import overload
 
-        @overload(perform, jit_options=_HELPER)
+        @overload(perform, jit_options=_HELPER)  # pyright: ignore[reportArgumentType]  # its type knows no pipeline_class
         def typed(name, problem, work, targets, q):
             if getattr(name, "instance_class", None) is not kind:
                 return None

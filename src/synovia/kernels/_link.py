@@ -1,11 +1,11 @@
-"""Helpers compiled for linking only: no machine code of their own, no optimisation before they are inside an entry point.
+"""Helpers compiled for linking only: no machine code and no optimisation before they are inside an entry point.
 
-numba turns every compiled function into optimised machine code, also one that is only ever inlined into others, and optimises
-it again inside each caller. For a hundred small helpers that is half of the time of a cold start. Here a helper's LLVM module
-is kept as it is written, and the entry point that links it is optimised once, as a whole.
+numba turns every compiled function into optimised machine code, also one that is only ever inlined into others, and
+optimises it again inside each caller. For a hundred small helpers that is half of the time of a cold start. Here a
+helper's LLVM module is kept as it is written, and the entry point that links it is optimised once, as a whole.
 
-numba's ``pipeline_class`` is the place it provides for this; the library below overrides three of its methods. If a future
-numba arranges them otherwise, ``pipeline`` is None and helpers are compiled the ordinary way: slower, same code.
+numba's ``pipeline_class`` is the place it provides for this; the library below overrides three of its methods. If a
+future numba arranges them otherwise, ``pipeline`` is None and helpers are compiled the ordinary way: slower, same code.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ try:
                 place = parse_assembly(f'@"{environment}" = global i8* null')
                 place.triple, place.data_layout = self._final_module.triple, self._codegen._data_layout
                 engine.add_module(place)
-                engine.finalize_object()
+                engine.finalize_object()  # pyright: ignore[reportCallIssue]  # a decorated method of llvmlite
             return 0
 
     class _HelperCompiler(Compiler):

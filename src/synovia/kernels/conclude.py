@@ -1,6 +1,7 @@
 """What a miss means: the last descent of the Jacobian family, and the verdict of every solver.
 
-Kept apart from the solvers' own kernels: a solve that reaches its goals never loads it, and it is compiled once for all.
+Kept apart from the solvers' own kernels: a solve that reaches its goals never loads it, and is compiled once for
+all.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""What the Jacobian leaves out: the second derivative of the residuals, without which a miss converges slowly or not at all.
+"""What the Jacobian leaves out: the second derivative of the residuals, without which a miss converges slowly, if ever.
 
-At a minimum with a residual left, Gauss-Newton's JᵀJ is not the curvature of the cost: a chain stretched towards a target out
-of reach has JᵀJ singular across the very directions that point it there.
+At a minimum with a residual left, Gauss-Newton's JᵀJ is not the curvature of the cost: a chain stretched towards a
+target out of reach has JᵀJ singular across the very directions that point it there.
 """
 
 import math
@@ -44,8 +44,8 @@ def curvature(problem, q, frames, targets, H):
     """Write H = the Hessian of e·e / 2 less JᵀJ, over all columns and without limits.
 
     With r = p - o and i the joint nearer to the root, ∂²p/∂qi∂qj = zi × (zj × r), symmetrised for two axes of one ball.
-    For rotations the error's own Hessian is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2), in the rotation vector of a turn from
-    the left; that of two turns is zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
+    For rotations the error's own Hessian is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2), in the rotation vector of a turn
+    from the left; that of two turns is zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
     """
     H[:, :] = F(0)
     tree = problem.tree

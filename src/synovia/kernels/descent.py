@@ -1,4 +1,4 @@
-"""Damped least squares with an active set: the step that the Jacobian family and the last settling of every solver share."""
+"""Damped least squares with an active set: the step of the Jacobian family and of every solver's settling."""
 
 import math
 
@@ -40,7 +40,8 @@ def hold_at_limits(problem, q, J, g):
     A direction is free again as soon as the gradient points inward: this is the active set of the step.
 
     Returns:
-        The largest multiplier (the part of the gradient that a limit holds back) and the variable that it belongs to, or -1.
+        The largest multiplier (the part of the gradient that a limit holds back) and the variable that it belongs to,
+        or -1.
     """
     most = F(0)
     where = -1
@@ -145,8 +146,8 @@ def newton_step(work, damping):
 def settle(problem, work, targets, q, most):
     """Descend from q to a local minimum: Newton's method, damped so that each step lowers the cost.
 
-    The damping follows the gain ratio (Nielsen 1999). Here an attempt that failed becomes an answer that does not change
-    when it is asked for again. With many columns JᵀJ stands for the Hessian.
+    The damping follows the gain ratio (Nielsen 1999). Here an attempt that failed becomes an answer that does not
+    change when it is asked for again. With many columns JᵀJ stands for the Hessian.
 
     Returns:
         (steps taken, 1 if q is stationary or reached, else 0).

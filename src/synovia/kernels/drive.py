@@ -1,7 +1,7 @@
 """What happens around every algorithm: the door, the start, restarts, the choice of the best and its verification.
 
-``drive(attempt, scatter, ...)`` is compiled once for each algorithm with the algorithm inside it, and with the way restarts
-begin. An attempt has the form
+``drive(attempt, scatter, ...)`` is compiled once for each algorithm with the algorithm inside it, and with the way
+restarts begin. An attempt has the form
 
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
@@ -51,12 +51,12 @@ def follow(problem, q):
 def drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve one problem a row, from row ``first`` on; starts are inside the limits.
 
-    With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the loop
-    ends at the first miss, so that it can be settled before the next row starts there.
+    With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the
+    loop ends at the first miss, so that it can be settled before the next row starts there.
 
     Returns:
-        Twice the rows that are done, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first target that is
-        refused.
+        Twice the rows that are done, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first target
+        that is refused.
     """
     problem = open_problem(ints, floats)
     work = open_work(ints, scratch)

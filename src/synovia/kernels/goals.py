@@ -4,7 +4,6 @@ A goal's frame is fixed on a joint; its error is the vector from there to the ta
 logarithm) that turns it onto the target, both in the world: right up to half a turn.
 """
 
-
 from synovia.kernels._jit import F, device, inline
 from synovia.kernels.forward import BALL, FREE, HINGE, SLIDE
 from synovia.kernels.problem import POSITION, ROTATION
@@ -61,7 +60,7 @@ def set_target(targets, g, R, p):
 
 @device
 def refused_target(problem, targets):
-    """Return the first goal whose given target is not finite or no rigid transform, or -1. The one check at the door."""
+    """Return the first goal whose given target is not finite or no rigid transform, or -1: the check at the door."""
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, 0] & int(targets[g, 16])
         R, p = target_frame(targets, g)
@@ -192,8 +191,8 @@ def put(J, k, what, v, linear, angular, wp, wr):
 def jacobian(problem, q, frames, J):
     """Write the Jacobian of the goals' places by cross products; minus the derivative of ``residual``.
 
-    Hinge: (z × (p - o), z); slide: (z, 0), a ball: three hinges about its own axes. Columns of lengths are per reach, like
-    the residuals. Joints that are no ancestors of a goal keep columns of zeros.
+    Hinge: (z × (p - o), z); slide: (z, 0), a ball: three hinges about its own axes. Columns of lengths are per reach,
+    like the residuals. Joints that are no ancestors of a goal keep columns of zeros.
     """
     tree = problem.tree
     nothing = (F(0), F(0), F(0))

@@ -1,7 +1,7 @@
 """Levenberg-Marquardt for any tree and any goals, with error-scaled damping (Sugihara 2011, eq. 20).
 
-λ = constant + scale · e·e: far away the step is a careful gradient step, close by it becomes Gauss-Newton. A constant alone
-gives damped least squares (Wampler 1986). Joints at a limit are held by the active set of ``descent``.
+λ = constant + scale · e·e: far away the step is a careful gradient step, close by it becomes Gauss-Newton. A constant
+alone gives damped least squares (Wampler 1986). Joints at a limit are held by the active set of ``descent``.
 """
 
 from synovia.kernels._jit import F, algorithm, entry

@@ -1,4 +1,4 @@
-"""Small symmetric systems: loops over arrays for any size, and one unrolled factorisation for the six rows of an arm."""
+"""Small symmetric systems: loops over arrays for any size, and one unrolled factorisation for an arm's six rows."""
 
 from synovia.kernels._jit import F, device_dot, inline
 

@@ -1,8 +1,8 @@
 """One compiled problem: skeleton, goals, tolerances and settings in two flat arrays, and its answer in one flat row.
 
 Python packs a problem once into ``ints`` and ``floats`` (an argument costs 50 ns a call, so few arrays are passed); the
-kernels open them as named tables, which costs nothing inside compiled code. The tree of a problem holds only what its goals
-need: joints on the way from the root to a goal, fixed joints merged into their neighbours. q stays whole.
+kernels open them as named tables, which costs nothing inside compiled code. The tree of a problem holds only what its
+goals need: joints on the way from the root to a goal, fixed joints merged into their neighbours. q stays whole.
 
 Lengths inside the solvers are divided by the reach: a residual of 1 is as far as the body reaches, or one radian.
 """
@@ -57,14 +57,14 @@ class Problem(NamedTuple):
     followers: NDArray[np.int32]
     coupling: NDArray[np.float64]
     own: NDArray[np.float64]
-    residuals: int
-    columns: int
-    nq: int
-    max_steps: int
-    attempts: int
-    seed: int
-    patience: int
-    coupled: int
+    residuals: np.int64
+    columns: np.int64
+    nq: np.int64
+    max_steps: np.int64
+    attempts: np.int64
+    seed: np.int64
+    patience: np.int64
+    coupled: np.int64
     tolerance: float
     tolerance_angle: float
     reach: float
@@ -84,9 +84,7 @@ class Work(NamedTuple):
     trial: NDArray[np.float64]  # (nq,)
     state: NDArray[np.uint64]  # (1,)
     points: NDArray[np.float64]  # (rows + goals, 14) for solvers that move positions
-    H: NDArray[
-        np.float64
-    ]  # (columns, columns), or (0, 0) with many columns: what the Jacobian leaves out of the Hessian
+    H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
     K: NDArray[np.float64]  # the same size: the Hessian's factor
 
 

@@ -22,8 +22,8 @@ def slide_range(problem, row):
 def out_of_bounds(problem, frames, row, tip, point, slack):
     """Return whether no posture brings a point at distance ``tip`` from joint ``row`` to a place in the world.
 
-    With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to sum(d);
-    limits only take away from that. Slides lengthen the sum and leave no hole.
+    With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to
+    sum(d); limits only take away from that. Slides lengthen the sum and leave no hole.
     """
     total = tip
     longest = tip
@@ -85,8 +85,8 @@ def moves(problem, row):
 def proved_unreachable(problem, frames, targets, errors):
     """Return the first goal that is beyond reach or inside the hole of its chain, whatever the limits, or -1.
 
-    A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal, its
-    error (as ``measure`` writes it) is the proof.
+    A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal,
+    its error (as ``measure`` writes it) is the proof.
     """
     for g in range(problem.goals.shape[0]):
         if not moves(problem, problem.goals[g, 1]):

@@ -13,6 +13,7 @@ from synovia.kernels.vectors import add, cross, dot, perpendicular, scale
 SMALL = F(1e-4)  # below, series replace quotients: their error ~ SMALL^4 is under double precision
 OPPOSITE = F(1e-16)  # squared sine under which two directions are opposite: a cross product knows its own no better
 PI = F(math.pi)
+FAR = F(1e9)  # radians; above, whole turns are taken off first: quarters of a turn must fit in an int32
 
 
 @inline
@@ -20,7 +21,12 @@ def sincos(x):
     """Return (sin x, cos x): reduction by pi/2 in three parts (Cody-Waite), then minimax polynomials.
 
     About 1 ulp for |x| < 1e5, and free of calls, so that loops over it vectorise; libm takes five times as long.
+    Further out the error is that of x itself, an ulp of x; always sin² + cos² = 1.
     """
+    if abs(x) > FAR:
+        turns = np.floor(x / (F(2) * PI))
+        x = x - turns * F(6.2831853071795862) - turns * F(2.4492935982947064e-16)
+        x = min(max(x, F(-2) * PI), F(4) * PI)  # an ulp of x is more than a turn
     t = x * F(0.6366197723675814)
     n = np.int32(t + (F(0.5) if t >= F(0) else F(-0.5)))
     m = F(n)

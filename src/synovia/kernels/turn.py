@@ -174,7 +174,7 @@ def dot_matrix(D, M):
 
 @device
 def turn_joint(problem, q, i, R, M, smallest):
-    """Turn the hinge, ball or free joint of row i towards M within its limits, unless by less than ``smallest`` radians.
+    """Turn the hinge, ball or free joint of row i towards M within its limits, unless by less than ``smallest`` (rad).
 
     Returns:
         (its new world frame, the angle turned in radians).

@@ -131,7 +131,7 @@ def randomize_number(limit, k, q, at, state):
 
 @device
 def randomize_turn(table, limit, k, q, at, state):
-    """Fill one quaternion: uniform in swing and twist inside its limit, on all rotations without one (Shoemake 1992)."""
+    """Fill one quaternion: uniform in swing and twist inside its limit, or on all rotations (Shoemake 1992)."""
     if is_limited(limit, k):
         s, c = sincos(F(0.5) * PI * uniform(state))
         # the area of a quarter ellipse is a b pi / 4: the two signs are independent

@@ -14,8 +14,8 @@ from synovia.solver.base import Kernel, Solver
 class Ccd(Solver):
     """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
 
-    Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges slowly, so
-    prefer ``LevenbergMarquardt`` for tight tolerances.
+    Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges
+    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances.
 
     Args:
         max_steps: Sweeps of one attempt.
