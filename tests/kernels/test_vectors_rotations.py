@@ -49,6 +49,11 @@ def quat_exp(v):
 
 
 @numba.njit
+def quat_log(q):
+    return ro.quat_log(q)
+
+
+@numba.njit
 def quat_between(a, b):
     return ro.quat_between((a[0], a[1], a[2]), (b[0], b[1], b[2]))
 
@@ -220,3 +225,12 @@ def test_what_has_no_direction_falls_back():
         n, p = directions(a)
         assert n == (0.0, 1.0, 0.0)
         assert np.linalg.norm(p) == 1.0
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-5, 0.3, 3.0, np.pi - 1e-9])
+def test_quat_log_is_the_inverse_of_quat_exp(angle):
+    """Also for the quaternion of the other sign, and for no turn at all."""
+    vector = angle * np.array([0.36, -0.48, 0.8])
+    quat = np.array(quat_exp(tuple(vector)))
+    for sign in (1.0, -1.0):
+        np.testing.assert_allclose(quat_log(tuple(sign * quat)), vector, atol=1e-12)

@@ -19,10 +19,10 @@ from synovia.kernels.rotations import (
     log_rotation,
     matmul,
     matmul_t,
-    sincos,
     turn_z,
 )
 from synovia.kernels.scatter import scatter_numbers
+from synovia.kernels.trigonometry import sincos
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, scale, store, sub
 
 

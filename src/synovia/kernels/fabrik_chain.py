@@ -1,8 +1,8 @@
-"""FABRIK as published, on positions alone: one chain of unlimited balls and one position goal (Aristidou & Lasenby 2011).
+"""FABRIK as published, on positions alone: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
 
-The points move as in the paper's Algorithm 1, backward from the target and forward from the root, with nothing else in the
-loop. When they have arrived, each bone takes the smallest turn from where it was to where its points are, which gives joint
-values whose forward kinematics are those points. ``fabrik`` does the same on any tree, with limits and rotations.
+The points move as in the paper's Algorithm 1, backward from the target and forward from the root, with nothing else in
+the loop. When they have arrived, each bone takes the smallest turn from where it was to where its points are, which
+gives joint values whose forward kinematics are those points. ``fabrik`` does the same on any tree, with limits.
 """
 
 import math

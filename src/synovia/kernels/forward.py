@@ -18,10 +18,10 @@ from synovia.kernels.rotations import (
     load_rotation,
     matmul,
     quat_matrix,
-    sincos,
     store_rotation,
     turn_z,
 )
+from synovia.kernels.trigonometry import sincos
 from synovia.kernels.vectors import add, axpy, load, store
 
 FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4

@@ -21,11 +21,11 @@ from synovia.kernels.rotations import (
     quat_matrix,
     quat_mul,
     quat_normalize,
-    sincos,
     store_quat,
     turn_z,
 )
 from synovia.kernels.swing_twist import normals, project
+from synovia.kernels.trigonometry import sincos
 from synovia.kernels.variables import is_limited
 from synovia.kernels.vectors import axpy, dot, norm, perpendicular, scale
 

@@ -16,10 +16,10 @@ from synovia.kernels.rotations import (
     quat_exp,
     quat_mul,
     quat_normalize,
-    sincos,
     store_quat,
 )
 from synovia.kernels.swing_twist import clearance, from_limit_frame, join, project
+from synovia.kernels.trigonometry import sincos
 
 SCALAR, TURN = 0, 1
 
