@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from synovia.skeleton import Pose, Skeleton
 
 _DEFAULT_ANGLE: Final = 1e-3  # rad; the library's, where --tol gives a length alone
-_QUICK: Final = 2.0  # seconds; a solve that took longer is not repeated to be timed
+_QUICK: Final = 2.0  # seconds; a solve that took longer, in many steps, is not repeated to be timed
+_FEW: Final = 2000  # steps; if these took long, it was the compiler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,8 @@ def solve_request(request: Request) -> int:
         seconds = time.perf_counter()
         solution = ik.solve(start=start)
         seconds = time.perf_counter() - seconds
-    if seconds < _QUICK:  # the first solve of a process loads code; the second, of the same bits, tells its speed
+    if seconds < _QUICK or solution.steps < _FEW:
+        # the first solve of a process loads or compiles code; the second, of the same bits, tells its speed
         seconds = time.perf_counter()
         ik.solve(start=start)
         seconds = time.perf_counter() - seconds
