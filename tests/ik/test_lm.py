@@ -223,7 +223,7 @@ def infeasible(kind):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("kind", ["arm, pose", "arm, position"])
+@pytest.mark.parametrize("kind", ["arm, pose", "arm, position", "body"])
 def test_a_miss_asked_again_does_not_chatter(kind):
     """Solving again from the answer gives the answer, and never a worse one."""
     skeleton, ik, targets, starts = infeasible(kind)

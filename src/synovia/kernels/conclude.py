@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from synovia.kernels._jit import F, device, entry
-from synovia.kernels.descent import largest, linearise, settle
+from synovia.kernels.descent import largest, linearise
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import measure, residual
@@ -27,6 +27,7 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
+from synovia.kernels.settle import settle
 
 SETTLE_STEPS = 200
 STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order

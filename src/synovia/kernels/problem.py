@@ -86,6 +86,7 @@ class Work(NamedTuple):
     points: NDArray[np.float64]  # (rows + goals, 14) for solvers that move positions
     H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
     K: NDArray[np.float64]  # the same size: the Hessian's factor
+    box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
 
 
 def work_size(ints: NDArray[np.int32]) -> int:
@@ -93,7 +94,7 @@ def work_size(ints: NDArray[np.int32]) -> int:
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
-    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h
+    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v
 
 
 @inline
@@ -154,6 +155,7 @@ def open_work(ints, work):
     a10 = a9 + 1
     a11 = a10 + 14 * (n + g)
     a12 = a11 + h * h
+    a13 = a12 + h * h
     return Work(
         matrix(work, a0, n, 12),
         matrix(work, a1, m, v),
@@ -168,6 +170,7 @@ def open_work(ints, work):
         matrix(work, a10, n + g, 14),
         matrix(work, a11, h, h),
         matrix(work, a12, h, h),
+        matrix(work, a13, v, 7),
     )
 
 

@@ -133,19 +133,24 @@ def excess(limit, k, q):
 
 
 @device
+def nearest_swing(limit, k, sx, sy):
+    """Return the allowed swing vector nearest to (sx, sy)."""
+    a, b = half_angles(limit, k, sx, sy)
+    if (sx / a) * (sx / a) + (sy / b) * (sy / b) <= F(1):
+        return sx, sy
+    u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
+    return (u if sx >= F(0) else -u), (v if sy >= F(0) else -v)
+
+
+@device
 def project(limit, k, q):
     """Return the allowed rotation nearest to q: nearest swing vector in the plane, nearest twist on the circle."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    a, b = half_angles(limit, k, sx, sy)
-    outside = (sx / a) * (sx / a) + (sy / b) * (sy / b) > F(1)
+    x, y = nearest_swing(limit, k, sx, sy)
     near = nearest_twist(twist, limit[k, 8], limit[k, 9])
-    if not outside and near == twist:
+    if x == sx and y == sy and near == twist:
         return q
-    if outside:
-        u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
-        sx = u if sx >= F(0) else -u
-        sy = v if sy >= F(0) else -v
-    return from_limit_frame(limit, k, join(sx, sy, near))
+    return from_limit_frame(limit, k, join(x, y, near))
 
 
 @device

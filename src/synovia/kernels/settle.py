@@ -1,0 +1,140 @@
+"""The last descent: a pose that missed becomes one that cannot be improved, and is given back when asked for again."""
+
+import math
+
+from synovia.kernels._jit import F, device
+from synovia.kernels.bounded import bounded_step, guess
+from synovia.kernels.chart import NEAR, bends, bounds, move, to_box
+from synovia.kernels.curvature import curvature
+from synovia.kernels.descent import LARGEST_TURN, damped_step, largest
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import jacobian, residual
+from synovia.kernels.linear import gram_t, times_t, transpose
+from synovia.kernels.problem import copy
+
+SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
+QUIET = 4  # such steps in a row
+FLAT = F(1e-12)  # gradient against residual below which nothing is left but rounding
+CLOSE = F(1e-5)  # Newton step (radians, reaches) whose gain drowns in rounding: there the gradient decides
+ROUNDING = F(1e-13)  # of a cost
+SHORT = F(1e-15)  # step (radians, reaches) below which descent has ended
+TRIES = 40  # dampings of one step
+
+
+@device
+def model(problem, work, targets, q):
+    """Write the quadratic model of the cost at q in the directions of the box: g, and H with second derivatives.
+
+    With many columns H is empty: JᵀJ stands for it, and what is held leaves J and g.
+    """
+    jacobian(problem, q, work.frames, work.J)
+    times_t(work.J, work.e, work.g)
+    bounds(problem, q, work.box)
+    to_box(problem, work.box, work.J)
+    if work.H.shape[0] > 0:
+        curvature(problem, q, work.frames, targets, work.H)
+        for _ in range(2):
+            to_box(problem, work.box, work.H)
+            transpose(work.H)
+        bends(problem, q, work.box, work.g, work.H)
+        gram_t(work.J, work.K, F(0))
+        for i in range(work.H.shape[0]):
+            for j in range(i):
+                work.H[i, j] += work.K[i, j]
+                work.H[j, i] = work.H[i, j]
+            work.H[i, i] += work.K[i, i]
+    times_t(work.J, work.e, work.g)
+    guess(work.box, work.g, NEAR)
+    if work.H.shape[0] == 0:
+        for v in range(work.g.shape[0]):
+            if work.box[v, 2] != F(0):
+                work.g[v] = F(0)
+                for i in range(work.J.shape[0]):
+                    work.J[i, v] = F(0)
+
+
+@device
+def slope(work):
+    """Return the largest part of the gradient that no bound holds back."""
+    most = F(0)
+    for v in range(work.g.shape[0]):
+        most = max(most, abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1])))
+    return most
+
+
+@device
+def fall(work, damping):
+    """Return by how much the model says that the cost falls: 2 g·y - y·H y, or with JᵀJ for H."""
+    total = F(0)
+    full = work.H.shape[0] > 0
+    for i in range(work.g.shape[0]):
+        u = work.g[i]
+        if full:
+            u += work.g[i]
+            for j in range(work.g.shape[0]):
+                u -= work.H[i, j] * work.dq[j]
+        else:
+            u += damping * work.dq[i]
+        total += u * work.dq[i]
+    return total
+
+
+@device
+def settle(problem, work, targets, q, most):
+    """Descend from q to a local minimum: Newton's method, each step the minimum of a quadratic within the limits.
+
+    It is damped so that each step lowers the cost; the damping follows the gain ratio (Nielsen 1999).
+
+    Returns:
+        (steps taken, 1 if q is stationary or reached, else 0).
+    """
+    damping = F(1e-3)
+    grow = F(2)
+    quiet = 0
+    full = work.H.shape[0] > 0
+    forward(problem.tree, q, work.frames)
+    cost, worst = residual(problem, work.frames, targets, work.e)
+    for k in range(most):
+        if worst <= F(1):
+            return k, 1
+        model(problem, work, targets, q)
+        rounding = FLAT * math.sqrt(cost)
+        if slope(work) <= rounding:
+            return k, 1
+        accepted = False
+        for _ in range(TRIES):
+            extra = damping * max(F(1), cost)
+            downhill = True
+            if full:
+                downhill = bounded_step(work.H, extra, work.g, work.box, work.K, work.dq, rounding)
+            else:
+                damped_step(work, extra)
+            size = largest(work.dq)
+            if downhill and size < SHORT:
+                return k, 1
+            if downhill:
+                copy(q, work.trial)
+                move(problem, work.trial, work.dq, min(F(1), LARGEST_TURN / size))
+                forward(problem.tree, work.trial, work.frames)
+                new_cost, new_worst = residual(problem, work.frames, targets, work.e)
+                polishes = full and size < CLOSE and new_cost <= cost * (F(1) + ROUNDING)
+                if new_cost < cost or polishes:
+                    accepted = True
+                    gain = (cost - new_cost) / max(fall(work, extra), F(1e-300))
+                    h = F(2) * gain - F(1)
+                    if not polishes:
+                        damping = max(damping * max(F(1) / F(3), F(1) - h * h * h), F(1e-12))
+                    grow = F(2)
+                    quiet = quiet + 1 if cost - new_cost < SETTLED * cost else 0
+                    cost, worst = new_cost, new_worst
+                    copy(work.trial, q)
+                    break
+                forward(problem.tree, q, work.frames)
+                residual(problem, work.frames, targets, work.e)
+            damping *= grow
+            grow *= F(2)
+        if not accepted or quiet >= QUIET:
+            forward(problem.tree, q, work.frames)
+            residual(problem, work.frames, targets, work.e)
+            return k + 1, 1
+    return most, 0
