@@ -70,7 +70,12 @@ BODIES = {
 BUILT = {name: build() for name, build in BODIES.items()}
 
 solver_and_body = pytest.mark.parametrize(
-    ("solver", "body"), [pytest.param(s, b, id=f"{s}-{b}") for s in EVERY for b in BODIES]
+    ("solver", "body"),
+    [
+        pytest.param(s, b, id=f"{s}-{b}", marks=pytest.mark.compiled if b == "humanoid" else ())  # a minute uncompiled
+        for s in EVERY
+        for b in BODIES
+    ],
 )
 
 
