@@ -18,6 +18,8 @@ from synovia.io.bvh.euler import from_quat, to_quat
 from synovia.motion import Motion
 from synovia.skeleton import Joint, Kind, Skeleton
 
+HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
+
 REAL = ["bvhtoolbox_walk01", "cmu_07_01_walk", "cmu_jumping_jacks", "pymo_8walk"]
 EDGE = ["bom", "crlf", "name_with_colon", "ok", "one_dof_joint", "one_line_braces", "rot_before_pos"]
 ROTATIONS = ["Xrotation", "Yrotation", "Zrotation"]
@@ -476,7 +478,7 @@ def test_broken_files(tmp_path, kind):
     start = time.perf_counter()
     with pytest.raises(FormatError, match=message) as caught:
         read_motions(path)
-    assert time.perf_counter() - start < 1.0
+    assert time.perf_counter() - start < HANG
     assert str(caught.value).startswith(f"{path}, line ")
 
 
@@ -524,7 +526,7 @@ def check_cuts(data: bytes, tmp_path: Path, places) -> None:
         if not data[:place].rstrip().endswith(b"}") or place < whole - 1:
             with pytest.raises((FormatError, FileError)):
                 read_skeleton(path)
-        assert time.perf_counter() - start < 1.0
+        assert time.perf_counter() - start < HANG
 
 
 def test_cut_anywhere(tmp_path):

@@ -16,6 +16,8 @@ from synovia.io.gltf.clips import TRANSLATES
 from synovia.io.load import load_motion, load_skeleton
 from synovia.skeleton import Kind
 
+HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
+
 CHARACTERS = ["mannequiny.glb", "greenman.glb", "SimpleSkin.gltf"]
 TURN = Rotation.from_rotvec([0.3, -0.9, 0.4])
 
@@ -473,7 +475,7 @@ def refused(path, *words):
         start = time.perf_counter()
         with pytest.raises((FormatError, FileError, UnsupportedError)) as caught:
             read(path)
-        assert time.perf_counter() - start < 1.0
+        assert time.perf_counter() - start < HANG
         text = str(caught.value)
         assert path.name in text
         for word in words:
@@ -620,7 +622,7 @@ def test_a_clip_of_years_is_refused(tmp_path) -> None:
     start = time.perf_counter()
     with pytest.raises(FormatError, match="memory"):
         load_motion(path)
-    assert time.perf_counter() - start < 1.0
+    assert time.perf_counter() - start < HANG
 
 
 def test_a_spline_through_zero_is_refused(tmp_path) -> None:

@@ -13,6 +13,8 @@ from synovia.io.load import load_skeleton
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Kind
 
+HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
+
 pytest.importorskip("mujoco")
 
 BALL = '<geom type="sphere" size="0.1" mass="2" pos="0.1 0.2 0.3"/>'
@@ -201,7 +203,7 @@ def test_broken_and_hostile_files(tmp_path: Path, elsewhere: Path, body: str, ex
     start = time.process_time()
     with pytest.raises(FormatError) as caught:
         load_skeleton(path)
-    assert time.process_time() - start < 1.5  # the first of them also imports MuJoCo
+    assert time.process_time() - start < HANG  # the first of them also imports MuJoCo
     assert says in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
