@@ -31,7 +31,7 @@ NUDGE = F(1e-4)  # radians, for central differences of the directions
 INFINITE = F(math.inf)
 
 
-@inline
+@device
 def velocity(limit, k, s, twist, way):
     """Return the angular velocity, in the joint's frame, of a ball whose (sx, sy, twist) move at the rates ``way``.
 
@@ -63,14 +63,14 @@ def goes_round(limit, k, sx, sy):
     return min(a, b) >= PI - EDGE
 
 
-@inline
+@device
 def support(limit, k, x, y):
     """Return how far the ellipse reaches in the direction (x, y)."""
     a, b = half_angles(limit, k, x, y)
     return math.sqrt(a * x * a * x + b * y * b * y)
 
 
-@inline
+@device
 def outward(limit, k, s):
     """Return (place on the way out: 1 on the ellipse, its slope, unit normal, curvature) of a swing vector."""
     x, y = s
@@ -84,7 +84,7 @@ def outward(limit, k, s):
     return f, slope, (gx / slope, gy / slope), bend
 
 
-@inline
+@device
 def direction(n, c):
     """Return direction c of a ball as rates of (sx, sy, twist); n is the outward normal of its ellipse."""
     if c == 0:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from synovia.kernels._jit import F, device, entry
-from synovia.kernels.descent import largest, linearise
+from synovia.kernels.descent import largest
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import measure, residual
@@ -27,7 +27,7 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
-from synovia.kernels.settle import settle
+from synovia.kernels.settle import drop_held, pull, settle
 
 SETTLE_STEPS = 200
 STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
@@ -58,11 +58,11 @@ def strongest_pull(problem, work, targets, errors):
 def verdict(problem, work, targets, errors, q, spent):
     """Return the status of a pose that misses a goal and is not proved unreachable: the first that applies."""
     cost, _ = residual(problem, work.frames, targets, work.e)
-    multiplier, _ = linearise(problem, work, q)
-    left = largest(work.g)
+    left, multiplier = pull(problem, work, q)
+    drop_held(work)
     small = STATIONARY * math.sqrt(cost)
-    missed, pull = strongest_pull(problem, work, targets, errors)
-    if missed > 1 and pull > small and left < max(CANCELS * pull, small):
+    missed, strongest = strongest_pull(problem, work, targets, errors)
+    if missed > 1 and strongest > small and left < max(CANCELS * strongest, small):
         return CONFLICT
     if multiplier > small and left < max(CANCELS * multiplier, small):
         return LIMITED

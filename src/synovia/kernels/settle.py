@@ -22,44 +22,53 @@ TRIES = 40  # dampings of one step
 
 
 @device
-def model(problem, work, targets, q):
-    """Write the quadratic model of the cost at q in the directions of the box: g, and H with second derivatives.
+def pull(problem, work, q):
+    """Write J and the gradient g = Jᵀe in the directions of the box, with the bounds, and mark those that hold.
 
-    With many columns H is empty: JᵀJ stands for it, and what is held leaves J and g.
+    dq is left with the gradient in angular velocities.
+
+    Returns:
+        The largest part of the gradient that no bound holds back, and the largest that one does: the multiplier.
     """
     jacobian(problem, q, work.frames, work.J)
-    times_t(work.J, work.e, work.g)
+    times_t(work.J, work.e, work.dq)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
-    if work.H.shape[0] > 0:
-        curvature(problem, q, work.frames, targets, work.H)
-        for _ in range(2):
-            to_box(problem, work.box, work.H)
-            transpose(work.H)
-        bends(problem, q, work.box, work.g, work.H)
-        gram_t(work.J, work.K, F(0))
-        for i in range(work.H.shape[0]):
-            for j in range(i):
-                work.H[i, j] += work.K[i, j]
-                work.H[j, i] = work.H[i, j]
-            work.H[i, i] += work.K[i, i]
     times_t(work.J, work.e, work.g)
     guess(work.box, work.g, NEAR)
-    if work.H.shape[0] == 0:
-        for v in range(work.g.shape[0]):
-            if work.box[v, 2] != F(0):
-                work.g[v] = F(0)
-                for i in range(work.J.shape[0]):
-                    work.J[i, v] = F(0)
+    left = F(0)
+    held = F(0)
+    for v in range(work.g.shape[0]):
+        can = abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1]))
+        left = max(left, can)
+        held = max(held, abs(work.g[v]) - can)
+    return left, held
 
 
 @device
-def slope(work):
-    """Return the largest part of the gradient that no bound holds back."""
-    most = F(0)
+def drop_held(work):
+    """Take what a bound holds out of J and g."""
     for v in range(work.g.shape[0]):
-        most = max(most, abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1])))
-    return most
+        if work.box[v, 2] != F(0):
+            work.g[v] = F(0)
+            for i in range(work.J.shape[0]):
+                work.J[i, v] = F(0)
+
+
+@device
+def hessian(problem, work, targets, q):
+    """Write H, second derivatives included, in the directions of the box."""
+    curvature(problem, q, work.frames, targets, work.H)
+    for _ in range(2):
+        to_box(problem, work.box, work.H)
+        transpose(work.H)
+    bends(problem, q, work.box, work.dq, work.H)
+    gram_t(work.J, work.K, F(0))
+    for i in range(work.H.shape[0]):
+        for j in range(i):
+            work.H[i, j] += work.K[i, j]
+            work.H[j, i] = work.H[i, j]
+        work.H[i, i] += work.K[i, i]
 
 
 @device
@@ -83,7 +92,8 @@ def fall(work, damping):
 def settle(problem, work, targets, q, most):
     """Descend from q to a local minimum: Newton's method, each step the minimum of a quadratic within the limits.
 
-    It is damped so that each step lowers the cost; the damping follows the gain ratio (Nielsen 1999).
+    It is damped so that each step lowers the cost; the damping follows the gain ratio (Nielsen 1999). With many columns
+    JᵀJ stands for the Hessian, and what is held is left out.
 
     Returns:
         (steps taken, 1 if q is stationary or reached, else 0).
@@ -97,10 +107,14 @@ def settle(problem, work, targets, q, most):
     for k in range(most):
         if worst <= F(1):
             return k, 1
-        model(problem, work, targets, q)
+        left, _ = pull(problem, work, q)
         rounding = FLAT * math.sqrt(cost)
-        if slope(work) <= rounding:
+        if left <= rounding:
             return k, 1
+        if full:
+            hessian(problem, work, targets, q)
+        else:
+            drop_held(work)
         accepted = False
         for _ in range(TRIES):
             extra = damping * max(F(1), cost)
