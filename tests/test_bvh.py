@@ -161,17 +161,6 @@ def test_real_file_cut_anywhere(shared_data, tmp_path):
     check_cuts(data, tmp_path, np.linspace(0, len(data) - 8, 120).astype(int))
 
 
-@pytest.mark.compiled
-def test_long_file_is_read_fast(shared_data):
-    path = shared_data / "motion" / "pymo_8walk.bvh"
-    best = 9.9
-    for _ in range(3):
-        start = time.perf_counter()
-        read_motions(path)
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.3  # 0.04 s alone on a core
-
-
 # --- synthetic files --------------------------------------------------------------------------------------------------
 
 ARM = """HIERARCHY
@@ -502,7 +491,7 @@ def test_too_many_joints(tmp_path, text):
     start = time.perf_counter()
     with pytest.raises(FormatError, match=r"line \d+: too many joints"):
         read_skeleton(path)
-    assert time.perf_counter() - start < 3.0  # below 1 s on a free core
+    assert time.perf_counter() - start < HANG
 
 
 def test_files_that_are_none(tmp_path):
