@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from synovia.ik import IK, GoalError, Solution, Solutions, Status, Tracked, solve
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
+    from synovia.io.bvh import write_bvh
+    from synovia.io.toml import write_skeleton
     from synovia.limits import Interval, Limit, SwingTwist
     from synovia.motion import Motion
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
@@ -55,6 +57,8 @@ _HOMES = {
     "synovia.ik": ("IK", "GoalError", "Solution", "Solutions", "Status", "Tracked", "solve"),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
+    "synovia.io.bvh": ("write_bvh",),
+    "synovia.io.toml": ("write_skeleton",),
     "synovia.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.motion": ("Motion",),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
@@ -104,6 +108,8 @@ __all__ = [
     "picture",
     "solve",
     "solvers",
+    "write_bvh",
+    "write_skeleton",
 ]
 
 

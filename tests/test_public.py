@@ -1,0 +1,41 @@
+"""The public face: every name loads, is documented, and is what the list says."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import synovia as sy
+
+
+@pytest.mark.parametrize("name", sy.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    thing = getattr(sy, name)
+    assert name in dir(sy)
+    if name not in ("Rotation", "solvers"):  # SciPy's, and a table
+        assert inspect.getdoc(thing)
+    if inspect.isclass(thing) and thing.__module__.startswith("synovia"):
+        for member, value in vars(thing).items():
+            if not member.startswith("_") and (callable(value) or isinstance(value, property)):
+                assert inspect.getdoc(value), f"{name}.{member}"
+
+
+def test_the_registry_is_not_hidden_by_a_module():
+    code = "import synovia as sy; sy.IK; import synovia.solver; print(*sorted(sy.solvers))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["ccd", "dls", "fabrik", "lm"]
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'solv'"):
+        _ = sy.solv
+
+
+def test_a_motion_and_a_skeleton_are_kept(tmp_path):
+    body = sy.bundled("quadruped")
+    motion = sy.Motion(body, [body.random_pose(k).q for k in range(3)], 30.0)
+    sy.write_bvh(motion, tmp_path / "clip.bvh")
+    assert sy.load_motion(tmp_path / "clip.bvh").q.shape[0] == 3
+    sy.write_skeleton(body, tmp_path / "body.toml")
+    assert sy.load_skeleton(tmp_path / "body.toml").joint_names == body.joint_names
