@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
+from synovia.limits import Interval
+from synovia.skeleton import Kind
 
 if TYPE_CHECKING:
+    from synovia.ik.ik import IK
     from synovia.ik.solution import Solution
 
 _MOST_JOINTS = 6  # names in one sentence
@@ -23,40 +28,66 @@ def explain(solution: Solution) -> list[str]:
     for i in solution.missed:
         goal, error = solution.goals[i], solution.errors[i]
         parts: list[str] = []
-        if goal.what & 1:
+        if goal.what & POSITION:
             parts.append(length_text(error.position, unit))
-        if goal.what & 2:
+        if goal.what & ROTATION:
             parts.append(f"{math.degrees(error.angle):.3g} deg")
         lines.append(f"Goal {goal.label!r} is missed by {' and '.join(parts)}.")
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
-    if not solution.reached and (joints := solution.active_limits):
-        shown = ", ".join(repr(name) for name in joints[:_MOST_JOINTS])
-        more = f" and {len(joints) - _MOST_JOINTS} more" if len(joints) > _MOST_JOINTS else ""
-        lines.append(f"At a limit: {shown}{more}.")
+    if not solution.reached and (joints := _limits_in_the_way(solution)):
+        lines.append(f"At a limit: {_listed(joints)}.")
     if clamped := solution.start_clamped:
-        shown = ", ".join(repr(name) for name in clamped[:_MOST_JOINTS])
-        lines.append(f"The start was outside the limits of {shown}, and was brought inside first.")
+        lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
     if not solution.reached and solution.attempts > 1:
         lines.append(f"{solution.attempts} attempts were made; the best pose is from attempt {solution.attempt}.")
     return lines
 
 
-def _reach_sentences(solution: Solution) -> list[str]:
-    """Return, for each missed position goal, how far its target is from the root of its chain."""
+def _listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:_MOST_JOINTS])
+    return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
+
+
+def _chain(ik: IK, i: int) -> list[int]:
+    """Return the joints from that of goal i up to the first that moves."""
+    rows: list[int] = []
+    row = ik.rows[i]
+    while row >= 0:
+        rows.append(row)
+        row = ik.skeleton.parents[row]
+    held = (Kind.FIXED,) if ik.root == "free" else (Kind.FIXED, Kind.FREE)
+    while len(rows) > 1 and ik.skeleton.joints[rows[-1]].kind in held:
+        rows.pop()
+    return rows
+
+
+def _limits_in_the_way(solution: Solution) -> list[str]:
+    """Return the joints at a limit that a missed goal hangs on."""
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    names = {ik.skeleton.joint_names[row] for i in solution.missed for row in _chain(ik, i)}
+    return [name for name in solution.active_limits if name in names]
+
+
+def _reach_sentences(solution: Solution) -> list[str]:
+    """Return, for each missed position goal, how far its target is from the first joint of its chain that moves."""
+    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    skeleton, unit = ik.skeleton, ik.skeleton.meters_per_unit
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        if not goal.what & 1:
+        if not goal.what & POSITION:
             continue
-        row = ik.rows[i]
-        while ik.skeleton.parents[row] >= 0:
-            row = ik.skeleton.parents[row]
-        away = float(np.linalg.norm(solution.targets[i, :3, 3] - solution.pose.positions[row]))
-        unit = ik.skeleton.meters_per_unit
+        rows = _chain(ik, i)
+        away = float(np.linalg.norm(solution.targets[i, :3, 3] - solution.pose.positions[rows[-1]]))
+        reach = float(skeleton.lengths[rows[:-1]].sum() + np.linalg.norm(goal.offset[:3, 3]))
+        for row in rows:
+            limit = skeleton.joints[row].limit
+            if skeleton.joints[row].kind is Kind.SLIDE and isinstance(limit, Interval):
+                reach += max(abs(limit.lower), abs(limit.upper))
         lines.append(
-            f"The target of {goal.label!r} is {length_text(away, unit)} from {ik.skeleton.joint_names[row]!r};"
-            f" the reach is {length_text(ik.reach, unit)}."
+            f"The target of {goal.label!r} is {length_text(away, unit)} from {skeleton.joint_names[rows[-1]]!r}, the"
+            f" first joint that moves it; from there it reaches {length_text(reach, unit)} at most."
         )
     return lines
