@@ -61,9 +61,9 @@ def solve_request(request: Request) -> int:
     tolerance = _tolerance(request.tolerance)
     seed = _start_seed(request.start)
     _check_files(request)
-    ik = _build(request, load(request.model), tolerance)
-    start = _start(request.start, seed, ik.skeleton)
     with _Patience() if sys.stderr.isatty() else nullcontext():
+        ik = _build(request, load(request.model), tolerance)
+        start = _start(request.start, seed, ik.skeleton)
         seconds = time.perf_counter()
         solution = ik.solve(start=start)
         seconds = time.perf_counter() - seconds

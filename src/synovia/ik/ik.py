@@ -51,7 +51,7 @@ class IK:
         tolerance: tuple[float, float] | None = None,
         root: str = "fixed",
     ) -> None:
-        """Pack the problem."""
+        """Pack the problem, and load or compile the kernel."""
         if not isinstance(skeleton, Skeleton):
             raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
         if not isinstance(root, str) or root not in ("fixed", "free"):
@@ -86,15 +86,19 @@ class IK:
             patience=patience,
             own=self.solver.own(),
         )
+        from synovia.kernels._jit import make_ready
         from synovia.kernels.problem import work_size
 
         self._kernel = self.solver.kernel(reduced)
         self._scratch_size = work_size(self._ints)
         self._door = Door(self.skeleton, self.goals, self.rows)
-        self._idle: list[Desk] = []
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)
-        self._shape = (1, rows_of(self, 0).shape[1])
+        nothing = rows_of(self, 0)
+        self._shape = (1, nothing.shape[1])
+        desk = self._door.desk(np.empty(self._scratch_size))
+        self._idle: list[Desk] = [desk]
+        make_ready(self._kernel, self._ints, self._floats, desk.table[:0], self._rest, nothing, desk.scratch, False, 0)
 
     def solve(self, targets: Targets | None = None, start: Pose | Any = None) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.

@@ -11,6 +11,7 @@ Without numba (no wheel for the platform) the same functions run as plain Python
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import sys
@@ -140,6 +141,21 @@ inline_dot = _compiler(forceinline=True, **_HELPER, fastmath=DOT)
 device = _compiler(**_HELPER)
 device_dot = _compiler(**_HELPER, fastmath=DOT)
 entry = _compiler(cached=True, no_cfunc_wrapper=True)
+
+
+def make_ready(kernel: Callable[..., Any], *arguments: Any) -> None:
+    """Load or compile an entry point by a call with nothing to do.
+
+    The compiler makes many small objects that live to its end; Python's search for cycles among them takes a tenth of
+    the time, so it pauses.
+    """
+    searches = gc.isenabled()
+    gc.disable()
+    try:
+        kernel(*arguments)
+    finally:
+        if searches:
+            gc.enable()
 
 
 _ALGORITHMS: dict[type, Callable[..., Any]] = {}
