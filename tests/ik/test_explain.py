@@ -46,3 +46,44 @@ def test_raising_carries_the_explanation():
     solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.0)))
     with pytest.raises(sy.UnsolvedError, match="beyond the reach of its chain"):
         solution.raise_for_status()
+
+
+def test_only_targets_that_are_out_of_bounds_are_told_as_such():
+    body = sy.bundled("humanoid")
+    ik = sy.IK(body, [sy.PositionGoal("left_hand", (3.0, 1.0, 0.0)), sy.PositionGoal("right_hand", (-0.3, 1.0, 0.3))])
+    text = " ".join(ik.solve().explain())
+    assert "target of 'left_hand' is" in text
+    assert "target of 'right_hand' is" not in text
+
+
+def test_a_hole_is_told_as_a_hole():
+    chain = sy.Skeleton.chain([(0, 0, 0), (3, 0, 0), (4, 0, 0)])
+    text = " ".join(sy.solve(chain, sy.PositionGoal("joint2", (0.0, 1.0, 0.0))).explain())
+    assert "is 1 unit from 'joint0'" in text
+    assert "comes no nearer than 2 units" in text
+
+
+def test_what_nothing_moves_is_told():
+    arm = sy.bundled("arm7")
+    assert "No joint moves 'base'." in sy.solve(arm, sy.PositionGoal("base", (1.0, 0.0, 0.0))).explain()
+
+
+def test_goals_and_all_that_holds_them_are_copied_and_pickled():
+    import copy
+    import pickle
+
+    goal = sy.PoseGoal("tool", position=(0.4, 0.1, 0.5), rotation=np.eye(3), weight=2.0, name="hand")
+    ik = sy.IK(sy.bundled("arm7"), goal)
+    solution = ik.solve()
+    many = ik.solve_many({"hand": np.tile(goal.target, (3, 1, 1))})
+    for how in (copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))):
+        assert repr(how(goal)) == repr(goal)
+        assert np.array_equal(how(goal).target, goal.target)
+        assert np.array_equal(how(ik).solve().pose.q, solution.pose.q)
+        assert str(how(solution)) == str(solution)
+        assert np.array_equal(how(many).q, many.q)
+
+
+def test_lengths_whose_squares_overflow_are_refused():
+    with pytest.raises(sy.InputError, match="too far away"):
+        sy.Skeleton.chain([(0, 0, 0), (1e160, 0, 0)])

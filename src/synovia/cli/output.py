@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from synovia.errors import FileError
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -16,13 +18,23 @@ _WIDEST: Final = 10_000  # columns; a terminal wraps by itself
 
 
 def emit(text: str) -> None:
-    """Write data to stdout; a reader that has gone away (``synovia ... | head``) is no error."""
+    """Write data to stdout; a reader that has gone away (``synovia ... | head``) is no error.
+
+    Raises:
+        FileError: If it is closed or full.
+    """
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by the shell
+        raise FileError("standard output is closed")
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         with suppress(OSError, ValueError):  # ValueError: stdout is no real file
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+    except OSError as error:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise FileError(f"standard output cannot be written ({error.strerror})") from error
 
 
 def emit_json(content: Mapping[str, Any]) -> None:

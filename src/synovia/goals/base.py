@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from synovia.errors import InputError
 from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, dimensions, quat_to_matrix, rigid
 
@@ -82,6 +84,10 @@ class Goal:
         """Refuse changes: an ``IK`` holds the goals packed, so a changed goal would be ignored."""
         raise AttributeError(f"goals are immutable; make a new one, or pass targets={{...}} to solve (tried {name!r})")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values, which cannot be set one by one."""
+        return _restore, (type(self), {slot: getattr(self, slot) for slot in Goal.__slots__})
+
     @property
     def label(self) -> str:
         """What the goal is called in messages and target tables."""
@@ -95,6 +101,16 @@ class Goal:
     def __repr__(self) -> str:
         """Return the goal as it is written."""
         return f"{type(self).__name__}({self.joint!r}, weight={self.weight:g}, priority={self.priority})"
+
+
+def _restore(kind: type[Goal], values: dict[str, Any]) -> Goal:
+    """Return the goal that was pickled or copied."""
+    goal = object.__new__(kind)
+    for slot, value in values.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(goal, slot, value)
+    return goal
 
 
 def _as_offset(value: Any) -> Array:

@@ -57,10 +57,14 @@ def _chain(ik: IK, i: int) -> list[int]:
     while row >= 0:
         rows.append(row)
         row = ik.skeleton.parents[row]
-    held = (Kind.FIXED,) if ik.root == "free" else (Kind.FIXED, Kind.FREE)
-    while len(rows) > 1 and ik.skeleton.joints[rows[-1]].kind in held:
+    while len(rows) > 1 and ik.skeleton.joints[rows[-1]].kind in _held(ik):
         rows.pop()
     return rows
+
+
+def _held(ik: IK) -> tuple[Kind, ...]:
+    """Return the kinds of joints that stay where they are above all others."""
+    return (Kind.FIXED,) if ik.root == "free" else (Kind.FIXED, Kind.FREE)
 
 
 def _limits_in_the_way(solution: Solution) -> list[str]:
@@ -71,23 +75,38 @@ def _limits_in_the_way(solution: Solution) -> list[str]:
 
 
 def _reach_sentences(solution: Solution) -> list[str]:
-    """Return, for each missed position goal, how far its target is from the first joint of its chain that moves."""
+    """Return, for each position goal whose target is out of bounds, what the bounds are.
+
+    They count from the first joint of its chain that moves: the sum of the lengths from there, and the hole that one
+    long bone leaves around it.
+    """
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     skeleton, unit = ik.skeleton, ik.skeleton.meters_per_unit
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        if not goal.what & POSITION:
-            continue
         rows = _chain(ik, i)
-        away = float(np.linalg.norm(solution.targets[i, :3, 3] - solution.pose.positions[rows[-1]]))
-        reach = float(skeleton.lengths[rows[:-1]].sum() + np.linalg.norm(goal.offset[:3, 3]))
-        for row in rows:
+        kinds = [skeleton.joints[row].kind for row in rows]
+        if all(kind in _held(ik) for kind in kinds):
+            lines.append(f"No joint moves {goal.label!r}.")
+        if not goal.what & POSITION or Kind.FREE in kinds:
+            continue
+        bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.offset[:3, 3]))
+        travel = 0.0
+        for row, kind in zip(rows, kinds, strict=True):
             limit = skeleton.joints[row].limit
-            if skeleton.joints[row].kind is Kind.SLIDE and isinstance(limit, Interval):
-                reach += max(abs(limit.lower), abs(limit.upper))
-        lines.append(
-            f"The target of {goal.label!r} is {length_text(away, unit)} from {skeleton.joint_names[rows[-1]]!r}, the"
-            f" first joint that moves it; from there it reaches {length_text(reach, unit)} at most."
-        )
+            if kind is Kind.SLIDE:
+                travel += max(abs(limit.lower), abs(limit.upper)) if isinstance(limit, Interval) else math.inf
+        away = float(np.linalg.norm(solution.targets[i, :3, 3] - solution.pose.positions[rows[-1]]))
+        reach = float(bones.sum()) + travel
+        hole = float(2.0 * bones.max() - bones.sum()) if Kind.SLIDE not in kinds else 0.0
+        place = f"The target of {goal.label!r} is {length_text(away, unit)} from {skeleton.joint_names[rows[-1]]!r}"
+        if away > reach:
+            lines.append(
+                f"{place}, the first joint that moves it; from there it reaches {length_text(reach, unit)} at most."
+            )
+        elif away < hole:
+            lines.append(
+                f"{place}, the first joint that moves it; from there it comes no nearer than {length_text(hole, unit)}."
+            )
     return lines

@@ -100,6 +100,10 @@ class IK:
         self._idle: list[Desk] = [desk]
         make_ready(self._kernel, self._ints, self._floats, desk.table[:0], self._rest, nothing, desk.scratch, False, 0)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
+        return _rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
+
     def solve(self, targets: Targets | None = None, start: Pose | Any = None) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
 
@@ -244,6 +248,13 @@ class IK:
         excesses(t.variables, t.limits, q[0], out)
         rows = dict.fromkeys(int(row) for row in t.owner[out > beyond])
         return tuple(self.skeleton.joint_names[row] for row in rows)
+
+
+def _rebuild(
+    skeleton: Skeleton, goals: tuple[Goal, ...], solver: Solver, tolerance: tuple[float, float], root: str
+) -> IK:
+    """Return the same ``IK`` in another process."""
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root)
 
 
 def _checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tuple[float, float]:

@@ -165,7 +165,7 @@ def _shown(ik: IK, goal: Goal, error: GoalError) -> list[str]:
 def length_text(length: float, meters_per_unit: float | None) -> str:
     """Return a length in mm or m where the unit is known, else in units."""
     if meters_per_unit is None:
-        return f"{length:.4g} units"
+        return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
     return f"{1000 * meters:.3g} mm" if meters < 1.0 else f"{meters:.3g} m"
 

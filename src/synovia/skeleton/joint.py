@@ -44,6 +44,7 @@ class Mimic:
     offset: float = 0.0
 
 
+LONGEST: Final = 1e100  # length units; sums of squares of more would overflow, and infinity compares as anything
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 
@@ -101,6 +102,10 @@ class Joint:
             object.__setattr__(
                 self, "rest", as_transform(self.rest, "rest transform") if self.rest is not _EYE else _EYE
             )
+            if np.abs(self.rest[:3, 3]).max() > LONGEST:
+                raise InputError(
+                    "rest position is too far away", value=self.rest[:3, 3].tolist(), expected=f"at most {LONGEST:g}"
+                )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             axis = as_numbers(self.axis, (3,), "axis")
         except InputError as error:
