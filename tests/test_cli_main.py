@@ -244,3 +244,13 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
     assert_refused(run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--start", f"{long}.json"))
     assert_refused(run("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "-o", f"{long}.json"), "cannot be written")
     assert_refused(run("solve", "arm7", "-t", f"{long}=0.4,0.1,0.5"), "no joint named")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line():
+    command = [sys.executable, "-m", "synovia", "inspect", "arm7"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 3
+    assert done.stderr.decode().startswith("synovia: standard output cannot be written")
+    assert b"Traceback" not in done.stderr

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import FileError
@@ -46,11 +47,19 @@ def emit_rich(*parts: RenderableType) -> None:
     """Write tables, trees and text to stdout, coloured on a terminal; rich would cut what is wider than it."""
     from rich.console import Console
 
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=_WIDEST, soft_wrap=True)
-    with console.capture() as capture:
-        for part in parts:
-            console.print(part)
-    emit("\n".join(line.rstrip() for line in capture.get().splitlines()))
+    drawn = StringIO()  # never stdout itself: rich would write to it whatever it cannot be written to
+    console = Console(
+        file=drawn,
+        force_terminal=sys.stdout is not None and sys.stdout.isatty(),  # pyright: ignore[reportUnnecessaryComparison]
+        markup=False,
+        emoji=False,
+        highlight=False,
+        width=_WIDEST,
+        soft_wrap=True,
+    )
+    for part in parts:
+        console.print(part)
+    emit("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()))
 
 
 def talk(text: str) -> None:
