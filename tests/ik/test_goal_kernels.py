@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from conftest import UNCOMPILED
+from synovia.geometry import rigid
 from synovia.kernels import problem as kp
-from synovia.kernels._jit import entry
+from synovia.kernels._jit import entry, perform
 from synovia.kernels.curvature import curvature
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import jacobian, measure, residual, to_units
 from synovia.kernels.linear import solve6, solve_ldl
-from synovia.kernels.reach import proved_unreachable
+from synovia.kernels.reach import prove, prove_arm
 from synovia.kernels.variables import step
 
 SEEDS = st.integers(0, 2**31 - 1)
@@ -44,11 +45,18 @@ def derivatives_at(ints, floats, scratch, targets, q, J, H):
 
 @entry
 def proof_and_errors(ints, floats, scratch, targets, q, errors):
-    """Return (proved goal, largest error in units of its tolerance)."""
+    """Return (whether a goal is proved out of reach, largest error in units of its tolerance)."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     worst = measure(problem, work.frames, targets, errors)
-    return proved_unreachable(problem, work.frames, targets, errors), worst
+    return perform(prove, problem, work, targets, q)[0], worst
+
+
+@entry
+def arm_proof(ints, floats, scratch, targets, q):
+    """Return whether the goal of an arm is proved out of reach."""
+    problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
+    return perform(prove_arm, problem, work, targets, q)[0]
 
 
 @entry
@@ -189,7 +197,7 @@ def test_an_error_close_to_half_a_turn_is_never_read_as_small(axis, short, seed)
     ik = sy.IK(chain, sy.RotationGoal(1, wanted), tolerance=(1e-9, 1e-9))
     errors = np.zeros(2)
     proof, worst = proof_and_errors(*packed(ik), start.values, errors)
-    assert proof == -1
+    assert proof == 0
     assert errors[1] == pytest.approx(math.pi - short, abs=1e-7)
     assert worst > 1e9
     assert ik.solve(start=start).reached
@@ -215,9 +223,9 @@ def test_a_place_that_a_pose_takes_is_never_proved_out_of_reach(limits, free, se
     ik = sy.IK(skeleton, goals, tolerance=(1e-9, 1e-9))
     errors = np.zeros(2 * len(goals))
     proof, _ = proof_and_errors(*packed(ik), here.values, errors)
-    assert proof == -1
+    assert proof == 0
     proof, worst = proof_and_errors(*packed(ik), goal.values, errors)
-    assert proof == -1
+    assert proof == 0
     assert worst < 1e3  # the goal's own pose has no error
 
 
@@ -228,7 +236,7 @@ def test_hole_and_reach_of_a_chain_of_three_one_one(away, proved):
     direction = np.array([2.0, -1.0, 2.0]) / 3
     ik = sy.IK(chain, sy.PositionGoal("joint3", away * direction))
     errors = np.zeros(2)
-    assert (proof_and_errors(*packed(ik), chain.random_pose(4).values, errors)[0] == 0) is proved
+    assert (proof_and_errors(*packed(ik), chain.random_pose(4).values, errors)[0] == 1) is proved
     solution = ik.solve(start=chain.random_pose(4))
     assert (solution.status is sy.Status.UNREACHABLE) is proved
     assert solution.reached is not proved
@@ -277,3 +285,36 @@ def test_an_unknown_whose_pivot_vanished_is_dropped():
     b = np.ones(3)
     ldl(A, b)
     assert np.isfinite(b).all()
+
+
+@pytest.mark.parametrize("kind", ["pose", "position"])
+def test_arms_prove_what_trees_prove(kind):
+    """The short proof of a serial arm gives the verdict of the general one, at the edge of reach and of a hole too."""
+    lift = sy.Skeleton(
+        [
+            sy.Joint("lift", kind=sy.Kind.SLIDE, axis=np.array([0.0, 0.0, 1.0]), limit=sy.Interval(-0.2, 0.7)),
+            sy.Joint("turn", "lift", sy.Kind.HINGE, rest=rigid((0.9, 0.0, 0.0)), axis=np.array([0.0, 1.0, 0.0])),
+            sy.Joint("hand", "turn", rest=rigid((0.1, 0.2, 0.0))),
+        ]
+    )
+    hole = sy.Skeleton(
+        [
+            sy.Joint("a", kind=sy.Kind.HINGE, rest=rigid((0.1, 0.0, 0.3)), axis=np.array([0.0, 1.0, 0.0])),
+            sy.Joint("b", "a", sy.Kind.HINGE, rest=rigid((3.0, 0.0, 0.0)), axis=np.array([0.0, 1.0, 0.0])),
+            sy.Joint("hand", "b", rest=rigid((1.0, 0.0, 0.0))),
+        ]
+    )
+    rng = np.random.default_rng(3)
+    verdicts = []
+    for skeleton in (sy.bundled("arm7"), lift, hole):
+        tip = skeleton.tips[0]
+        for _ in range(100):
+            place = rng.normal(size=3) * rng.choice([0.2, 1.0, 3.0])
+            turn = sy.Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
+            goal = sy.PoseGoal(tip, place, turn) if kind == "pose" else sy.PositionGoal(tip, place)
+            ik = sy.IK(skeleton, goal)
+            q = skeleton.random_pose(1).values
+            general, _ = proof_and_errors(*packed(ik), q, np.zeros(2))
+            verdicts.append(general)
+            assert arm_proof(*packed(ik), q) == general
+    assert 0.1 < np.mean(verdicts) < 0.9

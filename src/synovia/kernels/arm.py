@@ -11,6 +11,7 @@ from synovia.kernels.goals import target_frame
 from synovia.kernels.levenberg import AIM, DAMPING, ERROR_DAMPING, FALLS, PROGRESS
 from synovia.kernels.linear import solve6
 from synovia.kernels.problem import ROTATION, copy
+from synovia.kernels.reach import prove_arm
 from synovia.kernels.rotations import (
     apply,
     column,
@@ -147,4 +148,4 @@ def attempt(problem, work, targets, q):
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, scatter_numbers, ints, floats, targets, starts, out, scratch, warm, first)
+    return drive(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)

@@ -12,6 +12,7 @@ from synovia.kernels.forward import FREE, SLIDE, forward
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import POSITION, ROTATION, copy
+from synovia.kernels.reach import prove
 from synovia.kernels.rotations import (
     apply,
     column,
@@ -182,5 +183,5 @@ def attempt(problem, work, targets, q):
 @entry
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
     return finish(attempt, ints, floats, out, scratch, first, code)

@@ -34,7 +34,6 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
-from synovia.kernels.reach import proved_unreachable
 from synovia.kernels.variables import seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
@@ -48,7 +47,7 @@ def follow(problem, q):
 
 
 @device
-def drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first):
+def drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve one problem a row, from row ``first`` on; starts are inside the limits.
 
     With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the
@@ -104,7 +103,7 @@ def drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, f
                 lowest = cost
                 winner = tries - 1
                 copy(q, work.best)
-            if tries == 1 and proved_unreachable(problem, work.frames, kept, errors) >= 0:
+            if tries == 1 and perform(prove, problem, work, kept, q)[0] > 0:
                 status = UNREACHABLE
                 break
         if status != REACHED:

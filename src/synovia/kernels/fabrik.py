@@ -18,7 +18,7 @@ from synovia.kernels.forward import BALL, FREE, HINGE, SLIDE, forward, joint_fra
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import POSITION, ROTATION, copy
-from synovia.kernels.reach import out_of_bounds
+from synovia.kernels.reach import out_of_bounds, prove
 from synovia.kernels.rotations import (
     apply,
     apply_t,
@@ -281,5 +281,5 @@ def attempt(problem, work, targets, q):
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
     return finish(attempt, ints, floats, out, scratch, first, code)

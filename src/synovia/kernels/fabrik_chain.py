@@ -14,6 +14,7 @@ from synovia.kernels.finish import finish
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, target_frame
 from synovia.kernels.levenberg import AIM
+from synovia.kernels.reach import prove
 from synovia.kernels.rotations import (
     apply_t,
     identity,
@@ -145,5 +146,5 @@ def attempt(problem, work, targets, q):
 @entry
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
     return finish(attempt, ints, floats, out, scratch, first, code)

@@ -10,6 +10,7 @@ from synovia.kernels.drive import drive
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual, to_units
 from synovia.kernels.problem import copy
+from synovia.kernels.reach import prove
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import step
 
@@ -50,4 +51,4 @@ def attempt(problem, work, targets, q):
 @entry
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
-    return drive(attempt, scatter, ints, floats, targets, starts, out, scratch, warm, first)
+    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from synovia.kernels._jit import F, device, inline
+from synovia.kernels._jit import F, algorithm, device, inline
 from synovia.kernels.forward import FREE, SLIDE
-from synovia.kernels.goals import target_frame
+from synovia.kernels.goals import goal_error, target_frame
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.vectors import add, load, norm, sub
@@ -81,17 +81,27 @@ def moves(problem, row):
     return False
 
 
-@device
-def proved_unreachable(problem, frames, targets, errors):
-    """Return the first goal that is beyond reach or inside the hole of its chain, whatever the limits, or -1.
+@inline
+def missed(problem, frames, targets, g):
+    """Return whether goal g does not hold."""
+    d, w = goal_error(problem, frames, targets, g)
+    far = problem.goals[g, 0] & POSITION and norm(d) > problem.tolerance
+    turned = problem.goals[g, 0] & ROTATION and norm(w) > problem.tolerance_angle
+    return far or turned
+
+
+@algorithm
+def prove(problem, work, targets, q):
+    """Return 1 if a goal is beyond reach or inside the hole of its chain, whatever the limits; work.frames are at q.
 
     A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal,
-    its error (as ``measure`` writes it) is the proof.
+    that it is missed is the proof.
     """
+    frames = work.frames
     for g in range(problem.goals.shape[0]):
         if not moves(problem, problem.goals[g, 1]):
-            if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
-                return g
+            if missed(problem, frames, targets, g):
+                return 1, F(0)
             continue
         if not problem.goals[g, 0] & POSITION:
             continue
@@ -100,10 +110,45 @@ def proved_unreachable(problem, frames, targets, errors):
         row = problem.goals[g, 1]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
         if out_of_bounds(problem, frames, row, norm(offset), t, slack):
-            return g
+            return 1, F(0)
         if problem.goals[g, 0] & ROTATION:
             W = matmul_t(T, load_rotation(problem.goal_data, g, 2))
             wrist = sub(t, apply(W, offset))
             if out_of_bounds(problem, frames, row, F(0), wrist, slack + problem.tolerance_angle * norm(offset)):
-                return g
-    return -1
+                return 1, F(0)
+    return 0, F(0)
+
+
+@algorithm
+def prove_arm(problem, work, targets, q):
+    """The same for an arm, where every row moves: less to compile."""
+    if not problem.goals[0, 0] & POSITION:
+        return 0, F(0)
+    tree = problem.tree
+    T, t = target_frame(targets, 0)
+    offset = load(problem.goal_data, 0, 11)
+    total = F(0)
+    longest = F(0)
+    travel = F(0)
+    for i in range(tree.ints.shape[0]):
+        if i > 0:
+            bone = norm(load(tree.fixed, i, 9))
+            total += bone
+            longest = max(longest, bone)
+        if tree.ints[i, 0] == SLIDE:
+            travel += max(abs(problem.limits[i, 0]), abs(problem.limits[i, 1]))
+    origin = load(tree.fixed, 0, 9)
+    tip = norm(offset)
+    slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
+    for step in range(2):  # the goal itself, then the joint that carries it
+        if step == 1:
+            if not problem.goals[0, 0] & ROTATION:
+                break
+            t = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, 0, 2)), offset))
+            slack += problem.tolerance_angle * tip
+            tip = F(0)
+        away = norm(sub(t, origin))
+        hole = F(2) * max(longest, tip) - total - tip
+        if away > total + tip + travel + slack or (travel == F(0) and away < hole - slack):
+            return 1, F(0)
+    return 0, F(0)
