@@ -1,7 +1,7 @@
 """What happens around every algorithm: the door, the start, restarts, the choice of the best and its verification.
 
-``drive(attempt, scatter, ...)`` is compiled once for each algorithm with the algorithm inside it, and with the way
-restarts begin. An attempt has the form
+``drive(attempt, scatter, prove, ...)`` is compiled once for each algorithm, with three things inside it: the algorithm,
+the way restarts begin (``scatter``) and the proof that ends them (``reach``). An attempt has the form
 
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
