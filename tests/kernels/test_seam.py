@@ -16,7 +16,7 @@ import numpy as np
 from synovia.kernels import tables, _jit
 q = np.array([[5.0]])
 tables.clamp_rows(np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9]), q)
-print(q[0, 0], _jit.CACHE)
+print(q[0, 0], _jit.cache_folder("tables"))
 """
 
 
@@ -60,6 +60,20 @@ def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_pa
     helper.write_text(text, encoding="utf-8")
     assert run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(cache))[0] == "2.0"
     assert len(list(cache.iterdir())) == 2
+
+
+def test_an_edit_touches_only_the_kernels_that_import_the_file(copied, tmp_path):
+    ask = "from synovia.kernels import _jit; print(*map(_jit.source_hash, ('ccd', 'fabrik', 'tables')))"
+    before = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
+    with (copied / "kernels" / "ccd.py").open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    after = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
+    assert before[0] != after[0]
+    assert before[1:] == after[1:]
+    with (copied / "kernels" / "vectors.py").open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    last = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
+    assert not set(after) & set(last)
 
 
 @pytest.mark.compiled

@@ -83,11 +83,13 @@ def _cache() -> dict[str, Any]:
     from synovia.kernels import _jit as seam  # pyright: ignore[reportPrivateUsage]
 
     root = seam.cache_root()
+    kernels = Path(seam.__file__).parent
+    current = {seam.cache_folder(path.stem) for path in kernels.glob("*.py")}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):
         for path in root.rglob("*"):
             if path.suffix in (".nbi", ".nbc"):
-                count = here if seam.CACHE is not None and seam.CACHE in path.parents else older
+                count = here if current.intersection(path.parents) else older
                 count[0] += 1
                 count[1] += path.stat().st_size
     off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

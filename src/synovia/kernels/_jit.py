@@ -11,9 +11,11 @@ Without numba (no wheel for the platform) the same functions run as plain Python
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
 import os
+import re
 import sys
 import threading
 from collections import namedtuple
@@ -31,12 +33,26 @@ SAFE = {"contract", "nsz", "arcp", "afn"}
 DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
 
 
-def source_hash() -> str:
-    """Return a hash of all kernel sources: numba does not notice an edit in a helper's file, the folder's name does."""
+_IMPORT = re.compile(rb"^\s*from synovia\.kernels\.(\w+) import", re.MULTILINE)
+
+
+@functools.cache
+def source_hash(name: str) -> str:
+    """Return a hash of one kernel file and of all that it imports, directly or not.
+
+    numba does not notice an edit in a helper's file; the name of the folder, made from this, does. Files that a kernel
+    does not import do not count, so that work on one algorithm leaves the others compiled.
+    """
+    sources: dict[str, bytes] = {}
+    left = [name]
+    while left:
+        one = left.pop()
+        if one not in sources:
+            sources[one] = (Path(__file__).parent / f"{one}.py").read_bytes()
+            left += [found.decode() for found in _IMPORT.findall(sources[one])]
     digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+    for one in sorted(sources):
+        digest.update(one.encode() + b"\0" + sources[one] + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -52,9 +68,9 @@ def cache_root() -> Path:
 
 
 def _writable_cache() -> Path | None:
-    """Return this build's cache folder, made and tried, or None where nothing can be written."""
+    """Return the cache folder, made and tried, or None where nothing can be written."""
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home folder
-        folder = cache_root() / source_hash()
+        folder = cache_root()
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
         probe.touch()
@@ -110,6 +126,12 @@ def compiled() -> bool:
 CACHE = _writable_cache() if compiled() else None
 
 
+def cache_folder(module: str) -> Path | None:
+    """Return where the entry points of a kernel module are kept, None where nothing can be written."""
+    name = module.rsplit(".", 1)[-1]
+    return None if CACHE is None else CACHE / f"{name}-{source_hash(name)}"
+
+
 def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
     """Return a decorator with the house's compile options."""
     if numba is None:  # pragma: no cover
@@ -120,7 +142,8 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
         if not cached or CACHE is None:
             return numba.njit(**options)(function)
         before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(CACHE)  # read when a function is decorated, so only ours land there
+        # read when a function is decorated, so only ours land there
+        numba.config.CACHE_DIR = str(cache_folder(function.__module__))
         try:
             return numba.njit(cache=True, **options)(function)
         finally:
