@@ -248,7 +248,7 @@ def pack(
         attempts: Attempts, the first one included.
         seed: Seed of the restarts.
         patience: Steps in which the error must have fallen.
-        own: The solver's own settings, at most eight.
+        own: The solver's own settings, at most sixteen.
     """
     from synovia.kernels import problem as k
 

@@ -90,7 +90,7 @@ class IK:
         from synovia.kernels.problem import work_size
 
         self._kernel = self.solver.kernel(reduced)
-        self._scratch_size = work_size(self._ints)
+        self._scratch_size = work_size(self._ints, self.solver.spare(reduced.residuals, reduced.columns))
         self._door = Door(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)

@@ -23,7 +23,7 @@ INT_HEAD = 12
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
-FLOAT_HEAD = 12
+FLOAT_HEAD = 20
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
 STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
 OUT_HEAD = 5
@@ -87,14 +87,15 @@ class Work(NamedTuple):
     H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
     K: NDArray[np.float64]  # the same size: the Hessian's factor
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
+    spare: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
 
 
-def work_size(ints: NDArray[np.int32]) -> int:
-    """Return how many float64 the scratch memory of a problem needs."""
+def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
+    """Return how many float64 the scratch memory of a problem needs, with so many for the solver's own use."""
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
-    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v
+    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
 
 
 @inline
@@ -156,6 +157,7 @@ def open_work(ints, work):
     a11 = a10 + 14 * (n + g)
     a12 = a11 + h * h
     a13 = a12 + h * h
+    a14 = a13 + 7 * v
     return Work(
         matrix(work, a0, n, 12),
         matrix(work, a1, m, v),
@@ -171,6 +173,7 @@ def open_work(ints, work):
         matrix(work, a11, h, h),
         matrix(work, a12, h, h),
         matrix(work, a13, v, 7),
+        vector(work, a14, work.shape[0] - a14),
     )
 
 

@@ -65,6 +65,11 @@ class Solver(ABC):
         """Return the settings that only this algorithm reads, in the order of its kernel."""
         return ()
 
+    def spare(self, residuals: int, columns: int) -> int:
+        """Return how many numbers of scratch memory the kernel needs beyond what all solvers have (``Work.spare``)."""
+        del residuals, columns
+        return 0
+
     def check(self, goals: Sequence[Goal]) -> None:
         """Refuse goals that this algorithm cannot honour.
 
