@@ -29,6 +29,7 @@ class Reduced:
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
         variables: (k, 3) what may move.
         limits: (k, 11) its limits.
+        likes: (k, 2) its preferred value (0 for a rotation, which prefers its rest) and its stiffness.
         owner: (k,) joint of each variable.
         goals: (g, 4) what, row, first residual row, 0.
         offsets: (g, 12) frame of each goal on its row.
@@ -41,6 +42,7 @@ class Reduced:
     couple: Array
     variables: Ints
     limits: Array
+    likes: Array
     owner: Ints
     goals: Ints
     offsets: Array
@@ -127,12 +129,12 @@ def reduce(skeleton: Skeleton, goals: Sequence[Goal], ends: Sequence[int], *, fr
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
-    variables, limits, owner = _variables(skeleton, rows, couple, joints, free_root)
+    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, free_root)
     packed, offsets = _goals(skeleton, goals, ends, place, since)
     table = np.array(rows, np.int32).reshape(-1, 6)
     fixed_table = np.array(fixed).reshape(-1, 12)
     return Reduced(
-        table, fixed_table, couple, variables, limits, owner, packed, offsets,
+        table, fixed_table, couple, variables, limits, likes, owner, packed, offsets,
         _reach(skeleton, table, fixed_table, packed, offsets), np.array(joints, np.int32),
     )  # fmt: skip
 
@@ -147,7 +149,7 @@ def _as_4x4(frame: Array) -> Array:
 
 def _variables(
     skeleton: Skeleton, rows: list[list[int]], couple: Array, joints: list[int], free_root: bool
-) -> tuple[Ints, Array, Ints]:
+) -> tuple[Ints, Array, Array, Ints]:
     """Choose the variables, give them columns, and write columns and couplings into the rows."""
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}
@@ -185,7 +187,15 @@ def _variables(
     place = {first: k for k, (_, _, first) in enumerate(chosen)}
     for row in rows:
         row[5] = place.get(row[3], -1)
-    return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], t.owner[order]
+    likes = np.zeros((len(order), 2))
+    rest = skeleton.rest_pose().q
+    for n, k in enumerate(order):
+        joint = skeleton.joints[t.owner[k]]
+        likes[n, 1] = joint.stiffness
+        if t.variables[k, 0] == 0:
+            at_rest = float(rest[t.variables[k, 1]])
+            likes[n, 0] = at_rest if joint.preferred is None else joint.preferred
+    return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], likes, t.owner[order]
 
 
 def _goals(
@@ -267,7 +277,7 @@ def pack(
         [roots * (reduced.goals[:, 0] & POSITION > 0), roots * (reduced.goals[:, 0] & 2 > 0), reduced.offsets]
     )
     ints = [head, reduced.rows, reduced.variables, reduced.goals, t.followers]
-    reals = [floats, reduced.fixed, reduced.couple, reduced.limits, goal_data, t.coupling]
+    reals = [floats, reduced.fixed, reduced.couple, reduced.limits, goal_data, t.coupling, reduced.likes]
     return (
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
         np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),

@@ -23,7 +23,8 @@ _MOST_JOINTS = 6  # names in one sentence
 
 def explain(solution: Solution) -> list[str]:
     """Return the sentences: how it ended, every missed goal, the limits that are active, what was done to the start."""
-    unit = solution._ik.skeleton.meters_per_unit  # pyright: ignore[reportPrivateUsage]
+    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    unit = ik.skeleton.meters_per_unit
     lines = [solution.status.meaning]
     for i in solution.missed:
         goal, error = solution.goals[i], solution.errors[i]
@@ -41,6 +42,8 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
     if not solution.reached and solution.attempts > 1:
         lines.append(f"{solution.attempts} attempts were made; the best pose is from attempt {solution.attempt}.")
+    if ik.solver.finish and (taken := solution.finish_steps):
+        lines.append(f"The last {taken} steps were those of another method: finish={ik.solver.finish!r}.")
     return lines
 
 

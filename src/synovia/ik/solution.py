@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from synovia.goals import Goal
     from synovia.ik.ik import IK
 
-_STATUS, _STEPS, _TRIES, _WINNER, _HEAD = 0, 1, 2, 3, 5  # see kernels.problem
+_STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _HEAD = 0, 1, 2, 3, 5, 6  # see kernels.problem
 _EVERY_STATUS = tuple(Status)
 
 
@@ -108,6 +108,11 @@ class Solution:
         return int(self._row[_WINNER])
 
     @property
+    def finish_steps(self) -> int:
+        """How many of ``steps`` were the last descent of a miss (Jacobian family, or ``finish="lm"``)."""
+        return int(self._row[_FINISH])
+
+    @property
     def start_clamped(self) -> tuple[str, ...]:
         """Joints whose start value was outside its limits and was brought inside before solving."""
         return () if self.start is None else self._ik.outside(self.start)
@@ -145,7 +150,8 @@ class Solution:
             f"{goal.label} " + ", ".join(_shown(self._ik, goal, error))
             for goal, error in zip(self.goals, self.errors, strict=True)
         ]
-        return f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps; " + "; ".join(parts)
+        by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self._ik.solver.finish) else ""
+        return f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
 
     def __repr__(self) -> str:
         """Return the same line in brackets."""

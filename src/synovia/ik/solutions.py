@@ -18,7 +18,7 @@ from synovia.skeleton import Pose
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
-_STATUS, _STEPS, _WINNER, _HEAD = 0, 1, 3, 5  # see kernels.problem
+_STATUS, _STEPS, _WINNER, _HEAD = 0, 1, 3, 6  # see kernels.problem
 
 
 class Solutions:

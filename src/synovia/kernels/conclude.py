@@ -16,6 +16,7 @@ from synovia.kernels.goals import measure, residual
 from synovia.kernels.linear import times_t
 from synovia.kernels.problem import (
     CONFLICT,
+    FINISH,
     LIMITED,
     REACHED,
     STALLED,
@@ -80,10 +81,11 @@ def conclude(ints, floats, out, scratch, settles):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        spent = False
+        spent = row[STEPS] >= problem.attempts * problem.max_steps
         if settles:
             taken, still = settle(problem, work, targets, q, SETTLE_STEPS)
             row[STEPS] += taken
+            row[FINISH] = taken
             spent = still == 0
         follow(problem, q)
         forward(problem.tree, q, work.frames)

@@ -21,6 +21,7 @@ from synovia.kernels.goals import (
 )
 from synovia.kernels.problem import (
     COST,
+    FINISH,
     OUT_HEAD,
     REACHED,
     STALLED,
@@ -113,6 +114,7 @@ def drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, 
         row[TRIES] = tries
         row[WINNER] = winner
         row[COST] = lowest
+        row[FINISH] = F(0)
         if status != REACHED:
             missed = 1
             if warm:

@@ -2,12 +2,14 @@
 
 An attempt stops when the error no longer falls fast enough, which is right while other starts may reach the goals. The
 answer of a miss must also stay where it is when it is asked for again from there, so it has to be one that the method
-itself gives back. All steps together stay within those of the attempts that were allowed.
+itself gives back, or the one where all steps that the attempts were allowed are spent.
 """
+
+import numpy as np
 
 from synovia.kernels._jit import F, device, perform
 from synovia.kernels.drive import follow
-from synovia.kernels.problem import COST, REACHED, STATUS, STEPS, open_problem, open_row, open_work
+from synovia.kernels.problem import COST, REACHED, STATUS, STEPS, open_problem, open_row, open_work, with_steps
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
 ROUNDS = 100
@@ -26,9 +28,10 @@ def finish(attempt, ints, floats, out, scratch, first, code):
             continue
         q, _, targets = open_row(problem, row)
         for _ in range(ROUNDS):
-            if row[STEPS] + problem.max_steps > problem.attempts * problem.max_steps:
+            left = problem.attempts * problem.max_steps - np.int64(row[STEPS])
+            if left <= 0:
                 break
-            taken, cost = perform(attempt, problem, work, targets, q)
+            taken, cost = perform(attempt, with_steps(problem, min(problem.max_steps, left)), work, targets, q)
             follow(problem, q)
             row[STEPS] += taken
             gained = cost < KEPT * row[COST]

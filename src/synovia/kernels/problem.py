@@ -25,8 +25,8 @@ NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps t
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
 FLOAT_HEAD = 20
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
-STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
-OUT_HEAD = 5
+STATUS, STEPS, TRIES, WINNER, COST, FINISH = 0, 1, 2, 3, 4, 5  # FINISH: steps of the last descent, by another method
+OUT_HEAD = 6
 # What a goal asks for
 POSITION, ROTATION = 1, 2
 # How a solve ends; a negative number -1 - g refuses the target of goal g
@@ -46,6 +46,7 @@ class Problem(NamedTuple):
     translation is the three variables before it).
     ``variables``, ``limits``: what may move (see ``variables``).
     ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, unused.
+    ``likes[k]``: preferred value of a variable (a ball prefers its rest), and its stiffness.
     ``goal_data[g]``: square roots of the weights (2), then the goal's frame on its joint: rotation (9), position (3).
     """
 
@@ -56,6 +57,7 @@ class Problem(NamedTuple):
     goal_data: NDArray[np.float64]
     followers: NDArray[np.int32]
     coupling: NDArray[np.float64]
+    likes: NDArray[np.float64]
     own: NDArray[np.float64]
     residuals: np.int64
     columns: np.int64
@@ -121,6 +123,7 @@ def open_problem(ints, floats):
         matrix(floats, f3, g, GOAL),
         matrix(ints, i3, m, 2),
         matrix(floats, f4, m, 2),
+        matrix(floats, f4 + 2 * m, k, 2),
         vector(floats, OWN, FLOAT_HEAD - OWN),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),
@@ -133,6 +136,33 @@ def open_problem(ints, floats):
         floats[TOLERANCE],
         floats[TOLERANCE_ANGLE],
         floats[REACH],
+    )
+
+
+@inline
+def with_steps(problem, max_steps):
+    """Return the same problem with another number of steps to an attempt."""
+    return Problem(
+        problem.tree,
+        problem.variables,
+        problem.limits,
+        problem.goals,
+        problem.goal_data,
+        problem.followers,
+        problem.coupling,
+        problem.likes,
+        problem.own,
+        problem.residuals,
+        problem.columns,
+        problem.nq,
+        np.int64(max_steps),
+        problem.attempts,
+        problem.seed,
+        problem.patience,
+        problem.coupled,
+        problem.tolerance,
+        problem.tolerance_angle,
+        problem.reach,
     )
 
 

@@ -32,7 +32,7 @@ class Solver(ABC):
     """
 
     name: ClassVar[str]
-    settles: ClassVar[bool] = False  # whether a miss is descended to a minimum (by the Jacobian family's own step)
+    finish: ClassVar[str | None] = None  # the method that takes over a miss, where that is a setting
     progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
 
     max_steps: int = 100
@@ -43,6 +43,15 @@ class Solver(ABC):
         """Refuse settings that mean nothing."""
         for setting in fields(self):
             value = getattr(self, setting.name)
+            if setting.name in _CHOICES:
+                if value is not None and value not in _CHOICES[setting.name]:
+                    raise InputError(
+                        f"{setting.name} is out of range",
+                        where=type(self).__name__,
+                        value=value,
+                        expected=" or ".join(["None", *map(repr, _CHOICES[setting.name])]),
+                    )
+                continue
             if isinstance(value, np.integer | np.floating):
                 value = value.item()
                 object.__setattr__(self, setting.name, value)  # settings are plain numbers, so that they print and hash
@@ -56,6 +65,11 @@ class Solver(ABC):
                     value=value,
                     expected=f"{kind} from {low:g}" + (f" to {high:g}" if high < LARGEST else ""),
                 )
+
+    @property
+    def settles(self) -> bool:
+        """Whether a miss is descended to a minimum by Newton's method within the limits."""
+        return False
 
     @abstractmethod
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -93,6 +107,31 @@ class Solver(ABC):
         return dataclasses.replace(self, **settings)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heuristic(Solver):
+    """What FABRIK, CCD and particles share: their steps creep, so an attempt is judged after more of them.
+
+    Args:
+        max_steps: Steps (iterations, sweeps) of one attempt.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        finish: ``"lm"`` lets Newton's method (damped, as Levenberg-Marquardt) take over the best pose of a miss;
+            ``solution.finish_steps`` tells how many steps were its. None: the method's own answer.
+    """
+
+    progress: ClassVar[tuple[int, float]] = (20, 0.9)
+
+    max_steps: int = 500
+    attempts: int = 50
+    finish: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # here it is a setting
+
+    @property
+    def settles(self) -> bool:
+        """Whether a miss is handed to another method."""
+        return self.finish is not None
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {"finish": ("lm",)}
 _RANGES: dict[str, tuple[float, float, bool]] = {
     "max_steps": (1, 1_000_000, True),
     "attempts": (1, 1_000_000, True),

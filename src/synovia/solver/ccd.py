@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import Kernel, Solver
+from synovia.solver.base import Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ccd(Solver):
+class Ccd(Heuristic):
     """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
 
     Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges
@@ -21,6 +21,7 @@ class Ccd(Solver):
         max_steps: Sweeps of one attempt.
         attempts: Attempts, restarts included.
         seed: Seed of the restarts.
+        finish: ``"lm"`` or None, see ``Heuristic``.
         smallest_turn: Turns below this angle (radians) are skipped.
 
     References:
@@ -28,10 +29,7 @@ class Ccd(Solver):
     """
 
     name: ClassVar[str] = "ccd"
-    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # steps creep before they arrive
 
-    max_steps: int = 500
-    attempts: int = 50
     smallest_turn: float = 0.0
 
     def kernel(self, reduced: Reduced) -> Kernel:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import Kernel, Solver
+from synovia.solver.base import Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabrik(Solver):
+class Fabrik(Heuristic):
     """Forward and backward reaching: bones are pulled to the target and back to the root, limits in every iteration.
 
     Fastest on chains and characters of ball joints with position goals at everyday tolerances; rotation goals are
@@ -21,16 +21,13 @@ class Fabrik(Solver):
         max_steps: Iterations of one attempt.
         attempts: Attempts, restarts included.
         seed: Seed of the restarts.
+        finish: ``"lm"`` or None, see ``Heuristic``.
 
     References:
         Aristidou & Lasenby (2011), *FABRIK: a fast, iterative solver for the inverse kinematics problem*.
     """
 
     name: ClassVar[str] = "fabrik"
-    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # steps creep before they arrive
-
-    max_steps: int = 500
-    attempts: int = 50
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the paper for a plain chain, or the one for any tree."""

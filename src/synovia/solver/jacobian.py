@@ -14,10 +14,13 @@ from synovia.solver.base import Kernel, Solver
 class _Damped(Solver):
     """What the damped methods share: an attempt ends when the error has not halved in four steps."""
 
-    settles: ClassVar[bool] = True
-
     max_steps: int = 60
     attempts: int = 100
+
+    @property
+    def settles(self) -> bool:
+        """Whether a miss is descended to a minimum: by the family's own last steps."""
+        return True
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel for arms or the one for any tree."""
