@@ -190,7 +190,7 @@ def _variables(
     likes = np.zeros((len(order), 2))
     rest = skeleton.rest_pose().q
     for n, k in enumerate(order):
-        joint = skeleton.joints[t.owner[k]]
+        joint = skeleton.joints[int(t.owner[k])]
         likes[n, 1] = joint.stiffness
         if t.variables[k, 0] == 0:
             at_rest = float(rest[t.variables[k, 1]])
