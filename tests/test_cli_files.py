@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.ik.goalfile import Turn, json_schema, read_goals, to_matrix
-from synovia.io.posefile import joint_keys, read_pose, values_of, write_pose
+from synovia.io.base import joint_keys
+from synovia.io.posefile import read_pose, values_of, write_pose
 
 HEAD = 'schema = "synovia.goals/1"\n'
 

@@ -21,7 +21,7 @@ LONGER_WITH_REASON: dict[str, str] = {}  # path under the package -> why one sub
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
 SIBLING_FOLDERS = ("io", "goals", "solver", "limits")
-MAY_SEE_SIBLINGS = {"__init__", "registry"}
+MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; an archive around the text format
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
 HEAVY = {"scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich"}

@@ -29,7 +29,19 @@ def assert_same(a: Skeleton, b: Skeleton) -> None:
     assert (a.name, a.meters_per_unit, a.up, a.forward) == (b.name, b.meters_per_unit, b.up, b.forward)
     assert a.parents == b.parents
     for x, y in zip(a.joints, b.joints, strict=True):
-        for key in ("name", "kind", "preferred", "stiffness", "mass", "mimic", "body", "role", "tip", "limit"):
+        for key in (
+            "name",
+            "kind",
+            "preferred",
+            "stiffness",
+            "mass",
+            "mimic",
+            "body",
+            "role",
+            "tip",
+            "limit",
+            "channels",
+        ):
             assert getattr(x, key) == getattr(y, key), (x.name, key)
         np.testing.assert_array_equal(x.rest[:3, 3], y.rest[:3, 3])
         np.testing.assert_array_equal(x.com, y.com)

@@ -35,9 +35,12 @@ if TYPE_CHECKING:
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
+    from synovia.io.csvfile import read_csv
+    from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
     from synovia.limits import Interval, Limit, SwingTwist
     from synovia.motion import Motion
+    from synovia.retargeting import Retargeted, read_map, retarget, write_map
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Solver, solvers
 
@@ -58,9 +61,12 @@ _HOMES = {
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),
+    "synovia.io.csvfile": ("read_csv",),
+    "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
     "synovia.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.motion": ("Motion",),
+    "synovia.retargeting": ("Retargeted", "read_map", "retarget", "write_map"),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "solvers"),
     "scipy.spatial.transform": ("Rotation",),
@@ -88,6 +94,7 @@ __all__ = [
     "Pose",
     "PoseGoal",
     "PositionGoal",
+    "Retargeted",
     "Rotation",
     "RotationGoal",
     "Skeleton",
@@ -106,9 +113,14 @@ __all__ = [
     "load_motion",
     "load_skeleton",
     "picture",
+    "read_csv",
+    "read_map",
+    "retarget",
+    "save_motion",
     "solve",
     "solvers",
     "write_bvh",
+    "write_map",
     "write_skeleton",
 ]
 

@@ -10,7 +10,8 @@ import numpy as np
 from synovia.cli.output import number, printable
 from synovia.geometry import matrix_to_quat
 from synovia.ik.solution import length_text
-from synovia.io.posefile import joint_keys, values_of
+from synovia.io.base import joint_keys
+from synovia.io.posefile import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

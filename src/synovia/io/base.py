@@ -36,6 +36,15 @@ class Format:
     read_motions: Callable[[Path], list[Motion]] | None = None
 
 
+def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
+    """Return what each joint is called where values are kept: its name, with its row where others share it."""
+    names = skeleton.joint_names
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in enumerate(names))
+
+
 def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
     """Return a file's content.
 

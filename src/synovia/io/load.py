@@ -15,7 +15,7 @@ from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
-_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml")
+_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz")
 _SNIFF: Final = 4096  # bytes that tell what a file is
 _T = TypeVar("_T")
 
@@ -51,7 +51,7 @@ def _format_of(path: Path) -> Format:
     raise FormatError("no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}")
 
 
-def _as_path(path: str | os.PathLike[str]) -> Path:
+def as_path(path: str | os.PathLike[str]) -> Path:
     """Return the argument as a path."""
     try:
         return Path(path)
@@ -70,7 +70,7 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
         FormatError: If its content is malformed; the message names the line or the element.
         MissingExtraError: If the format needs a package that is not installed (MJCF).
     """
-    where = _as_path(path)
+    where = as_path(path)
     return _guarded(where, lambda: _format_of(where).read_skeleton(where))
 
 
@@ -87,7 +87,7 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
         UnsupportedError: If the format holds no motion at all.
         InputError: If there is no such clip.
     """
-    where = _as_path(path)
+    where = as_path(path)
     fmt = _format_of(where)
     if fmt.read_motions is None:
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH or glTF file")
@@ -116,7 +116,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
         FileError: If the file cannot be read.
         FormatError: If its content is malformed.
     """
-    where = _as_path(path)
+    where = as_path(path)
     read = _format_of(where).read_motions
     return [] if read is None else _guarded(where, lambda: read(where))
 

@@ -15,21 +15,12 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, unknown_name
-from synovia.io.base import read_bytes, read_text, write_bytes
+from synovia.io.base import joint_keys, read_bytes, read_text, write_bytes
 from synovia.jsontext import parse_json
 from synovia.skeleton import Pose, Skeleton
 
 SCHEMA: Final = "synovia.pose/1"
 _LARGEST: Final = 2**26  # bytes; 20,000 joints need a tenth of it
-
-
-def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
-    """Return what each joint is called in a pose file: its name, with the number of its row where others share it."""
-    names = skeleton.joint_names
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in enumerate(names))
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:

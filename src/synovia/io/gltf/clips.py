@@ -187,7 +187,7 @@ def _rate(animation: Animation) -> tuple[Array, float, int]:
         return keys[:1], 30.0, 1
     own = 1.0 / float(np.diff(keys).min())
     own = round(length * own) / length
-    for rate in (*_RATES, *((own,) if 10.0 <= own <= 120.0 else ())):
+    for rate in (*_RATES, *((own,) if 10.0 <= own <= 250.0 else ())):
         phase = (keys - keys[0]) * rate
         if round(phase[-1]) > 0 and np.abs(phase - np.rint(phase)).max() <= _ON_GRID:
             return keys, rate, round(phase[-1]) + 1

@@ -15,8 +15,8 @@ from synovia.io.base import LARGEST_FILE, read_bytes
 from synovia.io.gltf.fields import Element
 
 _MAGIC: Final = b"glTF"
-_JSON_CHUNK: Final = 0x4E4F534A
-_BIN_CHUNK: Final = 0x004E4942
+JSON_CHUNK: Final = 0x4E4F534A
+BIN_CHUNK: Final = 0x004E4942
 _MARKS: Final = (b'"asset"', b'"nodes"', b'"scenes"', b'"accessors"', b'"bufferViews"', b'"buffers"', b'"meshes"')
 MOST_NUMBERS: Final = 50_000_000  # decoded or sampled numbers of one file, 400 MB: beyond any clip, below any memory
 # Required extensions that leave nodes, skins and animations as they are; compressed buffers are refused where used.
@@ -128,7 +128,7 @@ def read_document(path: Path) -> Document:
         UnsupportedError: If it requires an extension that may change nodes or animations.
     """
     data = read_bytes(path)
-    text, chunk = _split(path, data) if data.startswith(_MAGIC) else (data, None)
+    text, chunk = split(path, data) if data.startswith(_MAGIC) else (data, None)
     root = Element(_parse(path, text), "", str(path))
     version = (root.child("asset") or root).text("version", "")
     if not version.startswith("2."):
@@ -166,7 +166,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-def _split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
+def split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
     """Return the JSON chunk and the binary chunk of a GLB."""
 
     def bad(what: str, at: int, value: object = None, expected: str | None = None) -> FormatError:
@@ -190,10 +190,10 @@ def _split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
             raise bad("chunk is longer than the file", at, size, f"at most {length - at - 8}")
         body = memoryview(data)[at + 8 : at + 8 + size]
         if text is None:
-            if kind != _JSON_CHUNK:
-                raise bad("first chunk is not JSON", at + 4, hex(kind), hex(_JSON_CHUNK))
+            if kind != JSON_CHUNK:
+                raise bad("first chunk is not JSON", at + 4, hex(kind), hex(JSON_CHUNK))
             text = bytes(body)
-        elif kind == _BIN_CHUNK and chunk is None:
+        elif kind == BIN_CHUNK and chunk is None:
             chunk = body
         at += 8 + size
     return text or b"", chunk

@@ -25,11 +25,12 @@
 
 Angles are radians, or degrees under the same key with ``_deg``. Also understood: ``stiffness``, ``mass`` (kg),
 ``com``, ``mimic = { leader = "...", ratio = 1, offset = 0 }``, ``body``, ``role``, ``tip``, and ``frame`` (nine
-numbers, the rows of a rotation matrix) in place of ``bone``. A joint without parent is a root; where names repeat,
-``parent`` may be the joint's number in the file, from 0. Keys that are not known are refused.
+numbers, the rows of a rotation matrix) in place of ``bone``; ``channels`` keeps what a BVH file animates of a joint. A
+joint without parent is a root; where names repeat, ``parent`` may be the joint's number in the file, from 0. Keys that
+are not known are refused.
 """
 
-from synovia.io.toml.read import FORMAT, read_skeleton
-from synovia.io.toml.write import write_skeleton
+from synovia.io.toml.read import FORMAT, parse_skeleton, read_skeleton
+from synovia.io.toml.write import skeleton_text, write_skeleton
 
-__all__ = ["FORMAT", "read_skeleton", "write_skeleton"]
+__all__ = ["FORMAT", "parse_skeleton", "read_skeleton", "skeleton_text", "write_skeleton"]

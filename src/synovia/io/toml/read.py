@@ -25,7 +25,7 @@ _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
     *("name", "parent", "kind", "position", "rotation_xyzw", "axis", "bone", "x_axis", "frame"),
-    *("stiffness", "mass", "com", "mimic", "body", "role", "tip"),
+    *("stiffness", "mass", "com", "mimic", "body", "role", "tip", "channels"),
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
 _TURN: Final = (-math.pi, math.pi)
@@ -38,7 +38,12 @@ def read_skeleton(path: Path) -> Skeleton:
         FileError: If the file cannot be read.
         FormatError: If it is no TOML or does not describe a skeleton; the message names the line.
     """
-    text, content = _parse(path)
+    return parse_skeleton(read_bytes(path, most=_LARGEST), path)
+
+
+def parse_skeleton(data: bytes, path: Path) -> Skeleton:
+    """Return the skeleton that a file's content describes; ``path`` is for messages."""
+    text, content = _parse(data, path)
     lines = _lines(text)
     top = Table(content, path, "", lines[0])
     if content.get("schema") != SCHEMA:
@@ -74,9 +79,8 @@ def read_skeleton(path: Path) -> Skeleton:
         raise top.at(error) from error
 
 
-def _parse(path: Path) -> tuple[str, dict[str, Any]]:
+def _parse(data: bytes, path: Path) -> tuple[str, dict[str, Any]]:
     """Return a file's text and what TOML makes of it."""
-    data = read_bytes(path, most=_LARGEST)
     try:
         text = data.decode("utf-8-sig")
         for number, line in enumerate(text.split("\n"), start=1):
@@ -132,6 +136,7 @@ def _joint(table: Table) -> Joint:
             body=table.text("body"),
             role=table.text("role"),
             tip=table.flag("tip"),
+            channels=table.words("channels"),
         )
     except InputError as error:
         raise table.at(error) from error

@@ -69,6 +69,15 @@ class Table:
             raise self.error(f"{key} is not known", key, value=word, expected="one of " + ", ".join(known))
         return known[word]
 
+    def words(self, key: str) -> tuple[str, ...] | None:
+        """Return a list of texts, None where the key is missing."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in cast("list[Any]", value)):
+            raise self.error(f"{key} is no list of texts", key, value=value, expected="for example ['Zrotation']")
+        return tuple(cast("list[str]", value))
+
     def flag(self, key: str) -> bool:
         """Return true or false; false where the key is missing."""
         value = self.values.get(key, False)

@@ -31,6 +31,15 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
     """
+    write_bytes(Path(path), skeleton_text(skeleton).encode(), force=force)
+
+
+def skeleton_text(skeleton: Skeleton) -> str:
+    """Return the content of a skeleton file.
+
+    Raises:
+        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
+    """
     for key in ("up", "forward"):
         axis = getattr(skeleton, key)
         if axis is not None and axis not in AXES:
@@ -42,12 +51,14 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
         name = skeleton.joint_names[row] if row >= 0 else None
         parent = row if name is not None and names[name] > 1 else name
         blocks.append("[[joint]]\n" + _block(_keys(joint, parent)))
+    text = "\n".join(blocks)
     try:
-        write_bytes(Path(path), "\n".join(blocks).encode(), force=force)
+        text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
             "name cannot be written as UTF-8", where=skeleton.name, value=error.object[error.start]
         ) from error
+    return text
 
 
 def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
@@ -64,7 +75,8 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         keys |= {"swing_x": (-limit.x[0], limit.x[1]), "swing_y": (-limit.y[0], limit.y[1])}
     keys |= {"preferred": joint.preferred, "stiffness": joint.stiffness or None, "mass": joint.mass or None}
     keys |= {"com": joint.com if joint.com.any() else None, "mimic": joint.mimic}
-    return keys | {"body": joint.body, "role": joint.role, "tip": joint.tip or None}
+    keys |= {"body": joint.body, "role": joint.role, "tip": joint.tip or None}
+    return keys | {"channels": list(joint.channels) if joint.channels is not None else None}
 
 
 def _block(keys: Mapping[str, Any]) -> str:
@@ -82,6 +94,8 @@ def _literal(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(word) for word in cast("list[str]", value)) + "]"
     if isinstance(value, (tuple, np.ndarray)):
         return "[" + ", ".join(repr(float(number)) for number in cast("Iterable[float]", value)) + "]"
     return repr(float(cast("float", value)))

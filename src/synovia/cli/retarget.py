@@ -1,0 +1,97 @@
+"""``synovia retarget``: a clip of one body for another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from synovia.cli.model import is_bundled, load
+from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.run import MISSED, REACHED
+from synovia.errors import FileError
+
+if TYPE_CHECKING:
+    from synovia.retargeting import Retargeted
+
+SCHEMA: Final = "synovia.retarget/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of ``synovia retarget``, as it was typed."""
+
+    source: str
+    target: str
+    clip: str | None
+    output: Path | None
+    joint_map: Path | None
+    save_map: Path | None
+    feet: bool
+    jobs: int | None
+    force: bool
+    as_json: bool
+
+
+def retarget_request(request: Request) -> int:
+    """Carry the clip over, print and write; return the exit code.
+
+    Raises:
+        SynoviaError: If what an option says cannot be used.
+    """
+    from synovia.io import load_motion
+    from synovia.io.save import check_target, save_motion
+    from synovia.retargeting import read_map, retarget, write_map
+
+    if request.output is not None:
+        check_target(request.output, force=request.force)
+    if request.save_map is not None and request.save_map.exists() and not request.force:
+        raise FileError("file exists", where=str(request.save_map), hint="pass --force to replace it")
+    clip = "" if request.clip is None else request.clip
+    motion = load_motion(request.source, int(clip) if clip.isdigit() else clip or 0)
+    answer = retarget(
+        motion,
+        load(request.target),
+        read_map(request.joint_map) if request.joint_map is not None else None,
+        feet=request.feet,
+        threads=request.jobs,
+    )
+    if request.save_map is not None:
+        write_map(answer.joint_map(), request.save_map, force=request.force)
+    if request.output is not None:
+        into = None if is_bundled(request.target) else request.target
+        save_motion(answer.motion, request.output, into=into, force=request.force)
+    if request.as_json:
+        emit_json(_object(answer))
+    else:
+        emit(answer.report())
+        if request.output is None:
+            talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
+    return MISSED if answer.missed else REACHED
+
+
+def _object(answer: Retargeted) -> dict[str, Any]:
+    """Return the answer as plain values; lengths in the unit of the target's file."""
+    names = answer.joint_map()
+    return {
+        "schema": SCHEMA,
+        "source": answer.source.skeleton.name,
+        "target": answer.target.skeleton.name,
+        "frames": len(answer.motion),
+        "fps": answer.motion.fps,
+        "scale": answer.scale,
+        "parts": [
+            {
+                "part": part.role,
+                "source": names[part.role][0],
+                "target": names[part.role][1],
+                "rest_poses_differ_deg": float(np.degrees(part.angle)),
+            }
+            for part in answer.parts
+        ],
+        "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
+        "missed": list(answer.missed),
+        "worst": answer.worst,
+    }

@@ -1,0 +1,246 @@
+"""A motion as one more clip in a copy of the glTF that its skeleton came from; everything else in it stays as it is."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.io.base import read_bytes, write_bytes
+from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
+from synovia.io.gltf.scene import Rest, Scene, read_scene
+from synovia.motion import Motion
+from synovia.skeleton import Kind
+
+_FLOAT: Final = 5126
+_STILL: Final = 1e-7  # a property that never leaves its rest value by more than float32's rounding needs no channel
+_MAGIC: Final = b"glTF"
+
+
+def write_gltf(
+    motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str], force: bool = False
+) -> None:
+    """Write a copy of a glTF or GLB file with a motion of its skeleton as one more clip.
+
+    Nodes take the local translations and rotations that put every joint where the motion has it, as float32, one
+    key a frame. Meshes, materials, other clips and everything that is not known here are copied byte by byte.
+
+    Args:
+        motion: The motion; its skeleton is the one that ``into`` gives, or that with a free root put before it.
+        path: The file to write, ``.glb`` or ``.gltf``.
+        into: The file to copy.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If a file cannot be read or written, or exists and ``force`` is not set.
+        FormatError: If ``into`` is no usable glTF.
+        InputError: If the motion belongs to another skeleton.
+        UnsupportedError: If a joint slides below a scale that is not uniform.
+    """
+    source, target = Path(into), Path(path)
+    document = read_document(source)
+    scene = read_scene(document)
+    data = read_bytes(source)
+    text, chunk = split(source, data) if data.startswith(_MAGIC) else (data, None)
+    content = cast("dict[str, Any]", json.loads(text.decode("utf-8-sig")))
+    tracks = node_tracks(motion, scene)
+    clip = _Clip(content, motion.name, motion.times)
+    nodes = {row: node for node, row in scene.row_of.items()}
+    for (row, what), values in tracks.items():
+        node = nodes[row]
+        _as_parts(content["nodes"][node], scene, row)
+        clip.add_track(node, what, values)
+    if target.suffix.lower() == ".glb":
+        write_bytes(target, _packed(content, clip, chunk, source, target), force=force)
+    else:
+        if chunk is not None:
+            content["buffers"][0]["uri"] = _data_uri(bytes(chunk[: content["buffers"][0]["byteLength"]]))
+        _own_buffer(content, clip)
+        _stay_beside(content, source, target)
+        write_bytes(target, (json.dumps(content) + "\n").encode(), force=force)
+
+
+def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
+    """Return local translations (T, 3), rotations (T, 4) and scales (T, 3) of the nodes that a motion moves, by row.
+
+    The inverse of what reading does: a rigid joint's rotation is the node's, conjugated by the signs of the scales
+    above it, and its offset is the node's translation times the uniform scale above it.
+    """
+    rest = Rest(scene)
+    names = motion.skeleton.joint_names
+    extra = len(names) - len(scene.names)
+    if (
+        names[extra:] != scene.names
+        or extra not in (0, 1)
+        or (extra and motion.skeleton.joints[0].kind is not Kind.FREE)
+    ):
+        raise InputError(
+            "motion belongs to another skeleton",
+            where=motion.name,
+            value=motion.skeleton.name,
+            expected=f"the {len(scene.names)} joints of the file it goes into",
+        )
+    moved = np.eye(4)[None] if not extra else _root(motion)
+    out: dict[tuple[int, str], Array] = {}
+    for row, parent in enumerate(scene.parents):
+        joint = motion.skeleton.joints[row + extra]
+        place = motion.skeleton.q_slice(row + extra)
+        turn, p = joint.rest[:3, :3][None], joint.rest[:3, 3][None]
+        if joint.kind in (Kind.BALL, Kind.FREE):
+            if joint.kind is Kind.FREE:
+                p = p + motion.q[:, place.start : place.start + 3] @ joint.rest[:3, :3].T
+            turn = turn @ quat_to_matrix(motion.q[:, place.stop - 4 : place.stop])
+        if parent < 0 and extra:
+            p = moved[:, :3, 3] + (moved[:, :3, :3] @ p[..., None])[..., 0]
+            turn = moved[:, :3, :3] @ turn
+        shift = p - rest.offset[row]
+        if np.abs(shift).max() > _STILL * rest.size:
+            if rest.sheared[row]:
+                raise UnsupportedError(
+                    f"joint {names[row + extra]!r} slides below a scale that is not uniform", where=motion.name
+                )
+            out[row, "translation"] = scene.translation[row] + shift / (rest.uniform[row] * rest.signs[row])
+        quat = _continuous(rest.conjugated(row, matrix_to_quat(turn)))
+        if np.abs(np.abs(quat @ scene.rotation[row]) - 1.0).max() > _STILL * _STILL:
+            out[row, "rotation"] = np.broadcast_to(quat, (len(motion), 4))
+        if motion.stretch is not None and np.abs(motion.stretch[:, row + extra] - 1.0).max() > _STILL:
+            out[row, "scale"] = motion.stretch[:, row + extra] * scene.scale[row]
+    if not out:  # a clip needs a channel, also one in which nothing moves
+        out[0, "rotation"] = scene.rotation[:1]
+    return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
+
+
+def _root(motion: Motion) -> Array:
+    """Return the transforms (T, 4, 4) of the free root that was put before the file's own joints."""
+    out = np.tile(np.eye(4), (len(motion), 1, 1))
+    rest = motion.skeleton.joints[0].rest
+    out[:, :3, :3] = rest[:3, :3] @ quat_to_matrix(motion.q[:, 3:7])
+    out[:, :3, 3] = rest[:3, 3] + motion.q[:, :3] @ rest[:3, :3].T
+    return out
+
+
+def _continuous(quat: Array) -> Array:
+    """Return quaternions each on the side of its predecessor: players interpolate the short way, some do not check."""
+    flips = np.where(np.einsum("ij,ij->i", quat[1:], quat[:-1]) < 0.0, -1.0, 1.0)
+    return quat * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
+
+
+def _as_parts(node: dict[str, Any], scene: Scene, row: int) -> None:
+    """Give a node that has a matrix its parts instead: only those can be animated."""
+    if node.pop("matrix", None) is not None:
+        node["translation"] = scene.translation[row].tolist()
+        node["rotation"] = scene.rotation[row].tolist()
+        node["scale"] = scene.scale[row].tolist()
+
+
+class _Clip:
+    """One animation that is being added: its JSON, and the bytes of its accessors.
+
+    Args:
+        content: The file's JSON, which is changed.
+        name: Name of the animation.
+        times: (T,) key times, which all tracks share, seconds.
+    """
+
+    def __init__(self, content: dict[str, Any], name: str, times: Array) -> None:
+        """Begin an animation at the end of the file's."""
+        self.content = content
+        self.data = bytearray()
+        self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
+        content.setdefault("animations", []).append(self.animation)
+        self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
+
+    def add_track(self, node: int, what: str, values: Array) -> None:
+        """Write one property of one node."""
+        output = self._accessor(values, "VEC4" if what == "rotation" else "VEC3")
+        sampler = {"input": self._times, "output": output, "interpolation": "LINEAR"}
+        self.animation["channels"].append(
+            {"sampler": len(self.animation["samplers"]), "target": {"node": node, "path": what}}
+        )
+        self.animation["samplers"].append(sampler)
+
+    def _accessor(self, values: Array, kind: str, *, bounds: bool = False) -> int:
+        """Write numbers as float32; return the number of their accessor. Its view's buffer is filled in at the end."""
+        numbers = np.ascontiguousarray(values, "<f4")
+        view = {"buffer": -1, "byteOffset": len(self.data), "byteLength": numbers.nbytes}
+        self.data += numbers.tobytes()
+        views = self.content.setdefault("bufferViews", [])
+        views.append(view)
+        accessor: dict[str, Any] = {
+            "bufferView": len(views) - 1, "componentType": _FLOAT, "count": len(numbers), "type": kind,
+        }  # fmt: skip
+        if bounds:
+            accessor |= {"min": numbers.min(0).tolist(), "max": numbers.max(0).tolist()}
+        accessors = self.content.setdefault("accessors", [])
+        accessors.append(accessor)
+        return len(accessors) - 1
+
+    def settle(self, buffer: int, offset: int) -> None:
+        """Say where the bytes went."""
+        for view in self.content["bufferViews"]:
+            if view["buffer"] == -1:
+                view["buffer"] = buffer
+                view["byteOffset"] += offset
+
+
+def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, source: Path, target: Path) -> bytes:
+    """Return a GLB: the binary chunk of the source, or none, followed by the clip's bytes."""
+    buffers = content.setdefault("buffers", [])
+    if chunk is None:  # the chunk is always buffer 0; the source's buffers stay where they are, and ours goes beside
+        _own_buffer(content, clip)
+        _stay_beside(content, source, target)
+        binary = b""
+    else:
+        binary = bytes(chunk[: buffers[0]["byteLength"]])
+        binary += b"\0" * (-len(binary) % 4)
+        clip.settle(0, len(binary))
+        binary += bytes(clip.data)
+        buffers[0]["byteLength"] = len(binary)
+        _stay_beside(content, source, target)
+    text = json.dumps(content, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 4)
+    parts = [struct.pack("<II", len(text), JSON_CHUNK), text]
+    if binary:
+        binary += b"\0" * (-len(binary) % 4)
+        parts += [struct.pack("<II", len(binary), BIN_CHUNK), binary]
+    body = b"".join(parts)
+    return _MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
+
+
+def _own_buffer(content: dict[str, Any], clip: _Clip) -> None:
+    """Put the clip's bytes into a buffer of their own, inside the JSON."""
+    buffers = content.setdefault("buffers", [])
+    buffers.append({"byteLength": len(clip.data), "uri": _data_uri(bytes(clip.data))})
+    clip.settle(len(buffers) - 1, 0)
+
+
+def _data_uri(data: bytes) -> str:
+    """Return bytes as a data URI."""
+    return "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+
+
+def _stay_beside(content: dict[str, Any], source: Path, target: Path) -> None:
+    """Refuse a copy in another folder of a file that names buffers or pictures beside it: they would be missing.
+
+    Raises:
+        InputError: If there are such files.
+    """
+    named = [
+        entry["uri"]
+        for key in ("buffers", "images")
+        for entry in content.get(key, [])
+        if isinstance(entry.get("uri"), str) and not entry["uri"].lower().startswith("data:")
+    ]
+    if named and source.resolve().parent != target.resolve().parent:
+        raise InputError(
+            f"{source.name} names files beside it, {named[0]!r} for one",
+            where=str(target),
+            expected=f"a file in {source.parent}",
+        )

@@ -1,0 +1,83 @@
+"""Joint maps as files that people edit: which joint of the source is which joint of the target.
+
+    schema = "synovia.map/1"
+
+    [joints]
+    hips = ["Hips", "pelvis"]              # part of the body = [source, target]
+    left_upper_leg = ["LeftUpLeg", "thigh.l"]
+
+Parts are named as in VRM, in snake case. ``hips`` and the upper and lower legs must be there; further parts may have
+any name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from synovia.errors import FormatError
+from synovia.io.base import read_text, write_bytes
+
+SCHEMA: Final = "synovia.map/1"
+
+
+def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a joint map.
+
+    Args:
+        joints: (source joint, target joint) by part.
+        path: The file.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    lines = [f'schema = "{SCHEMA}"', "", "# part of the body = [joint of the source, joint of the target]", "[joints]"]
+    lines += [f"{_key(part)} = [{_text(source)}, {_text(target)}]" for part, (source, target) in joints.items()]
+    write_bytes(Path(path), ("\n".join(lines) + "\n").encode(), force=force)
+
+
+def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
+    """Return the joint map of a file.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is no joint map.
+    """
+    where = Path(path)
+    try:
+        content = tomllib.loads(read_text(where))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise FormatError(f"no TOML: {error}", where=str(where)) from error
+    joints = content.get("joints")
+    if content.get("schema") != SCHEMA or not isinstance(joints, dict) or not joints:
+        raise FormatError(
+            "is no joint map", where=str(where), value=content.get("schema"),
+            expected=f'schema = "{SCHEMA}" and a table [joints]',
+        )  # fmt: skip
+    out: dict[str, tuple[str, str]] = {}
+    for part, pair in cast("dict[str, Any]", joints).items():
+        names = cast("list[Any]", pair) if isinstance(pair, list) else []
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            raise FormatError(
+                f"part {part!r} has no pair of joints",
+                where=str(where),
+                value=cast(object, pair),
+                expected='["source", "target"]',
+            )
+        out[part] = (names[0], names[1])
+    return out
+
+
+def _key(part: str) -> str:
+    """Return a part as a key: bare where TOML allows it."""
+    return part if part.isascii() and part.replace("_", "a").isalnum() else _text(part)
+
+
+def _text(value: str) -> str:
+    """Return a name in TOML's words."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,71 @@
+"""What joints are called in the skeletons of this world: the words by which a name tells its part of the body.
+
+The roles are those of VRM in snake case. Words are compared without their side, their numbers and what only says how a
+joint turns, so that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
+``left_hip_yaw_joint`` all mean the left upper leg.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+SIDES: Final = ("left", "right")
+# Words by role, the ones that say it more plainly first: "shoulder" is an upper arm only where nothing else is.
+CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
+LIMBS: Final[dict[str, tuple[str, ...]]] = {
+    "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr"),
+    "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
+    "lower_arm": ("lowerarm", "forearm", "loarm", "elbow", "radius"),
+    "hand": ("wrist", "hand", "palm"),
+    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip"),
+    "lower_leg": ("lowerleg", "loleg", "leg", "calf", "shin", "knee", "tibia"),
+    "foot": ("ankle", "foot"),
+    "toes": ("toes", "toebase", "toe", "ball", "foot"),
+}
+FINGERS: Final = {
+    "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
+}  # fmt: skip
+
+_PREFIX: Final = re.compile(
+    r"^(?:.*[:|/]|(?:def|org|mch|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+", re.IGNORECASE
+)
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_MOTION: Final = frozenset({"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip"})
+_NO_JOINT: Final = frozenset(
+    {"end", "nub", "site", "twist", "tip", "ik", "pole", "helper", "socket", "contour", "imu", "mocap"}
+)
+
+
+class Word(NamedTuple):
+    """What a name says: side (``""`` for the middle), word, number."""
+
+    side: str
+    word: str
+    number: int
+
+
+def read_name(name: str) -> Word | None:
+    """Return what a joint's name says of its part of the body; None for end sites, twist bones and helpers."""
+    bare = _PREFIX.sub("", name)
+    words = [word.lower() for word in _WORDS.findall(bare)]
+    side = ""
+    number = 0
+    kept: list[str] = []
+    for word in words:
+        if word in ("left", "right"):
+            side = word
+        elif word in ("l", "r") and not side:
+            side = "left" if word == "l" else "right"
+        elif word.isdigit():
+            number = int(word)
+        elif word in _NO_JOINT:
+            return None
+        elif word not in _MOTION:
+            kept.append(word)
+    text = "".join(kept)
+    if not side:  # lThigh, RShldr, lhand: the side is a letter in front of a word that is known
+        known = {alias for words in LIMBS.values() for alias in words}
+        if len(text) > 1 and text[0] in "lr" and text[1:] in known:
+            side, text = ("left" if text[0] == "l" else "right"), text[1:]
+    return Word(side, text, number) if text else None

@@ -1,0 +1,127 @@
+"""Orientations of a motion carried over to another body, and joint values that give them, frame after frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from synovia.geometry import Array
+from synovia.motion import Motion
+from synovia.retargeting.alignment import Part
+from synovia.retargeting.body import LEGS, Body
+from synovia.retargeting.roles import ancestors
+from synovia.skeleton import Kind
+
+_LOW = 5.0  # percentile of the ankles' heights that is taken for standing: below it are only dips of the capture
+
+
+def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: Array) -> Array:
+    """Return the wanted world orientations of the target's parts, (T, parts, 3, 3).
+
+    In the axes of its body, a part has turned by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target turns by the same D
+    from its own rest pose, which is first laid over the source's (``Part.turn``): W = B' D A B'ᵀ R'₀.
+
+    Args:
+        source: The body that moves.
+        target: The body that shall.
+        parts: What both have.
+        frames: (T, n, 12) world frames of the source.
+    """
+    B, C = source.basis, target.basis
+    out = np.empty((len(frames), len(parts), 3, 3))
+    for k, part in enumerate(parts):
+        R = frames[:, part.source, :9].reshape(-1, 3, 3)
+        R0 = source.rest[part.source, :9].reshape(3, 3)
+        D = B.T @ R @ R0.T @ B
+        out[:, k] = C @ D @ part.turn @ C.T @ target.rest[part.target, :9].reshape(3, 3)
+    return out
+
+
+def turned(target: Body, parts: Sequence[Part], wanted: Array) -> Array:
+    """Return joint values (T, nq) of the target with its parts as near to wanted orientations as limits let them be.
+
+    What no part moves stays at rest. A free joint that carries the hips takes their orientation; its translation stays.
+    """
+    from synovia.kernels.orient import orient
+
+    skeleton, t = target.skeleton, target.skeleton.tables
+    rest = target.rest[:, :9].reshape(-1, 3, 3)
+    ends: dict[int, Array] = {}
+    for k, part in enumerate(parts):
+        row, turn = part.target, wanted[:, k]
+        if part.role == "hips" and target.mover is not None:
+            row, turn = target.mover, turn @ rest[part.target].T @ rest[target.mover]
+        ends[row] = turn @ t.unfold[row].reshape(3, 3).T  # to z-form
+    covered: set[int] = set()
+    paths: list[int] = []
+    spans: list[tuple[int, int]] = []
+    goals: list[Array] = []
+    for row in sorted(ends):
+        path = [above for above in ancestors(skeleton, row)[::-1] if above not in covered]
+        covered.update(path)
+        spans.append((len(paths), len(paths) + len(path)))
+        paths += path
+        goals.append(ends[row].reshape(-1, 9))
+    which = np.full(len(skeleton), -1, np.int32)
+    owners: list[int] = t.owner.tolist()
+    for k, (owner, block) in enumerate(zip(owners, t.variables[:, 0].tolist(), strict=True)):
+        if block == 1 or skeleton.joints[owner].kind is Kind.HINGE:
+            which[owner] = k
+    q = np.tile(skeleton.rest_q, (len(wanted), 1))
+    orient(
+        t.ints, t.fixed, t.couple, t.variables, t.limits, which, np.array(paths, np.int32),
+        np.array(spans, np.int32), np.ascontiguousarray(np.stack(goals, axis=1)), q,
+        np.empty((len(skeleton), 9)), np.empty((len(skeleton), 3)),
+    )  # fmt: skip
+    return skeleton.follow(q)
+
+
+def hip_centre(source: Body, target: Body, frames: Array) -> Array:
+    """Return where the middle between the target's hips belongs, (T, 3), in the world of its file.
+
+    The path over the ground and the height above standing ankles are scaled by the lengths of the legs; the target's
+    ground is at height 0.
+    """
+    scale = target.leg / source.leg
+    middle = np.mean([frames[:, source.start(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
+    middle[:, 1] -= standing_height(source, frames)
+    middle *= scale
+    middle[:, 1] += target.ankle
+    return middle @ target.basis.T
+
+
+def standing_height(body: Body, frames: Array) -> float:
+    """Return the height of the ankles (of the knees where there are no feet) when the body stands, length units."""
+    ankles = [body.roles[leg[2]] if leg[2] in body.roles else body.roles[leg[1]] for leg in LEGS]
+    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], _LOW))
+
+
+def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
+    """Move the free joint that carries the hips so that the middle between the hip joints comes to where it belongs.
+
+    Args:
+        target: The body, with a free joint above its hips.
+        q: (T, nq), changed in place.
+        frames: (T, n, 12) its world frames at q.
+        centre: (T, 3) where the middle between the hips belongs.
+    """
+    row = target.mover
+    if row is None:
+        return
+    now = np.mean([frames[:, target.start(leg[0]), 9:] for leg in LEGS], axis=0)
+    above = target.skeleton.parents[row]
+    parent = frames[:, above, :9].reshape(-1, 3, 3) if above >= 0 else np.eye(3)[None]
+    own = parent @ target.skeleton.joints[row].rest[:3, :3]
+    at = target.skeleton.q_slice(row).start
+    q[:, at : at + 3] += ((centre - now)[:, None, :] @ own)[:, 0]
+
+
+def follow(motion: Motion, source: Body, target: Body, parts: Sequence[Part]) -> Array:
+    """Return joint values (T, nq) of the target that follow a motion: orientations, path and height."""
+    from synovia.skeleton.pose import world_frames
+
+    frames = motion.frames()
+    q = turned(target, parts, world_rotations(source, target, parts, frames))
+    place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
+    return q

@@ -1,0 +1,222 @@
+"""Retargeting: who is who in a body, rest poses laid over each other, and feet that stand where they were put."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import synovia as sy
+from cli_runs import run
+from synovia.errors import FormatError, InputError, UnknownNameError
+from synovia.kernels.tables import violations
+from synovia.retargeting.feet import contacts, planted
+from synovia.retargeting.names import read_name
+from synovia.retargeting.roles import find_roles
+from synovia.retargeting.shape import limbs_by_shape
+
+UPPER_LEGS = (
+    "mixamorig:LeftUpLeg", "thigh_l", "J_Bip_L_UpperLeg", "DEF-thigh.L", "L_Hip", "left_hip_yaw_joint", "lThigh",
+    "Bip01 L Thigh", "CC_Base_L_Thigh", "LeftHip", "leftUpperLeg",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UPPER_LEGS)
+def test_conventions_of_naming(name):
+    word = read_name(name)
+    assert word is not None
+    assert word.side == "left"
+    assert word.word in ("upleg", "upperleg", "thigh", "hip")
+
+
+@pytest.mark.parametrize("name", ["LeftToeBase_end", "ik_hand.l", "upperarm_twist_01_l", "mocap"])
+def test_names_that_are_no_part(name):
+    assert read_name(name) is None
+
+
+def walk(humanoid, frames=60, fps=30.0):
+    """A body that steps on the spot, one leg after the other, and turns."""
+    q = np.tile(humanoid.rest_q, (frames, 1))
+    body = sy.IK(humanoid, [sy.PositionGoal("left_foot"), sy.PositionGoal("right_foot")], root="free").skeleton
+    q = np.tile(body.rest_q, (frames, 1))
+    for t in range(frames):
+        turn = Rotation.from_euler("yz", [0.5 * np.sin(t / 9.0), 0.05]).as_quat()
+        q[t, body.q_slice("hips")] = turn if body.joint("hips").kind.name == "BALL" else np.r_[0, 0, 0, turn]
+        for side, phase in (("left", 0.0), ("right", np.pi)):
+            lift = max(0.0, np.sin(2 * np.pi * t / 30.0 + phase))
+            q[t, body.q_slice(f"{side}_upper_leg")] = Rotation.from_euler("x", -0.8 * lift).as_quat()
+            q[t, body.q_slice(f"{side}_upper_arm")] = Rotation.from_euler("zyx", [0.4, 0.2, lift]).as_quat()
+    return sy.Motion(body, q, fps, name="steps")
+
+
+def renamed(skeleton, names):
+    """The same body under other names, without roles, as another file may have it."""
+    import dataclasses
+
+    joints = [
+        dataclasses.replace(joint, name=names(joint.name), role=None, parent=parent if parent >= 0 else None)
+        for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True)
+    ]
+    return sy.Skeleton(joints, up=skeleton.up, forward=skeleton.forward, meters_per_unit=1.0)
+
+
+@pytest.fixture(scope="module")
+def humanoid():
+    return sy.bundled("humanoid")
+
+
+@pytest.fixture(scope="module")
+def clip(humanoid):
+    return walk(humanoid)
+
+
+def test_a_body_is_known_by_its_shape_alone(humanoid):
+    anonymous = renamed(humanoid, lambda name: f"bone{humanoid.index(name)}")
+    by_shape = limbs_by_shape(anonymous)
+    for role in ("left_upper_leg", "left_lower_leg", "right_foot", "right_upper_arm", "left_lower_arm", "left_hand"):
+        assert by_shape[role] == humanoid.index(role), role
+    assert find_roles(anonymous)["hips"] == humanoid.index("hips")
+
+
+def test_the_same_body_gets_the_same_motion(humanoid, clip):
+    same = sy.retarget(clip, humanoid, feet=False)
+    assert same.scale == pytest.approx(1.0)
+    a, b = clip.frames(), same.motion.frames()
+    np.testing.assert_allclose(a[..., :9], b[..., :9], atol=1e-9)  # limits of the bundled body hold in the clip
+    sideways = a[..., [9, 11]] - b[..., [9, 11]]
+    np.testing.assert_allclose(sideways, np.broadcast_to(sideways[:1, :1], sideways.shape), atol=1e-9)
+
+
+def test_a_turned_and_scaled_world_makes_no_difference(humanoid, clip):
+    """A body in another file's axes and unit moves its own way, seen in its own axes."""
+    import dataclasses
+
+    turn = Rotation.from_euler("x", 90, degrees=True).as_matrix()  # y up becomes z up
+    joints = []
+    for row, joint in enumerate(humanoid.joints):
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 100.0
+        if humanoid.parents[row] < 0:
+            rest[:3, :3] = turn @ rest[:3, :3]
+            rest[:3, 3] = turn @ rest[:3, 3]
+        joints.append(dataclasses.replace(joint, rest=rest, com=joint.com * 100.0, parent=humanoid.parents[row]))
+        if humanoid.parents[row] < 0:
+            joints[-1] = dataclasses.replace(joints[-1], parent=None)
+    other = sy.Skeleton(joints, up="z", forward="-y", meters_per_unit=0.01)
+    there = sy.retarget(clip, other).motion.positions()
+    here = sy.retarget(clip, humanoid).motion.positions()
+    np.testing.assert_allclose(there / 100.0, here @ turn.T, atol=2e-4)
+
+
+def test_arms_that_hang_and_arms_that_are_stretched_out_meet(humanoid, clip):
+    """A target whose rest pose hangs its arms ends up with the bones where the source's are."""
+    import dataclasses
+
+    joints = []
+    for row, joint in enumerate(humanoid.joints):
+        rest = joint.rest.copy()
+        if joint.role in ("left_upper_arm", "right_upper_arm"):
+            side = 1.0 if joint.role.startswith("left") else -1.0
+            rest[:3, :3] = Rotation.from_euler("z", -80 * side, degrees=True).as_matrix() @ rest[:3, :3]
+        parent = humanoid.parents[row] if humanoid.parents[row] >= 0 else None
+        joints.append(dataclasses.replace(joint, rest=rest, limit=None, parent=parent))
+    hanging = sy.Skeleton(joints, up=humanoid.up, forward=humanoid.forward, meters_per_unit=1.0)
+    answer = sy.retarget(clip, hanging, feet=False)
+    assert max(part.angle for part in answer.parts) > 1.0
+    a, b = clip.positions(), answer.motion.positions()
+    shift = 1 if len(answer.motion.skeleton) > len(humanoid) else 0
+    base = len(clip.skeleton) - len(humanoid)
+    for role in ("left_lower_arm", "left_hand", "right_hand"):
+        row, above = humanoid.index(role), humanoid.index(role.split("_")[0] + "_upper_arm")
+        np.testing.assert_allclose(
+            b[:, row + shift] - b[:, above + shift], a[:, row + base] - a[:, above + base], atol=1e-6
+        )
+
+
+def test_feet_stand_still_and_limits_hold(humanoid, clip):
+    answer = sy.retarget(clip, humanoid)
+    assert answer.missed == ()
+    body = answer.motion.skeleton
+    for role, spans in answer.contacts.items():
+        assert spans
+        foot = answer.motion.positions()[:, body.index(role)]
+        for a, b in spans:
+            assert np.ptp(foot[a:b], axis=0).max() < 1e-3
+    t = body.tables
+    worst, where = np.empty(len(clip)), np.empty(len(clip), np.int64)
+    violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
+    assert worst.max() <= 1e-9
+
+
+def test_contacts_and_plants():
+    t = np.linspace(0.0, 2.0, 240)
+    stands = (t % 1.0) < 0.5
+    path = np.zeros((240, 3))
+    path[:, 0] = np.cumsum(np.where(stands, 0.001, 0.02))
+    path[:, 1] = np.where(stands, 0.0, 0.2 * np.sin(np.pi * ((t % 1.0) - 0.5) / 0.5))
+    spans = contacts(path, np.array([0.0, 1.0, 0.0]), 120.0)
+    assert 2 <= len(spans) <= 3
+    fixed = planted(path, spans)
+    for a, b in spans:
+        np.testing.assert_array_equal(fixed[a:b], np.broadcast_to(fixed[a], (b - a, 3)))
+    assert np.abs(np.diff(fixed - path, axis=0)).max() < 0.021  # what is added never jumps
+    np.testing.assert_array_equal(planted(path, []), path)
+
+
+def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
+    answer = sy.retarget(clip, humanoid)
+    path = tmp_path / "map.toml"
+    sy.write_map(answer.joint_map(), path)
+    joints = sy.read_map(path)
+    assert joints == answer.joint_map()
+    again = sy.retarget(clip, humanoid, joints)
+    np.testing.assert_array_equal(again.motion.q, answer.motion.q)
+    del joints["left_hand"]
+    fewer = sy.retarget(clip, humanoid, joints)
+    assert "left_hand" not in fewer.joint_map()
+    joints["hips"] = ("hips", "hipz")
+    with pytest.raises(UnknownNameError, match="did you mean 'hips'"):
+        sy.retarget(clip, humanoid, joints)
+    path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["a"]\n', encoding="utf-8")
+    with pytest.raises(FormatError, match="'hips' has no pair"):
+        sy.read_map(path)
+
+
+def test_what_is_no_body_is_refused(clip):
+    with pytest.raises(InputError, match="no joint for hips"):
+        sy.retarget(clip, sy.bundled("arm7"))
+
+
+def test_command_line(humanoid, clip, tmp_path):
+    source, out = tmp_path / "steps.npz", tmp_path / "out.bvh"
+    sy.save_motion(clip, source)
+    ran = run("retarget", source, "humanoid", "-o", out, "--save-map", tmp_path / "map.toml", "--json")
+    assert (ran.code, ran.data["schema"], ran.data["frames"]) == (0, "synovia.retarget/1", len(clip))
+    assert len(sy.load_motion(out)) == len(clip)
+    assert run("retarget", source, "humanoid", "-o", out).code == 3  # the file exists
+    ran = run("retarget", source, "humanoid", "--map", tmp_path / "map.toml")
+    assert ran.code == 0
+    assert "rest poses differ" in ran.out
+
+
+@pytest.mark.parametrize("target", ["character/mannequiny.glb", "robot/g1_29dof.urdf"])
+@pytest.mark.parametrize("source", ["cmu_07_01_walk.bvh", "pymo_8walk.bvh"])
+@pytest.mark.slow
+def test_real_walks_on_real_bodies(shared_data, source, target):
+    motion = sy.load_motion(shared_data / "motion" / source)
+    answer = sy.retarget(motion, sy.load_skeleton(shared_data / target))
+    assert answer.missed == ()
+    assert answer.worst < 0.005  # metres
+    body = answer.motion.skeleton
+    t = body.tables
+    worst, where = np.empty(len(motion)), np.empty(len(motion), np.int64)
+    violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
+    assert worst.max() <= 1e-9
+    before, after = angles(motion.frames()), angles(answer.motion.frames())
+    for part in answer.parts:
+        assert after[:, part.target].max() <= 1.5 * before[:, part.source].max(), part.role
+
+
+def angles(frames):
+    """Rotation of every joint from frame to frame, (T - 1, n), radians."""
+    R = frames[..., :9].reshape(*frames.shape[:2], 3, 3)
+    traces = np.einsum("tnij,tnij->tn", R[1:], R[:-1])
+    return np.arccos(np.clip((traces - 1.0) / 2.0, -1.0, 1.0))

@@ -1,0 +1,174 @@
+"""Motions on their way out and in again: nothing lost that the format can hold, nothing half written."""
+
+import contextlib
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import synovia as sy
+from cli_runs import run
+from synovia.errors import FileError, FormatError, InputError
+from synovia.io.load import load_motions
+
+
+def clip_of(skeleton, frames=7, fps=29.97, seed=3):
+    return sy.Motion(skeleton, np.array([skeleton.random_pose(seed + t).q for t in range(frames)]), fps, name="some")
+
+
+@given(st.sampled_from(["humanoid", "arm7", "quadruped"]), st.floats(1.0, 500.0), st.integers(0, 1000))
+def test_archives_and_text_keep_every_bit(tmp_path, model, fps, seed):
+    motion = clip_of(sy.bundled(model), fps=fps, seed=seed)
+    sy.save_motion(motion, tmp_path / "a.npz", force=True)
+    again = sy.load_motion(tmp_path / "a.npz")
+    np.testing.assert_array_equal(again.q, motion.q)
+    assert (again.fps, again.name, again.skeleton.joint_names) == (fps, "some", motion.skeleton.joint_names)
+    sy.save_motion(motion, tmp_path / "a.csv", force=True)
+    again = sy.read_csv(tmp_path / "a.csv", motion.skeleton)
+    np.testing.assert_array_equal(again.q, motion.q)
+    assert again.fps == pytest.approx(fps, rel=1e-14)
+
+
+def test_columns_may_stand_in_any_order_and_be_missing(tmp_path):
+    arm = sy.bundled("arm7")
+    path = tmp_path / "a.csv"
+    path.write_text("time,joint3,joint1\n0,0.5,0.25\n0.1,0.6,0.35\n", encoding="utf-8")
+    motion = sy.read_csv(path, arm)
+    assert motion.fps == pytest.approx(10.0)
+    assert (motion.pose(1)["joint3"], motion.pose(1)["joint1"], motion.pose(1)["joint2"]) == (0.6, 0.35, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "first column is not time"),
+        ("time,joint9\n0,1\n", "did you mean"),
+        ("time,joint1\n", "no frames"),
+        ("time,joint1\n0,x\n", "line 2"),
+        ("time,joint1\n0,1,2\n", "line 2"),
+        ("time,joint1\n0,nan\n", "not finite"),
+        ("time,joint1\n1,0\n0,0\n", "do not increase"),
+        ("", "empty"),
+    ],
+)
+def test_damaged_text(tmp_path, text, message):
+    path = tmp_path / "a.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises((FormatError, FileError), match=message):
+        sy.read_csv(path, sy.bundled("arm7"))
+
+
+def test_damaged_archives(tmp_path):
+    path = tmp_path / "a.npz"
+    sy.save_motion(clip_of(sy.bundled("arm7")), path)
+    data = path.read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        broken = bytearray(data)
+        if rng.random() < 0.5:
+            broken = broken[: rng.integers(1, len(broken))]
+        else:
+            for at in rng.integers(0, len(broken), 8):
+                broken[at] = rng.integers(256)
+        path.write_bytes(bytes(broken))
+        with contextlib.suppress(sy.SynoviaError):
+            sy.load_motion(path)
+    np.savez(path, q=np.zeros((1, 7)))
+    with pytest.raises(FormatError, match="no motion of this version"):
+        sy.load_motion(path)
+
+
+def test_what_cannot_be_written(tmp_path):
+    motion = clip_of(sy.bundled("arm7"))
+    with pytest.raises(FormatError, match="extension"):
+        sy.save_motion(motion, tmp_path / "a.fbx")
+    with pytest.raises(InputError, match="into"):
+        sy.save_motion(motion, tmp_path / "a.glb")
+    (tmp_path / "a.npz").write_text("mine", encoding="utf-8")
+    with pytest.raises(FileError, match="exists"):
+        sy.save_motion(motion, tmp_path / "a.npz")
+    assert (tmp_path / "a.npz").read_text(encoding="utf-8") == "mine"
+
+
+def gltf(tmp_path, scale=(1.0, 1.0, 1.0), matrix=False):
+    """A glTF of three nodes, mirrored or scaled, with a clip and something that is not known here."""
+    root = {"name": "root", "children": [1], "scale": list(scale)}
+    if matrix:
+        root = {"name": "root", "children": [1], "matrix": [2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 1, 2, 3, 1]}
+    content = {
+        "asset": {"version": "2.0", "extras": {"keep": [1, 2]}},
+        "nodes": [
+            root,
+            {"name": "arm", "children": [2], "translation": [0, 1, 0], "rotation": [0.6, 0, 0, 0.8]},
+            {"name": "tip", "translation": [0, 2, 0]},
+        ],
+        "scenes": [{"nodes": [0]}],
+        "extensionsUsed": ["X_unknown"],
+        "extensions": {"X_unknown": {"a": 1}},
+    }
+    path = tmp_path / "in.gltf"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("scale", [(1, 1, 1), (3, 3, 3), (-1, 1, 1), (-2, 2, -2)])
+@pytest.mark.parametrize("ending", ["gltf", "glb"])
+def test_gltf_round_trip(tmp_path, scale, ending):
+    source = gltf(tmp_path, scale)
+    skeleton = sy.load_skeleton(source)
+    motion = clip_of(skeleton, fps=30.0)
+    out = tmp_path / f"out.{ending}"
+    sy.save_motion(motion, out, into=source)
+    again = load_motions(out)[-1]
+    assert (again.name, len(again), again.fps) == ("some", len(motion), 30.0)
+    np.testing.assert_allclose(again.positions(), motion.positions(), atol=1e-5)
+    data = out.read_bytes()
+    text = data if ending == "gltf" else data[20 : 20 + struct.unpack_from("<I", data, 12)[0]]
+    content = json.loads(text)
+    assert content["extensions"] == {"X_unknown": {"a": 1}}
+    assert content["asset"]["extras"] == {"keep": [1, 2]}
+
+
+def test_gltf_with_a_matrix_and_a_free_root(tmp_path):
+    source = gltf(tmp_path, matrix=True)
+    free = sy.IK(sy.load_skeleton(source), sy.PositionGoal("tip"), root="free").skeleton
+    q = np.array([free.random_pose(t).q for t in range(4)])
+    q[:, :3] = np.random.default_rng(2).normal(size=(4, 3))
+    motion = sy.Motion(free, q, 30.0)
+    sy.save_motion(motion, tmp_path / "out.glb", into=source)
+    again = load_motions(tmp_path / "out.glb")[-1]
+    np.testing.assert_allclose(again.positions(), motion.positions()[:, 1:], atol=1e-5)
+
+
+def test_gltf_of_another_skeleton_is_refused(tmp_path):
+    with pytest.raises(InputError, match="another skeleton"):
+        sy.save_motion(clip_of(sy.bundled("arm7")), tmp_path / "out.glb", into=gltf(tmp_path))
+    assert not (tmp_path / "out.glb").exists()
+
+
+@pytest.mark.parametrize("name", ["mannequiny.glb", "greenman.glb", "SimpleSkin.gltf"])
+def test_real_characters(shared_data, tmp_path, name):
+    source = shared_data / "character" / name
+    before = load_motions(source)
+    sy.save_motion(before[0], tmp_path / "out.glb", into=source)
+    after = load_motions(tmp_path / "out.glb")
+    assert len(after) == len(before) + 1
+    for a, b in zip(before, after, strict=False):
+        np.testing.assert_array_equal(a.q, b.q)
+    np.testing.assert_allclose(after[-1].positions(), before[0].positions(), atol=1e-6 * before[0].skeleton.size)
+    if before[0].stretch is not None:
+        np.testing.assert_allclose(after[-1].stretch, before[0].stretch, atol=1e-6)
+
+
+def test_convert(tmp_path):
+    motion = clip_of(sy.bundled("humanoid"), fps=30.0)
+    sy.save_motion(motion, tmp_path / "a.npz")
+    assert run("convert", tmp_path / "a.npz", tmp_path / "a.bvh").code == 0
+    assert len(sy.load_motion(tmp_path / "a.bvh")) == len(motion)
+    assert run("convert", tmp_path / "a.npz", tmp_path / "a.toml").code == 0
+    assert sy.load_skeleton(tmp_path / "a.toml").joint_names == motion.skeleton.joint_names
+    assert run("convert", tmp_path / "a.npz", tmp_path / "a.xyz").code == 3
+    assert run("convert", "humanoid", tmp_path / "b.bvh").code == 3
