@@ -30,7 +30,20 @@ if TYPE_CHECKING:
         UnsolvedError,
         UnsupportedError,
     )
-    from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
+    from synovia.goals import (
+        AimGoal,
+        CenterOfMassGoal,
+        ContactGoal,
+        DistanceGoal,
+        Goal,
+        PlaneGoal,
+        PoleGoal,
+        PoseGoal,
+        PositionGoal,
+        RelativeGoal,
+        RestGoal,
+        RotationGoal,
+    )
     from synovia.ik import IK, GoalError, Solution, Solutions, Status, Tracked, solve
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
@@ -56,7 +69,20 @@ _HOMES = {
         "UnsolvedError",
         "UnsupportedError",
     ),
-    "synovia.goals": ("Goal", "PoseGoal", "PositionGoal", "RotationGoal"),
+    "synovia.goals": (
+        "AimGoal",
+        "CenterOfMassGoal",
+        "ContactGoal",
+        "DistanceGoal",
+        "Goal",
+        "PlaneGoal",
+        "PoleGoal",
+        "PoseGoal",
+        "PositionGoal",
+        "RelativeGoal",
+        "RestGoal",
+        "RotationGoal",
+    ),
     "synovia.ik": ("IK", "GoalError", "Solution", "Solutions", "Status", "Tracked", "solve"),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
@@ -75,8 +101,12 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "IK",
+    "AimGoal",
     "Ccd",
+    "CenterOfMassGoal",
+    "ContactGoal",
     "DampedLeastSquares",
+    "DistanceGoal",
     "Fabrik",
     "FileError",
     "FormatError",
@@ -91,9 +121,13 @@ __all__ = [
     "Mimic",
     "MissingExtraError",
     "Motion",
+    "PlaneGoal",
+    "PoleGoal",
     "Pose",
     "PoseGoal",
     "PositionGoal",
+    "RelativeGoal",
+    "RestGoal",
     "Retargeted",
     "Rotation",
     "RotationGoal",

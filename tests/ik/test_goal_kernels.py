@@ -18,6 +18,7 @@ from synovia.kernels.goals import jacobian, measure, residual, to_units
 from synovia.kernels.linear import solve6, solve_ldl
 from synovia.kernels.reach import prove, prove_arm
 from synovia.kernels.variables import step
+from trees import random_frame, random_tree
 
 SEEDS = st.integers(0, 2**31 - 1)
 
@@ -39,7 +40,7 @@ def derivatives_at(ints, floats, scratch, targets, q, J, H):
     """Write Jacobian and the Hessian of e·e / 2."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
-    jacobian(problem, q, work.frames, J)
+    jacobian(problem, q, work.frames, targets, J)
     curvature(problem, q, work.frames, targets, H)
 
 
@@ -75,44 +76,6 @@ def six(a, b, x):
     y = solve6(A, (b[0], b[1], b[2], b[3], b[4], b[5]))
     for i in range(6):
         x[i] = y[i]
-
-
-def random_frame(rng, length=1.0):
-    """Return a random rigid transform."""
-    frame = np.eye(4)
-    quat = rng.normal(size=4)
-    frame[:3, :3] = sy.Rotation.from_quat(quat / np.linalg.norm(quat)).as_matrix()
-    frame[:3, 3] = length * rng.normal(size=3)
-    return frame
-
-
-def random_tree(rng, joints=9, free=False, mimic=True, limits=False, bounded=True):
-    """Return a random tree with joints of every kind."""
-    made = []
-    hinges = []
-    for i in range(joints):
-        kinds = [sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.BALL, sy.Kind.FIXED]
-        kind = sy.Kind.FREE if free and i == 0 else kinds[int(rng.integers(4))]
-        parent = None if i == 0 else f"j{int(rng.integers(max(0, i - 3), i))}"
-        follow = None
-        if mimic and kind is sy.Kind.HINGE and hinges and rng.random() < 0.4:
-            follow = sy.Mimic(hinges[0], float(rng.normal()), float(rng.normal()))
-        elif kind is sy.Kind.HINGE:
-            hinges.append(f"j{i}")
-        limit = None
-        if kind is sy.Kind.SLIDE and bounded:
-            limit = sy.Interval(-rng.random(), rng.random())
-        elif limits and kind is sy.Kind.HINGE and follow is None:
-            limit = sy.Interval(-3 * rng.random(), 3 * rng.random())
-        elif limits and kind is sy.Kind.BALL:
-            a = rng.uniform(0.2, 2.5, 4)
-            limit = sy.SwingTwist.about(
-                rng.normal(size=3), x=(a[0], a[1]), y=(a[2], a[3]), twist=(-rng.random(), rng.random())
-            )
-        made.append(
-            sy.Joint(f"j{i}", parent, kind, random_frame(rng), axis=rng.normal(size=3), limit=limit, mimic=follow)
-        )
-    return sy.Skeleton(made)
 
 
 def random_goals(rng, skeleton, pose=None):

@@ -24,7 +24,7 @@ def run_rows(
     starts: Array,
     out: Array,
     scratch_size: int,
-    settles: bool,
+    judge: Callable[[Array, Array], None],
     threads: int | None,
 ) -> int:
     """Solve one problem a row, each from its own start.
@@ -37,14 +37,12 @@ def run_rows(
         starts: (B, nq), or (1, nq) for one start for all.
         out: (B, m) rows of the answer.
         scratch_size: Scratch memory of one thread, in float64.
-        settles: Whether misses are settled by descent.
+        judge: Settles rows of the answer that missed and tells why, with scratch memory.
         threads: Number of threads, None for all cores.
 
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
-    from synovia.kernels.conclude import conclude
-
     count = len(out)
     if count == 0:
         return 0
@@ -58,7 +56,7 @@ def run_rows(
         scratch = np.empty(scratch_size)
         code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
         if code > 0 and code % 2:
-            conclude(ints, floats, out[first:last], scratch, settles)
+            judge(out[first:last], scratch)
         return code - targets.shape[1] * first if code < 0 else 0
 
     if workers == 1 or len(places) == 1:

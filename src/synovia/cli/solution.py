@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from synovia.geometry import Array
     from synovia.ik import IK, Solution
     from synovia.skeleton import Pose
 
 SCHEMA: Final = "synovia.solve/1"
 _UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 _MOVED: Final = 1e-9  # radians or lengths; less is the same number to people
-_KINDS: Final = {1: "position", 2: "rotation", 3: "pose"}
 
 
 def unit_name(meters_per_unit: float | None) -> str:
@@ -39,13 +39,13 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     skeleton, missed = ik.skeleton, solution.missed
     goals: list[dict[str, Any]] = []
     for i, (goal, error, target) in enumerate(zip(solution.goals, solution.errors, solution.targets, strict=True)):
-        at = solution.pose.transform(goal.joint) @ np.asarray(goal.offset)
-        place, turn = bool(goal.what & 1), bool(goal.what & 2)
+        at = placed(solution, i)
+        place, turn = bool(goal.takes & 1), bool(goal.takes & 2)
         goals.append(
             {
-                "joint": goal.joint if isinstance(goal.joint, str) else skeleton.joint_names[goal.joint],
+                "joint": skeleton.joint_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
                 "name": goal.label,
-                "kind": _KINDS[goal.what],
+                "kind": goal.kind,
                 "reached": i not in missed,
                 "position_error": error.position,
                 "angle_error": error.angle,
@@ -81,6 +81,12 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     }
 
 
+def placed(solution: Solution, i: int) -> Array:
+    """Return the world frame (4, 4) of goal i's point; the world's own for goals of the whole body."""
+    row = solution.rows[i]
+    return np.asarray(solution.goals[i].offset) if row < 0 else solution.pose.transform(row) @ solution.goals[i].offset
+
+
 def as_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[RenderableType]:
     """Return status, goals, explanation and the joints that moved, to be printed in this order."""
     from rich.text import Text
@@ -109,13 +115,13 @@ def _goals(solution: Solution, ik: IK) -> RenderableType:
         table.add_column(title, no_wrap=True)
     missed = solution.missed
     for i, (goal, error, target) in enumerate(zip(solution.goals, solution.errors, solution.targets, strict=True)):
-        at = solution.pose.transform(goal.joint) @ np.asarray(goal.offset)
-        left = [length_text(error.position, unit)] if goal.what & 1 else []
-        left += [f"{math.degrees(error.angle):.3g} deg"] if goal.what & 2 else []
+        at = placed(solution, i)
+        left = [length_text(error.position, unit)] if goal.measures & 1 else []
+        left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & 2 else []
         table.add_row(
             Text(printable(goal.label)),
             Text(", ".join(left), style="yellow" if i in missed else "green"),
-            Text(_vector(target[:3, 3]) if goal.what & 1 else "rotation"),
+            Text(_vector(target[:3, 3]) if goal.takes & 1 else "rotation"),
             Text(_vector(at[:3, 3])),
         )
     return table

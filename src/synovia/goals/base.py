@@ -3,21 +3,59 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, dimensions, quat_to_matrix, rigid
 
+if TYPE_CHECKING:
+    from synovia.skeleton import Skeleton
+
 POSITION, ROTATION = 1, 2  # the bits of the kernels
+# Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.further``
+AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN = 1, 2, 3, 4, 5, 6, 7, 8
+
+
+_G = TypeVar("_G", bound="Goal")
+
+
+def _no_points() -> Array:
+    return np.zeros((0, 3))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ask:
+    """What a goal asks for beyond a place in the world, as the kernels read it (see ``kernels.further``).
+
+    Args:
+        kind: Which of them.
+        lengths: Residual rows that are lengths.
+        angles: Residual rows that are angles.
+        takes: Parts of the target that can be given.
+        frames: A 4x4 frame on each of the goal's joints but the first.
+        numbers: Numbers of the kind, at most eight.
+        points: Corners of a polygon, (n, 3).
+    """
+
+    kind: int
+    lengths: int = 0
+    angles: int = 0
+    takes: int = 0
+    frames: tuple[Array, ...] = ()
+    numbers: tuple[float, ...] = ()
+    points: Array = field(default_factory=_no_points)
 
 
 class Goal:
     """What should happen to one joint. Immutable.
 
     Args:
-        joint: Name, body, role or row of the joint.
+        joint: Name, body, role or row of the joint; None for a goal of the whole body.
         weight: How much its squared error counts beside those of other goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
         offset: Point (3,) or frame (4, 4) on the joint (its frame, length units) that should meet the target.
@@ -27,19 +65,21 @@ class Goal:
         InputError: If a value cannot be used; the message names the goal's joint.
     """
 
-    __slots__ = ("joint", "name", "offset", "priority", "target", "weight")
-    what: ClassVar[int] = 0  # the rows that it adds: POSITION, ROTATION or both
+    __slots__ = ("given", "joint", "name", "offset", "priority", "target", "weight")
+    kind: ClassVar[str] = ""  # what it is called in files, settings and messages
+    what: ClassVar[int] = 0  # rows of a place in the world: POSITION, ROTATION or both
 
-    joint: str | int
+    joint: str | int | None
     weight: float
     priority: int
     offset: Array
     name: str | None
     target: Array | None
+    given: int  # parts of the target that the goal itself gives; the others are as the start has them
 
     def __init__(
         self,
-        joint: str | int,
+        joint: str | int | None,
         *,
         position: Any = None,
         rotation: Any = None,
@@ -49,9 +89,12 @@ class Goal:
         name: str | None = None,
     ) -> None:
         """Check and keep the values; position and rotation None: stay where the start is."""
-        try:
-            if isinstance(weight, bool) or not (math.isfinite(weight) and weight > 0.0):
-                raise InputError("weight is not positive", value=weight, expected="a finite number above 0")
+        with placed(self.kind if joint is None else joint):
+            try:
+                if isinstance(weight, bool) or not (math.isfinite(weight) and weight > 0.0):
+                    raise InputError("weight is not positive", value=weight, expected="a finite number above 0")
+            except (TypeError, OverflowError) as error:
+                raise InputError("weight is not a number", value=weight) from error
             if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
                 raise InputError("priority is no level", value=priority, expected="0 (highest), 1, 2, ...")
             place = None if position is None else as_numbers(position, (3,), "position")
@@ -59,26 +102,34 @@ class Goal:
             frame = _as_offset(offset)
             if name is not None and not isinstance(name, str):
                 raise InputError("name is no text", value=name, expected="a string, or None for the joint's name")
-        except (TypeError, OverflowError) as error:
-            raise InputError("weight is not a number", where=f"goal on {joint!r}", value=weight) from error
-        except InputError as error:
-            raise InputError(
-                error.what, where=f"goal on {joint!r}", value=error.value, expected=error.expected, hint=error.hint
-            ) from error
         target = None
         if place is not None or turn is not None:
             target = rigid((0.0, 0.0, 0.0) if place is None else place, turn)
-            target.setflags(write=False)
-        frame.setflags(write=False)
-        for slot, value in (
-            ("joint", joint),
-            ("weight", float(weight)),
-            ("priority", priority),
-            ("offset", frame),
-            ("name", name),
-            ("target", target),
-        ):
+        self._keep(
+            joint=joint,
+            weight=float(weight),
+            priority=priority,
+            offset=frame,
+            name=name,
+            target=target,
+            given=POSITION * (place is not None) | ROTATION * (turn is not None),
+        )
+
+    def _keep(self, **values: Any) -> None:
+        """Set slots, once, with read-only arrays."""
+        for slot, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
             object.__setattr__(self, slot, value)
+
+    def _with(self, **values: Any) -> Self:
+        """Return the goal with some slots at other values."""
+        return _restore(type(self), {**self._values(), **values})
+
+    def _values(self) -> dict[str, Any]:
+        """Return all slots."""
+        slots = [slot for cls in type(self).__mro__ for slot in getattr(cls, "__slots__", ())]
+        return {slot: getattr(self, slot) for slot in slots}
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse changes: an ``IK`` holds the goals packed, so a changed goal would be ignored."""
@@ -86,31 +137,108 @@ class Goal:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values, which cannot be set one by one."""
-        return _restore, (type(self), {slot: getattr(self, slot) for slot in Goal.__slots__})
+        return _restore, (type(self), self._values())
 
     @property
     def label(self) -> str:
         """What the goal is called in messages and target tables."""
-        return self.name if self.name is not None else str(self.joint)
+        if self.name is not None:
+            return self.name
+        return self.kind if self.joint is None else str(self.joint)
+
+    @property
+    def joints(self) -> tuple[str | int, ...]:
+        """The joints that it hangs on, its own first."""
+        return (cast("str | int", self.joint),)  # what is no name is refused by the skeleton
+
+    @property
+    def place(self) -> int:
+        """Rows of a place in the world that it adds: POSITION, ROTATION, both or none."""
+        return self.what
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """What it asks for beyond a place in the world."""
+        return ()
+
+    @property
+    def takes(self) -> int:
+        """Parts of a target that it takes: POSITION, ROTATION, both or none."""
+        return self.place
+
+    @property
+    def measures(self) -> int:
+        """Errors that it has: a length (POSITION), an angle (ROTATION), both or none."""
+        return self.place
 
     @property
     def rows(self) -> int:
         """Number of residual rows."""
-        return 3 * ((self.what & POSITION > 0) + (self.what & ROTATION > 0))
+        place = 3 * ((self.place & POSITION > 0) + (self.place & ROTATION > 0))
+        return place + sum(ask.lengths + ask.angles for ask in self.asks)
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with what follows from the skeleton filled in.
+
+        Raises:
+            InputError: If the skeleton lacks what the goal needs.
+        """
+        del skeleton
+        return self
 
     def __repr__(self) -> str:
         """Return the goal as it is written."""
-        return f"{type(self).__name__}({self.joint!r}, weight={self.weight:g}, priority={self.priority})"
+        joint = "" if self.joint is None else f"{self.joint!r}, "
+        return f"{type(self).__name__}({joint}weight={self.weight:g}, priority={self.priority})"
 
 
-def _restore(kind: type[Goal], values: dict[str, Any]) -> Goal:
+def _restore(kind: type[_G], values: dict[str, Any]) -> _G:
     """Return the goal that was pickled or copied."""
     goal = object.__new__(kind)
-    for slot, value in values.items():
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
-        object.__setattr__(goal, slot, value)
+    goal._keep(**values)  # pyright: ignore[reportPrivateUsage]  # the class's own way to be restored
     return goal
+
+
+@contextmanager
+def placed(joint: str | int) -> Generator[None]:
+    """Name the goal in errors about its values."""
+    try:
+        yield
+    except InputError as error:
+        where = error.where or f"goal on {joint!r}"
+        raise InputError(
+            error.what, where=where, value=error.value, expected=error.expected, hint=error.hint
+        ) from error
+
+
+def as_direction(value: Any, what: str) -> Array:
+    """Return a unit vector.
+
+    Raises:
+        InputError: If the value is no vector of three, or has no direction.
+    """
+    vector = as_numbers(value, (3,), what)
+    length = float(np.linalg.norm(vector))
+    if not 0.0 < length < math.inf:
+        raise InputError(f"{what} has no direction", value=vector.tolist(), expected="a vector not 0")
+    return vector / length
+
+
+def up_of(skeleton: Skeleton, instead: str) -> Array:
+    """Return the unit vector that points up.
+
+    Args:
+        skeleton: The skeleton.
+        instead: What can be given where its file does not say.
+
+    Raises:
+        InputError: If its file does not say which way is up.
+    """
+    if skeleton.up is None:
+        raise InputError(
+            "the model does not say which way is up", where=skeleton.name, expected=f"a skeleton with up, or {instead}"
+        )
+    return np.eye(3)["xyz".index(skeleton.up.removeprefix("-"))] * (-1.0 if skeleton.up.startswith("-") else 1.0)
 
 
 def _as_offset(value: Any) -> Array:

@@ -29,6 +29,7 @@ class PoseGoal(Goal):
     """
 
     __slots__ = ()
+    kind: ClassVar[str] = "pose"
     what: ClassVar[int] = POSITION | ROTATION
 
     def __init__(

@@ -23,6 +23,7 @@ class PositionGoal(Goal):
     """
 
     __slots__ = ()
+    kind: ClassVar[str] = "position"
     what: ClassVar[int] = POSITION
 
     def __init__(

@@ -25,6 +25,7 @@ class RotationGoal(Goal):
     """
 
     __slots__ = ()
+    kind: ClassVar[str] = "rotation"
     what: ClassVar[int] = ROTATION
 
     def __init__(

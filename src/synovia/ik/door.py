@@ -61,14 +61,14 @@ class Door:
         """Learn the names of the goals and their own targets."""
         self.goals = goals
         self._book = address_book(skeleton, goals, rows)
-        self._shapes = [_POINT if goal.what == POSITION else _FRAME for goal in goals]
-        self._whats = [float(goal.what) for goal in goals]
+        self._shapes = [_POINT if goal.takes == POSITION else _FRAME for goal in goals]
+        self._takes = [float(goal.takes) for goal in goals]
         self._own = default_rows(goals).reshape(1, len(goals), -1)
         # by key: place among the goals, shape of the plain form, mark
         self._plain = {
             key: (at[0], self._shapes[at[0]], 1 << at[0])
             for key, at in self._book.items()
-            if len(at) == 1 and goals[at[0]].what & POSITION
+            if len(at) == 1 and goals[at[0]].takes & POSITION
         }
         self._every = (1 << len(goals)) - 1
 
@@ -109,7 +109,7 @@ class Door:
         if written != self._every or len(targets) != len(views):
             return False
         if not desk.plain:
-            desk.table[0, :, 16] = self._whats
+            desk.table[0, :, 16] = self._takes
             desk.plain = True
         return True
 

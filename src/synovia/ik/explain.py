@@ -29,9 +29,9 @@ def explain(solution: Solution) -> list[str]:
     for i in solution.missed:
         goal, error = solution.goals[i], solution.errors[i]
         parts: list[str] = []
-        if goal.what & POSITION:
+        if goal.measures & POSITION:
             parts.append(length_text(error.position, unit))
-        if goal.what & ROTATION:
+        if goal.measures & ROTATION:
             parts.append(f"{math.degrees(error.angle):.3g} deg")
         lines.append(f"Goal {goal.label!r} is missed by {' and '.join(parts)}.")
     if solution.status is Status.UNREACHABLE:

@@ -66,19 +66,21 @@ class IK:
             raise InputError("there are no goals", expected="at least one")
         self.solver = as_solver(solver)
         self.solver.check(self.goals)
+        self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
         self._given = skeleton
         self.skeleton = with_free_root(skeleton) if root == "free" else skeleton
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
-        self.rows: tuple[int, ...] = tuple(skeleton.index(goal.joint) + before for goal in self.goals)
-        reduced = reduce(self.skeleton, self.goals, self.rows, free_root=root == "free")
+        self.hangs: tuple[tuple[int, ...], ...] = tuple(
+            tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
+        )
+        reduced = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free")
         self.reach = reduced.reach
         self.tolerance = _checked_tolerance(tolerance, self.reach)
         patience, _ = self.solver.progress
         self._ints, self._floats = pack(
             self.skeleton,
             reduced,
-            [goal.weight for goal in self.goals],
             tolerance=self.tolerance,
             max_steps=self.solver.max_steps,
             attempts=self.solver.attempts,
@@ -91,6 +93,7 @@ class IK:
 
         self._kernel = self.solver.kernel(reduced)
         self._scratch_size = work_size(self._ints, self.solver.spare(reduced.residuals, reduced.columns))
+        self._plain = reduced.plain
         self._door = Door(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)
@@ -99,6 +102,11 @@ class IK:
         desk = self._door.desk(np.empty(self._scratch_size))
         self._idle: list[Desk] = [desk]
         make_ready(self._kernel, self._ints, self._floats, desk.table[:0], self._rest, nothing, desk.scratch, False, 0)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
+        return tuple(rows[0] if rows else -1 for rows in self.hangs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
@@ -139,9 +147,10 @@ class IK:
 
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
-        from synovia.kernels.conclude import conclude
+        from synovia.kernels.conclude import conclude, conclude_any
 
-        conclude(self._ints, self._floats, rows, scratch, self.solver.settles)
+        judge = conclude if self._plain else conclude_any
+        judge(self._ints, self._floats, rows, scratch, self.solver.settles)
 
     def solve_many(self, targets: Targets, starts: Any = None, *, threads: int | None = None) -> Solutions:
         """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
@@ -165,7 +174,7 @@ class IK:
         first = inside_limits(self.skeleton, given)
         out = rows_of(self, len(table))
         code = run_rows(
-            self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, self.solver.settles, threads
+            self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, self._conclude, threads
         )
         if code < 0:
             self._door.refuse(code, targets)

@@ -161,9 +161,9 @@ class Solution:
 def _shown(ik: IK, goal: Goal, error: GoalError) -> list[str]:
     """Return a goal's errors as people read them: millimetres where the unit is known, degrees."""
     parts: list[str] = []
-    if goal.what & 1:
+    if goal.measures & 1:
         parts.append(length_text(error.position, ik.skeleton.meters_per_unit))
-    if goal.what & 2:
+    if goal.measures & 2:
         parts.append(f"{math.degrees(error.angle):.3g} deg")
     return parts
 

@@ -23,7 +23,7 @@ def default_rows(goals: Sequence[Goal]) -> Array:
     rows = np.zeros((len(goals), TARGET))
     for row, goal in zip(rows, goals, strict=True):
         row[:16] = (np.eye(4) if goal.target is None else goal.target).ravel()
-        row[16] = 0.0 if goal.target is None else goal.what
+        row[16] = float(goal.given)
     return rows
 
 
@@ -34,8 +34,13 @@ def address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int])
         if goal.name is not None:
             book.setdefault(goal.name, []).append(i)
     for i, goal in enumerate(goals):
-        joint = skeleton.joints[rows[i]]
-        for key in {goal.joint, joint.name, joint.body, joint.role} - {None, goal.name}:
+        if not goal.takes:
+            continue
+        keys: set[Any] = {goal.label}
+        if rows[i] >= 0:
+            joint = skeleton.joints[rows[i]]
+            keys = {goal.joint, joint.name, joint.body, joint.role}
+        for key in keys - {None, goal.name}:
             if key is not None and all(goals[j].name != key for j in book.get(key, [])):
                 book.setdefault(key, []).append(i)
     return book
@@ -54,7 +59,7 @@ def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, p
     if places is None:
         raise unknown_name("goal on a joint", key, [str(name) for name in book])
     if len(places) > 1:
-        fitting = [i for i in places if goals[i].what == parts]
+        fitting = [i for i in places if goals[i].takes == parts]
         if len(fitting) != 1:
             raise UnknownNameError(f"{key!r} means {len(places)} goals", hint="give the goals names, and use those")
         return fitting[0]
@@ -103,9 +108,9 @@ def place(row: Array, goal: Goal, value: Any) -> None:
             value=value,
             expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
         )
-    if not parts & goal.what or (parts != _BOTH and parts & ~goal.what):
-        asked = {POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
-        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.what], hint=f"the goal is a {goal!r}")
+    if not parts & goal.takes or (parts != _BOTH and parts & ~goal.takes):
+        asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
+        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
     # Checked here, but rounding is left for the kernel to clean away: as in a batch, so that both give the same bits.
     if parts == _BOTH and not is_pair(value):
         as_transform(value, where)
@@ -117,7 +122,7 @@ def place(row: Array, goal: Goal, value: Any) -> None:
         if parts & ROTATION:
             as_matrix(pair[1], where)
             frame[:3, :3] = _numbers_of(pair[1])
-    row[16] = float(int(row[16]) | (parts & goal.what))
+    row[16] = float(int(row[16]) | (parts & goal.takes))
 
 
 def _numbers_of(rotation: Any) -> Any:
@@ -173,7 +178,7 @@ def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
             f"{where} have shape {shape_of(value) or 'none'}",
             expected=f"({count}, 3), a Rotation of {count}, a pair of both, or ({count}, 4, 4)",
         )
-    if not parts & goal.what or (parts != _BOTH and parts & ~goal.what):
+    if not parts & goal.takes or (parts != _BOTH and parts & ~goal.takes):
         raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
     pair = value if is_pair(value, batch=1) else (value, value)
     if parts == _BOTH and pair is not value:
@@ -184,7 +189,7 @@ def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
         if parts & ROTATION:
             frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
     rows[:, i, :16] = frames.reshape(count, 16)
-    rows[:, i, 16] = rows[:, i, 16].astype(np.int64) | (parts & goal.what)
+    rows[:, i, 16] = rows[:, i, 16].astype(np.int64) | (parts & goal.takes)
 
 
 def one_of(value: Any, row: int) -> Any:

@@ -24,6 +24,7 @@ from synovia.kernels.problem import (
     STEPS,
     STEPS_SPENT,
     UNREACHABLE,
+    open_any,
     open_problem,
     open_row,
     open_work,
@@ -46,7 +47,7 @@ def strongest_pull(problem, work, targets, errors):
             continue
         missed += 1
         first = problem.goals[g, 2]
-        last = problem.goals[g + 1, 2] if g + 1 < goals else work.e.shape[0]
+        last = first + problem.goals[g, 4]
         residual(problem, work.frames, targets, work.e)
         work.e[:first] = F(0)
         work.e[last:] = F(0)
@@ -59,7 +60,7 @@ def strongest_pull(problem, work, targets, errors):
 def verdict(problem, work, targets, errors, q, spent):
     """Return the status of a pose that misses a goal and is not proved unreachable: the first that applies."""
     cost, _ = residual(problem, work.frames, targets, work.e)
-    left, multiplier = pull(problem, work, q)
+    left, multiplier = pull(problem, work, targets, q)
     drop_held(work)
     small = STATIONARY * math.sqrt(cost)
     missed, strongest = strongest_pull(problem, work, targets, errors)
@@ -70,11 +71,9 @@ def verdict(problem, work, targets, errors, q, spent):
     return STEPS_SPENT if spent else STALLED
 
 
-@entry
-def conclude(ints, floats, out, scratch, settles):
+@device
+def judge_rows(problem, work, out, settles):
     """Settle the rows of the answer that missed (with ``settles``: by descent to a minimum) and write their status."""
-    problem = open_problem(ints, floats)
-    work = open_work(ints, scratch)
     for b in range(out.shape[0]):
         row = out[b]
         status = np.int64(row[STATUS])
@@ -93,3 +92,15 @@ def conclude(ints, floats, out, scratch, settles):
             row[STATUS] = REACHED
         elif status != UNREACHABLE:
             row[STATUS] = verdict(problem, work, targets, errors, q, spent)
+
+
+@entry
+def conclude(ints, floats, out, scratch, settles):
+    """Tell what a miss of positions and rotations means; see ``judge_rows``."""
+    judge_rows(open_problem(ints, floats), open_work(ints, scratch), out, settles)
+
+
+@entry
+def conclude_any(ints, floats, out, scratch, settles):
+    """Tell what a miss of any goals means; see ``judge_rows``."""
+    judge_rows(open_any(ints, floats), open_work(ints, scratch), out, settles)

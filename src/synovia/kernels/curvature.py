@@ -51,6 +51,8 @@ def curvature(problem, q, frames, targets, H):
     tree = problem.tree
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, 0]
+        if what == 0:
+            continue  # of further goals JᵀJ is all that is taken
         d, w = goal_error(problem, frames, targets, g)
         wp, wr = problem.goal_data[g, 0] / problem.reach, problem.goal_data[g, 1]
         f = scale(wp * wp if what & POSITION else F(0), d)

@@ -94,12 +94,12 @@ def largest(a):
 
 
 @device
-def linearise(problem, work, q):
+def linearise(problem, work, targets, q):
     """Write J at the frames of q, and the gradient g = Jᵀe, with the active limits taken out of both.
 
     Returns:
         Largest multiplier and its variable, as ``hold_at_limits``.
     """
-    jacobian(problem, q, work.frames, work.J)
+    jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.g)
     return hold_at_limits(problem, q, work.J, work.g)

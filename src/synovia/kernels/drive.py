@@ -1,7 +1,8 @@
 """What happens around every algorithm: the door, the start, restarts, the choice of the best and its verification.
 
-``drive(attempt, scatter, prove, ...)`` is compiled once for each algorithm, with three things inside it: the algorithm,
-the way restarts begin (``scatter``) and the proof that ends them (``reach``). An attempt has the form
+``drive(attempt, scatter, prove, ...)``, or ``drive_any`` for further goals, is compiled once for each algorithm, with
+three things inside it: the algorithm, the way restarts begin (``scatter``) and the proof that ends them (``reach``). An
+attempt has the form
 
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
@@ -31,6 +32,7 @@ from synovia.kernels.problem import (
     UNREACHABLE,
     WINNER,
     copy,
+    open_any,
     open_problem,
     open_row,
     open_work,
@@ -47,8 +49,22 @@ def follow(problem, q):
         q[problem.followers[k, 0]] = problem.coupling[k, 0] * q[problem.followers[k, 1]] + problem.coupling[k, 1]
 
 
-@device
+@inline
 def drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve problems of positions and rotations alone; see ``solve_rows``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+
+
+@inline
+def drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve problems with any goals; see ``solve_rows``."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+
+
+@device
+def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first):
     """Solve one problem a row, from row ``first`` on; starts are inside the limits.
 
     With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the
@@ -58,8 +74,6 @@ def drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, 
         Twice the rows that are done, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first target
         that is refused.
     """
-    problem = open_problem(ints, floats)
-    work = open_work(ints, scratch)
     missed = 0
     for b in range(first, out.shape[0]):
         row = out[b]

@@ -6,7 +6,7 @@ alone gives damped least squares (Wampler 1986). Joints at a limit are held by t
 
 from synovia.kernels._jit import F, algorithm, entry
 from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, linearise
-from synovia.kernels.drive import drive
+from synovia.kernels.drive import drive, drive_any
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual, to_units
 from synovia.kernels.problem import copy
@@ -39,7 +39,7 @@ def attempt(problem, work, targets, q):
             mark = lowest
         if k == problem.max_steps:
             break
-        linearise(problem, work, q)
+        linearise(problem, work, targets, q)
         damped_step(work, problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost)
         size = largest(work.dq)
         to_units(problem, work.dq)
@@ -52,3 +52,9 @@ def attempt(problem, work, targets, q):
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive``."""
     return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+
+
+@entry
+def levenberg_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with further goals."""
+    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -4,6 +4,9 @@ Python packs a problem once into ``ints`` and ``floats`` (an argument costs 50 n
 kernels open them as named tables, which costs nothing inside compiled code. The tree of a problem holds only what its
 goals need: joints on the way from the root to a goal, fixed joints merged into their neighbours. q stays whole.
 
+Position and rotation goals are the plain part. Further goals (see ``further``) have tables of their own, which only
+``open_any`` opens: a kernel that opens its problem with ``open_problem`` is compiled without a line of them.
+
 Lengths inside the solvers are divided by the reach: a residual of 1 is as far as the body reaches, or one radian.
 """
 
@@ -19,7 +22,8 @@ from synovia.kernels.forward import Tree
 # Places in the head of ``ints``
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
 MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
-INT_HEAD = 12
+N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES, FURTHER_INTS, FURTHER_FLOATS = 12, 13, 14, 15, 16, 17  # the last two: places
+INT_HEAD = 18
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
@@ -39,15 +43,43 @@ GOAL = (
 )
 
 
+FRAME = 16  # numbers of a row's frame in scratch memory
+ASK = 5  # integers of a goal
+POSTURE = 5  # numbers of a variable's part in a rest goal
+FURTHER_ASK, FURTHER = 10, 24  # integers and numbers of a further goal
+
+
+class Further(NamedTuple):
+    """What goals ask for beyond a position and a rotation in the world; see ``further``.
+
+    ``ints[h]``: kind, its goal, first residual row, residual rows of lengths and of angles, parts of its target that
+    can be given, rows of a second and a third joint (-1: the world), first vertex and number of vertices.
+    ``data[h]``: root of the weight, frame on the second joint (12), point on the third (3), numbers of the kind (8).
+    ``masses[i]``: of all that row i carries rigidly, as a part of the whole: mass, then mass times its place in the
+    row's frame (3); the last row is what nothing moves. Empty without a goal for the centre of mass.
+    ``vertices``: corners of support polygons, counterclockwise about up.
+    """
+
+    ints: NDArray[np.int32]
+    data: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    vertices: NDArray[np.float64]
+
+
 class Problem(NamedTuple):
     """A skeleton with goals, as the solvers read it.
 
     ``tree.ints`` has a sixth column: the variable of the row's hinge, slide or rotation, -1 if held (a free joint's
     translation is the three variables before it).
     ``variables``, ``limits``: what may move (see ``variables``).
-    ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, unused.
     ``likes[k]``: preferred value of a variable (a ball prefers its rest), and its stiffness.
+    ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, level, residual rows.
+    ``levels``: first residual row of each level of priority, 0 the highest, then the number of rows: the rows of a
+    level stand together.
     ``goal_data[g]``: square roots of the weights (2), then the goal's frame on its joint: rotation (9), position (3).
+    Weights are relative to the largest of their level.
+    ``posture[k]``: what rest goals ask of variable k: weight (0: nothing), then the number or quaternion to be near.
+    ``further``: None, or the tables of further goals.
     """
 
     tree: Tree
@@ -70,12 +102,15 @@ class Problem(NamedTuple):
     tolerance: float
     tolerance_angle: float
     reach: float
+    levels: NDArray[np.int32]
+    posture: NDArray[np.float64]
+    further: Further | None
 
 
 class Work(NamedTuple):
     """Scratch memory of one thread; sizes in ``work_size``."""
 
-    frames: NDArray[np.float64]  # (rows, 12) world frames
+    frames: NDArray[np.float64]  # (rows, 16) world frames, then mass and first moment of what hangs on the row
     J: NDArray[np.float64]  # (residuals, columns)
     A: NDArray[np.float64]  # (d, d), d = min(residuals, columns)
     e: NDArray[np.float64]  # (residuals,)
@@ -97,33 +132,58 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
-    return 12 * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
+    return FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
 
 
 @inline
 def open_problem(ints, floats):
-    """Return the tables packed in two flat arrays."""
+    """Return the tables packed in two flat arrays, without those of further goals."""
+    return open_with(ints, floats, None)
+
+
+@inline
+def open_any(ints, floats):
+    """Return the tables packed in two flat arrays, those of further goals included."""
+    h, m, v = np.int64(ints[N_FURTHER]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
+    i0, f0 = np.int64(ints[FURTHER_INTS]), np.int64(ints[FURTHER_FLOATS])
+    f1 = f0 + FURTHER * h
+    f2 = f1 + 4 * m
+    further = Further(
+        matrix(ints, i0, h, FURTHER_ASK),
+        matrix(floats, f0, h, FURTHER),
+        matrix(floats, f1, m, 4),
+        matrix(floats, f2, v, 3),
+    )
+    return open_with(ints, floats, further)
+
+
+@inline
+def open_with(ints, floats, further):
+    """Return the tables packed in two flat arrays, with those of further goals or None."""
     n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
     m = np.int64(ints[N_FOLLOWERS])
     i0 = INT_HEAD
     i1 = i0 + 6 * n
     i2 = i1 + 3 * k
-    i3 = i2 + 4 * g
+    i3 = i2 + ASK * g
+    i4 = i3 + 2 * m
     f0 = FLOAT_HEAD
     f1 = f0 + 12 * n
     f2 = f1 + 2 * n
     f3 = f2 + 11 * k
     f4 = f3 + GOAL * g
+    f5 = f4 + 2 * m
+    f6 = f5 + 2 * k
     tree = Tree(matrix(ints, i0, n, 6), matrix(floats, f0, n, 12), matrix(floats, f1, n, 2))
     return Problem(
         tree,
         matrix(ints, i1, k, 3),
         matrix(floats, f2, k, 11),
-        matrix(ints, i2, g, 4),
+        matrix(ints, i2, g, ASK),
         matrix(floats, f3, g, GOAL),
         matrix(ints, i3, m, 2),
         matrix(floats, f4, m, 2),
-        matrix(floats, f4 + 2 * m, k, 2),
+        matrix(floats, f5, k, 2),
         vector(floats, OWN, FLOAT_HEAD - OWN),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),
@@ -136,6 +196,9 @@ def open_problem(ints, floats):
         floats[TOLERANCE],
         floats[TOLERANCE_ANGLE],
         floats[REACH],
+        vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
+        matrix(floats, f6, k, POSTURE),
+        further,
     )
 
 
@@ -163,6 +226,9 @@ def with_steps(problem, max_steps):
         problem.tolerance,
         problem.tolerance_angle,
         problem.reach,
+        problem.levels,
+        problem.posture,
+        problem.further,
     )
 
 
@@ -174,7 +240,7 @@ def open_work(ints, work):
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else np.int64(0)
     a0 = np.int64(0)
-    a1 = a0 + 12 * n
+    a1 = a0 + FRAME * n
     a2 = a1 + m * v
     a3 = a2 + d * d
     a4 = a3 + m
@@ -189,7 +255,7 @@ def open_work(ints, work):
     a13 = a12 + h * h
     a14 = a13 + 7 * v
     return Work(
-        matrix(work, a0, n, 12),
+        matrix(work, a0, n, FRAME),
         matrix(work, a1, m, v),
         matrix(work, a2, d, d),
         vector(work, a3, m),

@@ -22,7 +22,7 @@ TRIES = 40  # dampings of one step
 
 
 @device
-def pull(problem, work, q):
+def pull(problem, work, targets, q):
     """Write J and the gradient g = Jᵀe in the directions of the box, with the bounds, and mark those that hold.
 
     dq is left with the gradient in angular velocities.
@@ -30,7 +30,7 @@ def pull(problem, work, q):
     Returns:
         The largest part of the gradient that no bound holds back, and the largest that one does: the multiplier.
     """
-    jacobian(problem, q, work.frames, work.J)
+    jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.dq)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
@@ -107,7 +107,7 @@ def settle(problem, work, targets, q, most):
     for k in range(most):
         if worst <= F(1):
             return k, 1
-        left, _ = pull(problem, work, q)
+        left, _ = pull(problem, work, targets, q)
         rounding = FLAT * math.sqrt(cost)
         if left <= rounding:
             return k, 1

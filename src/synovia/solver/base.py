@@ -15,6 +15,8 @@ from synovia.goals import Goal
 from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
+PLACES: Final = frozenset({"position", "rotation", "pose"})
+EVERY: Final = PLACES | {"aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact"}
 LARGEST: Final = sys.float_info.max
 
 
@@ -33,6 +35,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # the method that takes over a miss, where that is a setting
+    honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
     progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
 
     max_steps: int = 100
@@ -91,6 +94,14 @@ class Solver(ABC):
             UnsupportedError: Naming the goal, and a solver that can.
         """
         for goal in goals:
+            if goal.kind not in self.honours:
+                raise UnsupportedError(
+                    f"{self.name} cannot honour this goal",
+                    where=f"goal {goal.label!r}",
+                    value=goal,
+                    expected=f"goals of the kinds {', '.join(sorted(self.honours))}",
+                    hint="use the solver 'lm'",
+                )
             if goal.priority != 0:
                 raise UnsupportedError(
                     f"{self.name} has no priorities",

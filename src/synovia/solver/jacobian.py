@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import Kernel, Solver
+from synovia.solver.base import EVERY, Kernel, Solver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Damped(Solver):
     """What the damped methods share: an attempt ends when the error has not halved in four steps."""
+
+    honours: ClassVar[frozenset[str]] = EVERY  # all but rest goals
 
     max_steps: int = 60
     attempts: int = 100
@@ -28,9 +30,9 @@ class _Damped(Solver):
             from synovia.kernels.arm import arm
 
             return arm
-        from synovia.kernels.levenberg import levenberg
+        from synovia.kernels.levenberg import levenberg, levenberg_any
 
-        return levenberg
+        return levenberg if reduced.plain else levenberg_any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""From skeleton, goals and settings to the two flat arrays that a kernel reads.
-
-Only the joints between the root and the goals go in; fixed joints are merged into their neighbours.
-"""
+"""The part of a skeleton that its goals need: joints between the root and the goals, fixed joints merged away."""
 
 from __future__ import annotations
 
@@ -12,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.geometry import Array
-from synovia.goals.base import POSITION, Goal
+from synovia.goals import CenterOfMassGoal, Goal, RestGoal
+from synovia.goals.base import POSITION
 from synovia.limits.base import MARK
+from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 from synovia.skeleton import Kind, Skeleton
 
 Ints = NDArray[np.int32]
@@ -31,8 +30,9 @@ class Reduced:
         limits: (k, 11) its limits.
         likes: (k, 2) its preferred value (0 for a rotation, which prefers its rest) and its stiffness.
         owner: (k,) joint of each variable.
-        goals: (g, 4) what, row, first residual row, 0.
-        offsets: (g, 12) frame of each goal on its row.
+        goals: What is asked for.
+        posture: (k, 5) what rest goals ask of each variable.
+        masses: (n + 1, 4) masses of the rows, (0, 4) where no goal asks for the centre of mass.
         reach: Longest sum of segments from the root to a goal, length units.
         joints: (n,) joint of each row.
     """
@@ -44,15 +44,21 @@ class Reduced:
     limits: Array
     likes: Array
     owner: Ints
-    goals: Ints
-    offsets: Array
+    goals: GoalTables
+    posture: Array
+    masses: Array
     reach: float
     joints: Ints
 
     @property
+    def plain(self) -> bool:
+        """Whether the goals ask for positions and rotations in the world alone."""
+        return len(self.goals.further_ints) == 0
+
+    @property
     def residuals(self) -> int:
         """Number of residual rows."""
-        return int(sum(3 * (int(what & 1) + int(what >> 1 & 1)) for what in self.goals[:, 0]))
+        return int(self.goals.levels[-1])
 
     @property
     def columns(self) -> int:
@@ -70,9 +76,10 @@ class Reduced:
         """Whether this is one chain of unlimited balls to one position goal."""
         n = len(self.rows)
         return (
-            len(self.goals) == 1
+            self.plain
+            and len(self.goals.table) == 1
             and n > 0
-            and self.goals[0].tolist()[:2] == [POSITION, n - 1]
+            and self.goals.table[0].tolist()[:2] == [POSITION, n - 1]
             and bool((self.rows[:, 0] == Kind.BALL).all())
             and bool((self.rows[:, 1] == np.arange(-1, n - 1)).all())
             and not self.limits[:, MARK].any()
@@ -83,28 +90,36 @@ class Reduced:
         """Whether this is an arm: one goal on a chain of hinges and slides, each with a variable of its own."""
         n = len(self.rows)
         return (
-            len(self.goals) == 1
+            self.plain
+            and len(self.goals.table) == 1
             and n > 0
             and len(self.variables) == n
             and bool(np.isin(self.rows[:, 0], (Kind.HINGE, Kind.SLIDE)).all())
             and bool((self.rows[:, 1] == np.arange(-1, n - 1)).all())
             and bool((self.rows[:, 2] == self.variables[:, 1]).all())
             and bool((self.couple == (1.0, 0.0)).all())
-            and int(self.goals[0, 1]) == n - 1
+            and int(self.goals.table[0, 1]) == n - 1
         )
 
 
-def reduce(skeleton: Skeleton, goals: Sequence[Goal], ends: Sequence[int], *, free_root: bool = False) -> Reduced:
+def reduce(
+    skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]], *, free_root: bool = False
+) -> Reduced:
     """Return the part of a skeleton that moves its goals.
 
     A free joint keeps its translation, and at the root its rotation too, unless ``free_root``.
 
     Args:
         skeleton: The skeleton.
-        goals: The goals.
-        ends: Row of each goal's joint.
+        goals: The goals, resolved.
+        hangs: Rows of each goal's joints.
         free_root: Whether a free root moves.
     """
+    posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
+    balanced = any(isinstance(goal, CenterOfMassGoal) for goal in goals)
+    ends = [row for rows in hangs for row in rows]
+    ends += np.flatnonzero(posture.shares > 0.0).tolist()
+    ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
     on_path = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not on_path[row]:
@@ -130,12 +145,13 @@ def reduce(skeleton: Skeleton, goals: Sequence[Goal], ends: Sequence[int], *, fr
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
     variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, free_root)
-    packed, offsets = _goals(skeleton, goals, ends, place, since)
     table = np.array(rows, np.int32).reshape(-1, 6)
     fixed_table = np.array(fixed).reshape(-1, 12)
+    tables = goal_tables(skeleton, goals, hangs, place, since)
     return Reduced(
-        table, fixed_table, couple, variables, limits, likes, owner, packed, offsets,
-        _reach(skeleton, table, fixed_table, packed, offsets), np.array(joints, np.int32),
+        table, fixed_table, couple, variables, limits, likes, owner, tables,
+        posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, 4)),
+        _reach(skeleton, table, fixed_table, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
 
@@ -198,29 +214,14 @@ def _variables(
     return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], likes, t.owner[order]
 
 
-def _goals(
-    skeleton: Skeleton, goals: Sequence[Goal], ends: Sequence[int], place: NDArray[np.intp], since: list[Array]
-) -> tuple[Ints, Array]:
-    """Return each goal's integers and its frame on the reduced row that carries it."""
-    packed = np.zeros((len(goals), 4), np.int32)
-    offsets = np.zeros((len(goals), 12))
-    first = 0
-    for g, (goal, joint) in enumerate(zip(goals, ends, strict=True)):
-        back = np.eye(4)
-        back[:3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
-        frame = since[joint] @ back @ goal.offset
-        packed[g] = goal.what, place[joint], first, 0
-        offsets[g] = np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]])
-        first += goal.rows
-    return packed, offsets
-
-
-def _reach(skeleton: Skeleton, rows: Ints, fixed: Array, goals: Ints, offsets: Array) -> float:
+def _reach(skeleton: Skeleton, rows: Ints, fixed: Array, goals: GoalTables) -> float:
     """Return the longest way from a moving joint to a goal; the skeleton's size where nothing moves."""
     t = skeleton.tables
     span = {int(at): t.limits[k, :2] for k, at in enumerate(t.variables[:, 1]) if t.variables[k, 0] == 0}
     longest = 0.0
-    for (_, row, _, _), offset in zip(goals, offsets, strict=True):
+    for (_, row, *_), offset in zip(goals.table.tolist(), goals.offsets, strict=True):
+        if row < 0:
+            continue
         total = float(np.linalg.norm(offset[9:]))
         while row >= 0:
             ends = span.get(int(rows[row, 2]), np.zeros(2)) if rows[row, 0] == Kind.SLIDE else np.zeros(2)
@@ -233,52 +234,3 @@ def _reach(skeleton: Skeleton, rows: Ints, fixed: Array, goals: Ints, offsets: A
     if longest > 0.0:
         return longest
     return skeleton.size if skeleton.size > 0.0 else 1.0
-
-
-def pack(
-    skeleton: Skeleton,
-    reduced: Reduced,
-    weights: Sequence[float],
-    *,
-    tolerance: tuple[float, float],
-    max_steps: int,
-    attempts: int,
-    seed: int,
-    patience: int,
-    own: Sequence[float],
-) -> tuple[Ints, Array]:
-    """Return the problem as the two arrays of ``kernels.problem``.
-
-    Args:
-        skeleton: The whole skeleton.
-        reduced: What its goals need.
-        weights: Weight of each goal.
-        tolerance: Position (length units) and angle (radians).
-        max_steps: Steps of one attempt.
-        attempts: Attempts, the first one included.
-        seed: Seed of the restarts.
-        patience: Steps in which the error must have fallen.
-        own: The solver's own settings, at most sixteen.
-    """
-    from synovia.kernels import problem as k
-
-    t = skeleton.tables
-    head = np.zeros(k.INT_HEAD, np.int32)
-    head[:] = (
-        len(reduced.rows), len(reduced.variables), len(reduced.goals), reduced.residuals, reduced.columns,
-        skeleton.nq, len(t.followers), max_steps, attempts, seed, patience, int(reduced.coupled),
-    )  # fmt: skip
-    floats = np.zeros(k.FLOAT_HEAD)
-    floats[:3] = *tolerance, reduced.reach
-    floats[k.OWN : k.OWN + len(own)] = own
-    # Only ratios of weights mean anything; the largest is 1, so that damping and pivots keep their meaning.
-    roots = np.sqrt(np.asarray(weights, np.float64) / max(weights))
-    goal_data = np.column_stack(
-        [roots * (reduced.goals[:, 0] & POSITION > 0), roots * (reduced.goals[:, 0] & 2 > 0), reduced.offsets]
-    )
-    ints = [head, reduced.rows, reduced.variables, reduced.goals, t.followers]
-    reals = [floats, reduced.fixed, reduced.couple, reduced.limits, goal_data, t.coupling, reduced.likes]
-    return (
-        np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
-        np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),
-    )

@@ -1,0 +1,116 @@
+"""Balance: the centre of mass is at a place, or above a support polygon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, align_z, as_numbers
+from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_direction, placed, up_of
+
+if TYPE_CHECKING:
+    from synovia.skeleton import Skeleton
+
+
+class CenterOfMassGoal(Goal):
+    """The centre of mass of the whole body should be at a position, or above a polygon.
+
+    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal distance to its
+    convex hull, 0 above it (1 row). All joints that carry mass move, also those that no other goal moves.
+
+    Args:
+        position: World position (3,), length units; None to stay where the start has it.
+        polygon: World points (n, 3) whose convex hull, seen from above, must hold the centre: the corners of the feet.
+        up: World direction that is up for the polygon, (3,); the skeleton's own without.
+        weight: Weight beside goals of the same priority.
+        priority: 0 is the highest.
+        name: What to call the goal.
+
+    Raises:
+        InputError: If a value cannot be used, or both a position and a polygon are given; when an ``IK`` is built, if
+            the model has no masses.
+    """
+
+    __slots__ = ("polygon", "up")
+    kind: ClassVar[str] = "center_of_mass"
+
+    polygon: Array | None
+    up: Array | None
+
+    def __init__(
+        self,
+        position: Any = None,
+        *,
+        polygon: Any = None,
+        up: Any = None,
+        weight: float = 1.0,
+        priority: int = 0,
+        name: str | None = None,
+    ) -> None:
+        """Check and keep the values."""
+        with placed(self.kind):
+            if position is not None and polygon is not None:
+                raise InputError("both a position and a polygon are given", expected="one of them")
+            corners = None if polygon is None else as_numbers(polygon, (-1, 3), "polygon")
+            if corners is not None and not len(corners):
+                raise InputError("the polygon has no corners", expected="at least one point (3,)")
+            upwards = None if up is None else as_direction(up, "up")
+        super().__init__(None, position=position, weight=weight, priority=priority, name=name)
+        self._keep(polygon=corners, up=upwards)
+
+    @property
+    def joints(self) -> tuple[str | int, ...]:
+        """None: it concerns the whole body."""
+        return ()
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """A place, or a length."""
+        if self.polygon is None:
+            return (Ask(kind=CENTRE, lengths=3, takes=POSITION),)
+        up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
+        return (Ask(kind=SUPPORT, lengths=1, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
+
+    @property
+    def takes(self) -> int:
+        """The position, where there is no polygon."""
+        return POSITION if self.polygon is None else 0
+
+    @property
+    def measures(self) -> int:
+        """A length."""
+        return POSITION
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with the way that is up."""
+        if not any(joint.mass > 0.0 for joint in skeleton.joints):
+            raise InputError(
+                f"{skeleton.name} has no masses",
+                where="center_of_mass goal",
+                expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
+            )
+        return self if self.polygon is None or self.up is not None else self._with(up=up_of(skeleton, "up="))
+
+
+def _hull(points: Array, up: Array) -> Array:
+    """Return the convex hull of points seen along ``up``, counterclockwise and without height (Andrew 1979)."""
+    frame = align_z(up)
+    flat = sorted({(float(x), float(y)) for x, y in points @ frame[:, :2]})
+    if len(flat) > 2:
+        halves: list[list[tuple[float, float]]] = []
+        for order in (flat, flat[::-1]):
+            half: list[tuple[float, float]] = []
+            for p in order:
+                while len(half) > 1 and _turn(half[-2], half[-1], p) <= 0.0:
+                    half.pop()
+                half.append(p)
+            halves.append(half[:-1])
+        flat = halves[0] + halves[1]
+    return np.array(flat) @ frame[:, :2].T
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Return twice the area of a triangle, positive if it goes round counterclockwise."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

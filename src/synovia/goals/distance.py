@@ -1,0 +1,91 @@
+"""Distance: a joint keeps away from, or near to, another joint or a point."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from synovia.errors import InputError
+from synovia.geometry import as_numbers, rigid
+from synovia.goals.base import DISTANCE, POSITION, Ask, Goal, placed
+
+
+class DistanceGoal(Goal):
+    """The distance between a joint and another, or a point in the world, should be within bounds.
+
+    Residual: what is missing to ``minimum`` (positive) or too much for ``maximum`` (negative), 0 between (1 row, length
+    units). Equal bounds fix the distance.
+
+    Args:
+        joint: Name, body, role or row of the joint.
+        other: The other joint.
+        point: World point (3,) instead of another joint; without both, the joint's own place at the start.
+        minimum: Least distance, length units.
+        maximum: Most distance, length units; infinite for no bound.
+        offset: Point on the joint, (3,), in its frame.
+        other_offset: Point on the other joint, (3,), in its frame.
+        weight: Weight beside goals of the same priority.
+        priority: 0 is the highest.
+        name: What to call the goal.
+
+    Raises:
+        InputError: If a value cannot be used, or both another joint and a point are given.
+    """
+
+    __slots__ = ("maximum", "minimum", "other", "other_offset")
+    kind: ClassVar[str] = "distance"
+
+    other: str | int | None
+    minimum: float
+    maximum: float
+
+    def __init__(
+        self,
+        joint: str | int,
+        other: str | int | None = None,
+        *,
+        point: Any = None,
+        minimum: float = 0.0,
+        maximum: float = math.inf,
+        offset: Any = None,
+        other_offset: Any = None,
+        weight: float = 1.0,
+        priority: int = 0,
+        name: str | None = None,
+    ) -> None:
+        """Check and keep the values."""
+        with placed(joint):
+            if other is not None and point is not None:
+                raise InputError("both another joint and a point are given", expected="one of them")
+            least, most = (float(as_numbers(v, (), "bound", finite=False)) for v in (minimum, maximum))
+            if not 0.0 <= least <= most or math.isinf(least):
+                raise InputError("bounds leave no distance", value=(least, most), expected="0 <= minimum <= maximum")
+            place = (0.0, 0.0, 0.0) if other_offset is None else as_numbers(other_offset, (3,), "other_offset")
+        super().__init__(joint, position=point, weight=weight, priority=priority, offset=offset, name=name)
+        self._keep(other=other, minimum=least, maximum=most, other_offset=rigid(place))
+
+    @property
+    def joints(self) -> tuple[str | int, ...]:
+        """The joint, and the other."""
+        return super().joints if self.other is None else (*super().joints, self.other)
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """A length."""
+        frames = () if self.other is None else (self.other_offset,)
+        return (
+            Ask(
+                kind=DISTANCE, lengths=1, takes=self.takes, frames=frames,
+                numbers=(self.minimum, min(self.maximum, 1e300)),
+            ),
+        )  # fmt: skip
+
+    @property
+    def takes(self) -> int:
+        """The point, where there is no other joint."""
+        return POSITION if self.other is None else 0
+
+    @property
+    def measures(self) -> int:
+        """A length."""
+        return POSITION

@@ -1,0 +1,107 @@
+"""Pole: the plane in which a limb bends contains a point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from synovia.errors import InputError
+from synovia.geometry import rigid
+from synovia.goals.base import POLE, POSITION, ROTATION, Ask, Goal
+
+if TYPE_CHECKING:
+    from synovia.skeleton import Skeleton
+
+
+class PoleGoal(Goal):
+    """A limb should bend towards a point: elbow out, knee forward.
+
+    Residual: the angle φ about the line from root to tip, from the middle joint to the pole (1 row, radians):
+    φ = atan2(a·(u × v), u·v), a along the line, u and v the parts of middle joint and pole across it. Where the limb is
+    straight or the pole lies on the line (within a thousandth of the limb's length) there is no plane: the goal fades
+    out smoothly and asks nothing.
+
+    Args:
+        joint: Name, body, role or row of the joint in the middle (elbow, knee).
+        point: World point (3,), length units; None to keep the plane in which the start bends.
+        root: Joint at the limb's beginning; the next one above that is at another place without.
+        tip: Joint at the limb's end; the next one below that is at another place without.
+        weight: Weight beside goals of the same priority.
+        priority: 0 is the highest.
+        name: What to call the goal.
+
+    Raises:
+        InputError: If a value cannot be used.
+    """
+
+    __slots__ = ("root", "tip")
+    kind: ClassVar[str] = "pole"
+
+    root: str | int | None
+    tip: str | int | None
+
+    def __init__(
+        self,
+        joint: str | int,
+        point: Any = None,
+        *,
+        root: str | int | None = None,
+        tip: str | int | None = None,
+        weight: float = 1.0,
+        priority: int = 0,
+        name: str | None = None,
+    ) -> None:
+        """Check and keep the values."""
+        super().__init__(joint, position=point, weight=weight, priority=priority, name=name)
+        self._keep(root=root, tip=tip)
+
+    @property
+    def joints(self) -> tuple[str | int, ...]:
+        """The middle joint, then root and tip where they are known."""
+        return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """An angle."""
+        return (Ask(kind=POLE, angles=1, takes=POSITION, frames=(rigid(), rigid())),)
+
+    @property
+    def takes(self) -> int:
+        """The point."""
+        return POSITION
+
+    @property
+    def measures(self) -> int:
+        """An angle."""
+        return ROTATION
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with root and tip."""
+        middle = skeleton.index(self.joints[0])
+        root, tip = self.root, self.tip
+        if root is None:
+            row = middle
+            while row >= 0 and (row == middle or not _apart(skeleton, row, middle)):
+                row = skeleton.parents[row]
+            if row < 0:
+                raise InputError("no joint above it is at another place", where=f"pole goal on {self.joint!r}")
+            root = row
+        if tip is None:
+            below = [middle]
+            while below and not _apart(skeleton, below[0], middle):
+                below = [child for row in below for child in skeleton.children[row]]
+                below = [row for row in below if _apart(skeleton, row, middle)] or below
+            if len(below) != 1:
+                raise InputError(
+                    "the limb's end is not clear" if below else "no joint below it is at another place",
+                    where=f"pole goal on {self.joint!r}",
+                    value=[skeleton.joint_names[row] for row in below] or None,
+                    hint="name it: tip=" if below else None,
+                )
+            tip = below[0]
+        return self._with(root=root, tip=tip)
+
+
+def _apart(skeleton: Skeleton, a: int, b: int) -> bool:
+    """Return whether two joints are at different places at rest."""
+    positions = skeleton.rest_pose().positions
+    return float(abs(positions[a] - positions[b]).max()) > 1e-9 * skeleton.size

@@ -1,0 +1,77 @@
+"""The centre of mass: where it is, how each joint moves it, and how far it is from above a support polygon.
+
+All masses are parts of the whole. What hangs on a joint counts as one: its mass μ and first moment s = Σ m c, summed
+from the tips to the root, give the joint's column z × (s - μ o) for a turn and μ z for a shift (Sugihara et al. 2002).
+"""
+
+from synovia.kernels._jit import F, device, inline
+from synovia.kernels.places import pull_joint
+from synovia.kernels.rotations import apply, load_rotation
+from synovia.kernels.vectors import TINY, add, axpy, cross, dot, load, norm, scale, store, sub
+
+MASS, MOMENT = 12, 13  # columns of ``work.frames`` beside a row's frame
+
+
+@inline
+def moment_of(masses, frames, i):
+    """Return mass times place, in the world, of what row i carries rigidly."""
+    return axpy(masses[i, 0], load(frames, i, 9), apply(load_rotation(frames, i, 0), load(masses, i, 1)))
+
+
+@device
+def centre_of_mass(masses, frames):
+    """Return the centre of mass in the world."""
+    n = masses.shape[0] - 1
+    c = load(masses, n, 1)
+    for i in range(n):
+        c = add(c, moment_of(masses, frames, i))
+    return c
+
+
+@device
+def sum_branches(tree, masses, frames):
+    """Write mass and moment of everything that hangs on each row beside its frame."""
+    n = tree.ints.shape[0]
+    for i in range(n):
+        frames[i, MASS] = masses[i, 0]
+        store(frames, i, MOMENT, moment_of(masses, frames, i))
+    for i in range(n - 1, -1, -1):
+        a = tree.ints[i, 1]
+        if a >= 0:
+            frames[a, MASS] += frames[i, MASS]
+            store(frames, a, MOMENT, add(load(frames, a, MOMENT), load(frames, i, MOMENT)))
+
+
+@device
+def pull_centre(problem, q, frames, force, J, k):
+    """Add to row k what a force on the centre of mass does on all axes; after ``sum_branches``."""
+    for i in range(problem.tree.ints.shape[0]):
+        mass = frames[i, MASS]
+        if mass > F(0):
+            arm = axpy(-mass, load(frames, i, 9), load(frames, i, MOMENT))
+            pull_joint(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
+
+
+@device
+def outside_support(vertices, first, count, up, c):
+    """Return the vector from a point, seen along ``up``, to the nearest one of a convex polygon; 0 above the polygon.
+
+    The corners have no part along ``up`` and go round counterclockwise; two make an edge, one a point.
+    """
+    p = axpy(-dot(up, c), up, c)
+    nearest = (F(0), F(0), F(0))
+    least = F(-1)
+    inside = count > 2
+    for i in range(count):
+        a = load(vertices, first + i, 0)
+        b = load(vertices, first + (i + 1) % count, 0)
+        edge, to = sub(b, a), sub(p, a)
+        if dot(up, cross(edge, to)) < F(0):
+            inside = False
+        along = dot(edge, to) / max(dot(edge, edge), TINY)
+        away = sub(axpy(min(max(along, F(0)), F(1)), edge, a), p)
+        far = norm(away)
+        if least < F(0) or far < least:
+            least = far
+            nearest = away
+    return (F(0), F(0), F(0)) if inside else nearest

@@ -1,0 +1,179 @@
+"""The tables of goals: what each asks for, in which rows, with which weight, and how joints should rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.geometry import Array
+from synovia.goals import Goal, RestGoal
+from synovia.skeleton import Skeleton
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GoalTables:
+    """Goals as the kernels read them (see ``kernels.problem``).
+
+    Args:
+        table: (g, 5) place that is asked for, row, first residual row, level, residual rows.
+        offsets: (g, 12) frame of each goal on its row.
+        roots: (g,) square root of each weight, relative to the largest of its level.
+        levels: (l + 1,) first residual row of each level, and the number of rows.
+        further_ints: (h, 10) what is asked for beyond a place.
+        further_data: (h, 24) numbers of that.
+        vertices: (v, 3) corners of support polygons.
+    """
+
+    table: Ints
+    offsets: Array
+    roots: Array
+    levels: Ints
+    further_ints: Ints
+    further_data: Array
+    vertices: Array
+
+
+def goal_tables(
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    hangs: Sequence[Sequence[int]],
+    place: NDArray[np.intp],
+    since: Sequence[Array],
+) -> GoalTables:
+    """Return the tables of goals; the residual rows of a level stand together, in the order of its goals.
+
+    Args:
+        skeleton: The skeleton.
+        goals: The goals, resolved.
+        hangs: Rows of each goal's joints.
+        place: Reduced row that carries each joint.
+        since: From each joint's z-form frame to that row's frame.
+    """
+
+    def on_row(joint: int, frame: Array) -> Array:
+        """Return a frame on a joint as twelve numbers in the frame of the row that carries it."""
+        back = np.eye(4)
+        back[:3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
+        whole = since[joint] @ back @ frame
+        return np.concatenate([whole[:3, :3].ravel(), whole[:3, 3]])
+
+    count = len(goals)
+    table, offsets = np.zeros((count, 5), np.int32), np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
+    ints: list[list[int]] = []
+    data: list[Array] = []
+    points: list[Array] = []
+    levels, first, roots = _level_rows(goals)
+    for g, (goal, joints) in enumerate(zip(goals, hangs, strict=True)):
+        row = int(place[joints[0]]) if joints else -1
+        table[g] = goal.place, row, first[g], levels[g], goal.rows
+        if joints:
+            offsets[g] = on_row(joints[0], goal.offset)
+        at = first[g] + goal.rows
+        for ask in reversed(goal.asks):
+            at -= ask.lengths + ask.angles
+            numbers = np.zeros(24)
+            numbers[0] = roots[g]
+            others = [-1, -1]
+            for k, (joint, frame) in enumerate(zip(joints[1:], ask.frames, strict=True)):
+                others[k] = int(place[joint])
+                whole = on_row(joint, frame)
+                numbers[(slice(1, 13), slice(13, 16))[k]] = whole[9 * k :]
+            numbers[16 : 16 + len(ask.numbers)] = ask.numbers
+            corners = sum(len(part) for part in points)
+            ints.append([ask.kind, g, at, ask.lengths, ask.angles, ask.takes, *others, corners, len(ask.points)])
+            data.append(numbers)
+            points.append(ask.points)
+    bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})
+    starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
+    total = sum(goal.rows for goal in goals)
+    return GoalTables(
+        table, offsets, roots, np.array([*starts, total], np.int32),
+        np.array(ints, np.int32).reshape(-1, 10), np.array(data).reshape(-1, 24),
+        np.concatenate(points) if points else np.zeros((0, 3)),
+    )  # fmt: skip
+
+
+def _level_rows(goals: Sequence[Goal]) -> tuple[list[int], list[int], Array]:
+    """Return level, first residual row and root of the relative weight of each goal."""
+    order = sorted({goal.priority for goal in goals if goal.rows})
+    levels = [order.index(goal.priority) if goal.rows else 0 for goal in goals]
+    first = [0] * len(goals)
+    at = 0
+    for level in range(len(order)):
+        for g, goal in enumerate(goals):
+            if goal.rows and levels[g] == level:
+                first[g] = at
+                at += goal.rows
+    # Only ratios of weights mean anything; the largest is 1, so that damping and pivots keep their meaning.
+    heaviest = [0.0] * len(order)
+    for level, goal in zip(levels, goals, strict=True):
+        if goal.rows:
+            heaviest[level] = max(heaviest[level], goal.weight)
+    relative = [goal.weight / heaviest[level] if goal.rows else 0.0 for level, goal in zip(levels, goals, strict=True)]
+    return levels, first, np.sqrt(relative)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posture:
+    """What rest goals ask.
+
+    Args:
+        shares: (n,) weight of each joint, 0 for none.
+        q: (nq,) values to be near.
+    """
+
+    shares: Array
+    q: Array
+
+    def rows(self, variables: Ints, owner: Ints) -> Array:
+        """Return the table (k, 5) of variables: weight, then the number or the quaternion to be near."""
+        out = np.zeros((len(variables), 5))
+        for row, (block, at, _), joint in zip(out, variables.tolist(), owner.tolist(), strict=True):
+            size = 4 if block else 1
+            row[0] = self.shares[joint]
+            row[1 : 1 + size] = self.q[at : at + size]
+        return out
+
+
+def posture_of(skeleton: Skeleton, goals: Sequence[RestGoal]) -> Posture:
+    """Return what rest goals ask together; a free joint that was put before their skeleton is asked nothing.
+
+    Raises:
+        InputError: If two of them concern one joint.
+    """
+    shares, q = np.zeros(len(skeleton)), skeleton.rest_q.copy()
+    for goal in goals:
+        if goal.shares is None or goal.reference is None:
+            continue
+        before, first = len(skeleton) - len(goal.shares), skeleton.nq - len(goal.reference)
+        for row in np.flatnonzero(goal.shares > 0.0).tolist():
+            if shares[row + before] > 0.0:
+                raise InputError(
+                    f"two rest goals concern joint {skeleton.joint_names[row + before]!r}",
+                    expected="different joints",
+                    hint="use one goal, with joints={...} for their parts",
+                )
+            shares[row + before] = goal.shares[row]
+            at = skeleton.q_slice(row + before)
+            q[at] = goal.reference[at.start - first : at.stop - first]
+    return Posture(shares, q)
+
+
+def masses_of(skeleton: Skeleton, place: NDArray[np.intp], since: Sequence[Array]) -> Array:
+    """Return, for each reduced row, the mass that it carries rigidly and its first moment in its frame (n + 1, 4).
+
+    Parts of the whole mass; the last row is what nothing moves, in the world.
+    """
+    out = np.zeros((int(place.max()) + 2, 4))
+    for i, joint in enumerate(skeleton.joints):
+        if joint.mass > 0.0:
+            com = skeleton.tables.unfold[i].reshape(3, 3) @ joint.com
+            out[place[i], 0] += joint.mass
+            out[place[i], 1:] += joint.mass * (since[i][:3, :3] @ com + since[i][:3, 3])
+    return out / out[:, 0].sum()

@@ -1,0 +1,74 @@
+"""From a reduced skeleton and settings to the two flat arrays that a kernel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.geometry import Array
+from synovia.goals.base import POSITION, ROTATION
+from synovia.problem.reduced import Reduced
+from synovia.skeleton import Skeleton
+
+Ints = NDArray[np.int32]
+
+
+def pack(
+    skeleton: Skeleton,
+    reduced: Reduced,
+    *,
+    tolerance: tuple[float, float],
+    max_steps: int,
+    attempts: int,
+    seed: int,
+    patience: int,
+    own: Sequence[float],
+) -> tuple[Ints, Array]:
+    """Return the problem as the two arrays of ``kernels.problem``.
+
+    Args:
+        skeleton: The whole skeleton.
+        reduced: What its goals need.
+        tolerance: Position (length units) and angle (radians).
+        max_steps: Steps of one attempt.
+        attempts: Attempts, the first one included.
+        seed: Seed of the restarts.
+        patience: Steps in which the error must have fallen.
+        own: The solver's own settings, at most sixteen.
+    """
+    from synovia.kernels import problem as k
+
+    t, goals = skeleton.tables, reduced.goals
+    head = np.zeros(k.INT_HEAD, np.int32)
+    head[: k.FURTHER_INTS] = (
+        len(reduced.rows), len(reduced.variables), len(goals.table), reduced.residuals, reduced.columns,
+        skeleton.nq, len(t.followers), max_steps, attempts, seed, patience, int(reduced.coupled),
+        len(goals.levels) - 1, len(goals.further_ints), len(reduced.masses), len(goals.vertices),
+    )  # fmt: skip
+    floats = np.zeros(k.FLOAT_HEAD)
+    floats[:3] = *tolerance, reduced.reach
+    floats[k.OWN : k.OWN + len(own)] = own
+    goal_data = np.column_stack(
+        [goals.roots * (goals.table[:, 0] & bit > 0) for bit in (POSITION, ROTATION)] + [goals.offsets]
+    )
+    ints = [head, reduced.rows, reduced.variables, goals.table, t.followers, goals.levels]
+    reals = [
+        floats,
+        reduced.fixed,
+        reduced.couple,
+        reduced.limits,
+        goal_data,
+        t.coupling,
+        reduced.likes,
+        reduced.posture,
+    ]
+    head[k.FURTHER_INTS] = sum(part.size for part in ints)
+    head[k.FURTHER_FLOATS] = sum(part.size for part in reals)
+    ints += [goals.further_ints]
+    reals += [goals.further_data, reduced.masses, goals.vertices]
+    return (
+        np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
+        np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),
+    )
