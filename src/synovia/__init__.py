@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
+    from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture
     from synovia.errors import (
         FileError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Solver, solvers
 
 _HOMES = {
+    "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture",),
     "synovia.errors": (
         "FileError",
@@ -104,6 +106,7 @@ __all__ = [
     "AimGoal",
     "Ccd",
     "CenterOfMassGoal",
+    "Comparison",
     "ContactGoal",
     "DampedLeastSquares",
     "DistanceGoal",
@@ -126,6 +129,7 @@ __all__ = [
     "Pose",
     "PoseGoal",
     "PositionGoal",
+    "Problems",
     "RelativeGoal",
     "RestGoal",
     "Retargeted",
@@ -144,8 +148,10 @@ __all__ = [
     "UnsupportedError",
     "bundled",
     "bundled_names",
+    "compare",
     "load_motion",
     "load_skeleton",
+    "make_problems",
     "picture",
     "read_csv",
     "read_map",

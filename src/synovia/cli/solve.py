@@ -58,7 +58,7 @@ def solve_request(request: Request) -> int:
     """
     if not (request.targets or request.rotations or request.goals):
         raise typer.BadParameter("nothing to reach; give a target", param_hint="'-t', '-r' or '-g'")
-    tolerance = _tolerance(request.tolerance)
+    tolerance = parse_tolerance(request.tolerance)
     seed = _start_seed(request.start)
     _check_files(request)
     with _Patience() if sys.stderr.isatty() else nullcontext():
@@ -126,7 +126,7 @@ def _build(request: Request, skeleton: Skeleton, tolerance: tuple[float, float] 
     return IK(skeleton, goals, solver, tolerance=tolerance, root=request.root)
 
 
-def _tolerance(text: str | None) -> tuple[float, float] | None:
+def parse_tolerance(text: str | None) -> tuple[float, float] | None:
     """Return length and angle (radians) of ``POS[,DEG]``."""
     if text is None:
         return None

@@ -180,6 +180,29 @@ class IK:
             self._door.refuse(code, targets)
         return Solutions(self, out, given)
 
+    def errors_after(self, steps: int, targets: Targets, starts: Any = None) -> Array:
+        """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
+
+        Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
+        settled on the way.
+
+        Args:
+            steps: Steps, from 0 for the errors at the start.
+            targets: As in ``solve_many``.
+            starts: As in ``solve_many``.
+        """
+        from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
+
+        table = self._door.table_of_many(targets)
+        first = inside_limits(self.skeleton, self._start_rows(starts, len(table)))
+        out = rows_of(self, len(table))
+        ints = self._ints.copy()
+        ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
+        code = self._kernel(ints, self._floats, table, first, out, np.empty(self._scratch_size), False, 0)
+        if code < 0:
+            self._door.refuse(code, targets)
+        return Solutions(self, out, first).errors
+
     def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
 
@@ -274,25 +297,3 @@ def _checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> t
     if not (pair > 0.0).all():
         raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
     return float(pair[0]), float(pair[1])
-
-
-def solve(
-    skeleton: Skeleton,
-    goals: Goal | Iterable[Goal],
-    solver: Solver | str | None = None,
-    start: Pose | Any = None,
-    *,
-    tolerance: tuple[float, float] | None = None,
-    root: str = "fixed",
-) -> Solution:
-    """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
-
-    Args:
-        skeleton: The skeleton.
-        goals: One goal or several.
-        solver: Settings, a solver's name, or None for the default.
-        start: Pose to start from, or joint values (nq,); the rest pose without.
-        tolerance: As in ``IK``.
-        root: As in ``IK``.
-    """
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start)

@@ -1,0 +1,200 @@
+"""``synovia bench``: every solver on a user's own model, as a table, as JSON and as a plot."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.cli.model import load
+from synovia.cli.output import emit_json, emit_rich, number
+from synovia.cli.run import REACHED
+from synovia.cli.solution import unit_name
+from synovia.errors import FileError, UnsupportedError
+
+if TYPE_CHECKING:
+    from synovia.comparison import Comparison, Row
+    from synovia.comparison.measure import Watch
+
+SCHEMA: Final = "synovia.bench/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of ``synovia bench``, as it was typed."""
+
+    model: str
+    joints: tuple[str, ...]
+    solvers: tuple[str, ...]
+    pose: bool
+    problems: int
+    seed: int
+    root: str
+    tolerance: tuple[float, float] | None
+    budget: float
+    plot: Path | None
+    force: bool
+    as_json: bool
+
+
+def bench_request(request: Request) -> int:
+    """Compare, print and draw; return the exit code.
+
+    Raises:
+        SynoviaError: If what an option says cannot be used.
+    """
+    from synovia.comparison import compare, make_problems
+
+    if request.plot is not None and request.plot.exists() and not request.force:
+        raise FileError("file exists", where=str(request.plot), hint="pass --force to replace it")
+    problems = make_problems(
+        load(request.model), request.joints, pose=request.pose, count=request.problems, seed=request.seed
+    )
+    with _Bar() as watch:
+        result = compare(
+            problems,
+            request.solvers,
+            tolerance=request.tolerance,
+            root=request.root,
+            budget=request.budget,
+            watch=watch,
+        )
+    if all(row.refused is not None for row in result.rows):
+        raise UnsupportedError(f"no solver takes these goals: {result.rows[0].refused}", where=request.model)
+    if request.plot is not None:
+        from synovia.comparison.plot import plot_convergence
+
+        plot_convergence(result, request.plot, force=request.force)
+    if request.as_json:
+        emit_json(_object(result))
+    else:
+        _print(result)
+    return REACHED
+
+
+class _Bar:
+    """A progress bar on stderr, where that is a terminal."""
+
+    def __enter__(self) -> Watch | None:
+        """Return the function that is told how far things are."""
+        if not sys.stderr.isatty():
+            return None
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True,
+        )  # fmt: skip
+        self._progress.start()
+        task = self._progress.add_task("", total=1.0)
+
+        def show(what: str, share: float) -> None:
+            self._progress.update(task, description=what, completed=share)
+
+        return show
+
+    def __exit__(self, *error: object) -> None:
+        """Take it away."""
+        if hasattr(self, "_progress"):
+            self._progress.stop()
+
+
+def _object(result: Comparison) -> dict[str, Any]:
+    """Return the comparison as plain values."""
+    problems = result.problems
+    return {
+        "schema": SCHEMA,
+        "model": problems.skeleton.name,
+        "goals": [{"joint": str(goal.joint), "kind": type(goal).__name__} for goal in problems.goals],
+        "root": result.root,
+        "tolerance": {"position": result.tolerance[0], "angle": result.tolerance[1]},
+        "unit": unit_name(problems.skeleton.meters_per_unit),
+        "solvers": [_row(row) for row in result.rows],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    """Return one solver's row."""
+    if row.refused is not None:
+        return {"solver": row.solver, "refused": row.refused}
+    import numpy as np
+
+    bands = np.percentile(row.curve, (25, 50, 75), axis=1).tolist()
+    return {
+        "solver": row.solver,
+        "reached": row.reached,
+        "problems": row.count,
+        "statuses": row.statuses,
+        "median_steps": row.steps,
+        "mean_attempts": row.tries,
+        "median_us": row.median_us,
+        "p99_us": row.p99_us,
+        "from_rest_deg": None if math.isnan(row.from_rest_deg) else row.from_rest_deg,
+        "track_reached": row.track_reached,
+        "largest_step_deg": row.largest_step_deg,
+        "roughness_deg": row.roughness_deg,
+        "convergence": dict(zip(("steps", "lower", "median", "upper"), (list(row.curve_steps), *bands), strict=True)),
+    }
+
+
+_HEAD: Final = (
+    "solver",
+    "reached",
+    "steps",
+    "tries",
+    "median",
+    "99 %",
+    "from rest",
+    "tracked",
+    "largest step",
+    "roughness",
+)
+
+
+def _print(result: Comparison) -> None:
+    """Print the table for people, the fastest of the sure ones first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    problems = result.problems
+    goals = ", ".join(str(goal.joint) for goal in problems.goals)
+    kind = "pose" if type(problems.goals[0]).__name__ == "PoseGoal" else "position"
+    unit = unit_name(problems.skeleton.meters_per_unit)
+    most = max(row.count for row in result.rows)
+    angle = f" and {number(math.degrees(result.tolerance[1]))}°" if kind == "pose" else ""
+    head = Text(
+        f"{problems.skeleton.name}: {kind} of {goals}; {most} problems from rest,"
+        f" tolerance {number(result.tolerance[0])} {unit}{angle}, root {result.root}\n"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, name in enumerate(_HEAD):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    taken = [row for row in result.rows if row.refused is None]
+    for row in sorted(taken, key=lambda row: (-round(row.reached, 2), row.median_us)):
+        table.add_row(*_cells(row, most))
+    refused = [f"{row.solver}: {row.refused}" for row in result.rows if row.refused is not None]
+    notes = (
+        "\nfrom rest: mean turn of a joint from the rest pose (naturalness); tracked, largest step and roughness:"
+        " along a smooth path, per frame"
+    )
+    emit_rich(head, table, Text("\n".join([notes, *(f"left out, {line}" for line in refused)]), style="dim"))
+
+
+def _cells(row: Row, most: int) -> Sequence[str]:
+    """Return one row of the table."""
+    few = f" of {row.count}" if row.count < most else ""
+    rest = "" if math.isnan(row.from_rest_deg) else f"{row.from_rest_deg:.0f}°"
+    return (
+        row.solver, f"{100 * row.reached:.1f} %{few}", f"{row.steps:.0f}", f"{row.tries:.1f}", _time(row.median_us),
+        _time(row.p99_us), rest, f"{100 * row.track_reached:.0f} %", f"{row.largest_step_deg:.1f}°",
+        f"{row.roughness_deg:.2f}°",
+    )  # fmt: skip
+
+
+def _time(us: float) -> str:
+    """Return microseconds as people read them."""
+    return f"{us:.0f} µs" if us < 1000.0 else f"{us / 1000.0:.1f} ms"

@@ -1,0 +1,90 @@
+"""How solvers converge, as a picture: error by step, the median of many problems and the band of its quartiles."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.comparison.measure import Comparison, Row
+from synovia.errors import InputError, MissingExtraError
+from synovia.io.base import write_bytes
+
+# A qualitative palette that colour-blind people can tell apart (Okabe & Ito 2008), repeated with dashes
+_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
+_DASHES: Final = ("-", "--", ":")
+_FLOOR: Final = 1e-9  # of the reach; below is rounding
+_SIZE: Final = (9.0, 5.2)  # inches
+
+
+def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Draw the error of first attempts by step for every solver, and write it as PNG, SVG or PDF.
+
+    Args:
+        comparison: What was measured.
+        path: The file; its extension decides the format.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        InputError: If the extension is none of these.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"') from error
+    where = Path(path)
+    kind = where.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise InputError(
+            "no plot can be written with this extension", value=where.suffix, expected=".png, .svg or .pdf"
+        )
+    figure: Any = Figure(figsize=_SIZE, dpi=150, layout="constrained")
+    axes: Any = figure.add_subplot()
+    rows = [row for row in comparison.rows if row.refused is None and row.curve.size]
+    ends = [_draw(axes, row, number) for number, row in enumerate(rows)]
+    _name_lines(axes, ends)
+    goals = comparison.problems.goals
+    what = f"{len(goals)} goal{'s' if len(goals) > 1 else ''} on {comparison.problems.skeleton.name}"
+    axes.set_title(f"{what}: error of the first attempt, median and quartiles", loc="left", fontsize=11)
+    axes.set_xlabel("steps")
+    axes.set_ylabel("largest position error / reach")
+    axes.set_xscale("symlog", linthresh=10, linscale=1.2)
+    axes.set_yscale("log")
+    axes.set_xlim(0, max((row.curve_steps[-1] for row in rows), default=1) * 1.6)
+    axes.set_xticks([0, 2, 5, 10, 20, 50, 100, 200], ["0", "2", "5", "10", "20", "50", "100", "200"])
+    tolerance = comparison.tolerance[0] / comparison.reach
+    axes.axhline(tolerance, color="#888888", linewidth=0.8)
+    axes.annotate("tolerance", (0, tolerance), xytext=(4, -10), textcoords="offset points", color="#666666", fontsize=9)
+    axes.set_ylim(bottom=tolerance / 20.0)
+    axes.grid(True, which="major", color="#e4e7ec", linewidth=0.7)
+    axes.spines[["top", "right"]].set_visible(False)
+    data = BytesIO()
+    figure.savefig(data, format=kind)
+    write_bytes(where, data.getvalue(), force=force)
+
+
+def _draw(axes: Any, row: Row, number: int) -> tuple[float, float, str, str]:
+    """Draw one solver; return the end of its line, its colour and its name."""
+    colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number // len(_COLOURS) % len(_DASHES)]
+    low, middle, high = (np.maximum(band, _FLOOR) for band in np.percentile(row.curve, (25, 50, 75), axis=1))
+    axes.fill_between(row.curve_steps, low, high, color=colour, alpha=0.10, linewidth=0)
+    axes.plot(row.curve_steps, middle, dash, color=colour, linewidth=1.8)
+    return float(row.curve_steps[-1]), float(middle[-1]), colour, row.solver
+
+
+def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
+    """Write each solver's name at the end of its line, pushed apart where lines end together."""
+    apart = 0.32  # decades
+    last = np.inf
+    for x, y, colour, name in sorted(ends, key=lambda end: -end[1]):
+        height = min(np.log10(y), last - apart)
+        last = height
+        axes.annotate(
+            name, (x, y), xytext=(x * 1.06 + 0.5, 10.0**height), color=colour, fontsize=9.5, va="center",
+            annotation_clip=False,
+        )  # fmt: skip

@@ -1,0 +1,154 @@
+"""Problems on a user's own model: targets that can be reached, and a smooth path of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array
+from synovia.goals import Goal, PoseGoal, PositionGoal
+from synovia.skeleton import Kind, Skeleton
+from synovia.skeleton.pose import inside_limits, world_frames
+
+_ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
+_MOST_GOALS: Final = 5
+_STOPS: Final = 5  # random poses that the path goes through
+_AMPLITUDE: Final = 0.5  # of the way from rest to a random pose: people move less than their limits let them
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Problems for one set of goals.
+
+    Args:
+        skeleton: The model.
+        goals: The goals, without targets.
+        targets: World transforms of each goal's joint at random poses within the limits, (B, 4, 4) by joint.
+        path: The same along a smooth motion, (T, 4, 4) by joint.
+    """
+
+    skeleton: Skeleton
+    goals: tuple[Goal, ...]
+    targets: dict[str, Array]
+    path: dict[str, Array]
+
+    def of_kind(self, transforms: dict[str, Array]) -> dict[str, Array]:
+        """Return transforms as the goals take them: positions (B, 3), or the transforms themselves."""
+        return {
+            goal.label: transforms[goal.label] if isinstance(goal, PoseGoal) else transforms[goal.label][:, :3, 3]
+            for goal in self.goals
+        }
+
+
+def make_problems(
+    skeleton: Skeleton,
+    joints: Sequence[str] | None = None,
+    *,
+    pose: bool = False,
+    count: int = 200,
+    frames: int = 120,
+    seed: int = 0,
+) -> Problems:
+    """Return problems that can be solved: targets are where random poses within the limits have the joints.
+
+    Args:
+        skeleton: The model.
+        joints: Joints with a goal each; hands, feet and head of a body, else the tips, without.
+        pose: Whether the goals ask for the orientation too.
+        count: Number of separate problems.
+        frames: Frames of the path, which goes through five random poses, half as far from rest.
+        seed: Seed of the poses.
+
+    Raises:
+        InputError: If a number is out of range, or the model has nothing that moves.
+        UnknownNameError: If a joint does not exist.
+    """
+    for name, value, least in (("count", count, 1), ("frames", frames, 3), ("seed", seed, 0)):
+        if isinstance(value, bool) or value < least:
+            raise InputError(f"{name} is out of range", value=value, expected=f"a whole number from {least}")
+    names = tuple(joints) if joints else default_joints(skeleton)
+    rows = [skeleton.index(name) for name in names]
+    kind = PoseGoal if pose else PositionGoal
+    q = np.array([skeleton.random_pose(seed + k).q for k in range(count)])
+    path = _smooth(skeleton, np.array([skeleton.random_pose(seed + count + k).q for k in range(_STOPS)]), frames)
+    return Problems(
+        skeleton,
+        tuple(kind(name) for name in names),
+        _transforms(skeleton, q, names, rows),
+        _transforms(skeleton, path, names, rows),
+    )
+
+
+def default_joints(skeleton: Skeleton) -> tuple[str, ...]:
+    """Return the joints that get a goal: hands, feet and head of a body, else the tips furthest from the root."""
+    parts = tuple(skeleton.roles[role] for role in _ROLES if role in skeleton.roles)
+    if len(parts) >= 3:
+        return parts
+    moving = [row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED]
+    if not moving:
+        raise InputError("the model has no joint that moves", where=skeleton.name)
+    far = np.zeros(len(skeleton))
+    for row, parent in enumerate(skeleton.parents):
+        far[row] = far[parent] + skeleton.lengths[row] if parent >= 0 else 0.0
+    tips = sorted((skeleton.index(name) for name in skeleton.tips), key=lambda row: -far[row])
+    chosen = [row for row in tips if far[row] > 0.5 * far.max()][:_MOST_GOALS]
+    return tuple(skeleton.joint_names[row] for row in sorted(chosen))
+
+
+def _transforms(skeleton: Skeleton, q: Array, names: Sequence[str], rows: Sequence[int]) -> dict[str, Array]:
+    """Return the world transforms of joints at joint values, (T, 4, 4) by joint."""
+    frames = world_frames(skeleton, q)
+    out: dict[str, Array] = {}
+    for name, row in zip(names, rows, strict=True):
+        T = np.tile(np.eye(4), (len(q), 1, 1))
+        T[:, :3, :3] = frames[:, row, :9].reshape(-1, 3, 3)
+        T[:, :3, 3] = frames[:, row, 9:]
+        out[name] = T
+    return out
+
+
+def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
+    """Return joint values (T, nq) of a motion that swings smoothly from one pose to the next, within the limits."""
+    rest = skeleton.rest_q
+    u = np.linspace(0.0, len(stops) - 1.0, frames)
+    first = np.minimum(u.astype(np.int64), len(stops) - 2)
+    s = u - first
+    s = s * s * (3.0 - 2.0 * s)
+    ends = rest + _AMPLITUDE * (_nearest_sign(skeleton, stops, rest) - rest)
+    q = ends[first] + s[:, None] * (ends[first + 1] - ends[first])
+    for at in _turns(skeleton):
+        q[:, at : at + 4] /= np.linalg.norm(q[:, at : at + 4], axis=1, keepdims=True)
+    return skeleton.follow(inside_limits(skeleton, np.ascontiguousarray(q)))
+
+
+def _turns(skeleton: Skeleton) -> list[int]:
+    """Return where the quaternions stand in q."""
+    t = skeleton.tables
+    found: list[int] = t.variables[t.variables[:, 0] == 1, 1].tolist()
+    return found
+
+
+def _nearest_sign(skeleton: Skeleton, q: Array, rest: Array) -> Array:
+    """Return joint values whose quaternions are on the side of the rest pose."""
+    q = q.copy()
+    for at in _turns(skeleton):
+        other = (q[:, at : at + 4] @ rest[at : at + 4]) < 0.0
+        q[other, at : at + 4] *= -1.0
+    return q
+
+
+def angles_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
+    """Return by how much each joint differs between joint values (T, nq), (T, joints), radians; slides are left out."""
+    out: list[Array] = []
+    t = skeleton.tables
+    for (block, at, _), owner in zip(t.variables.tolist(), t.owner.tolist(), strict=True):
+        if block == 1:
+            cosine = np.abs(np.einsum("...i,...i->...", a[..., at : at + 4], b[..., at : at + 4]))
+            out.append(2.0 * np.arccos(np.clip(cosine, 0.0, 1.0)))
+        elif skeleton.joints[int(owner)].kind is Kind.HINGE:
+            out.append(np.abs(a[..., at] - b[..., at]))
+    return np.stack(out, axis=-1) if out else np.zeros((*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), 0))

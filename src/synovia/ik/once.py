@@ -1,0 +1,34 @@
+"""``solve``: one question, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from synovia.goals import Goal
+from synovia.ik.ik import IK
+from synovia.ik.solution import Solution
+from synovia.skeleton import Pose, Skeleton
+from synovia.solver import Solver
+
+
+def solve(
+    skeleton: Skeleton,
+    goals: Goal | Iterable[Goal],
+    solver: Solver | str | None = None,
+    start: Pose | Any = None,
+    *,
+    tolerance: tuple[float, float] | None = None,
+    root: str = "fixed",
+) -> Solution:
+    """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
+
+    Args:
+        skeleton: The skeleton.
+        goals: One goal or several.
+        solver: Settings, a solver's name, or None for the default.
+        start: Pose to start from, or joint values (nq,); the rest pose without.
+        tolerance: As in ``IK``.
+        root: As in ``IK``.
+    """
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start)

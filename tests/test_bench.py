@@ -1,0 +1,84 @@
+"""Solvers side by side: fair problems, honest rows, a plot that can be drawn, and one JSON object."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from cli_runs import run
+from synovia.comparison import compare, make_problems
+from synovia.comparison.problems import angles_between, default_joints
+from synovia.errors import InputError, UnknownNameError
+
+
+@pytest.fixture(scope="module")
+def result():
+    problems = make_problems(sy.bundled("arm7"), count=6, frames=20, seed=3)
+    return compare(problems, ["lm", "ccd", sy.Fabrik(attempts=1, max_steps=3)])
+
+
+def test_every_target_is_where_a_pose_within_the_limits_has_it():
+    body = sy.bundled("humanoid")
+    problems = make_problems(body, count=3, frames=10, seed=5)
+    assert [goal.joint for goal in problems.goals] == list(default_joints(body))
+    assert len(problems.goals) == 5
+    for k in range(3):
+        np.testing.assert_allclose(
+            problems.targets["left_hand"][k], body.random_pose(5 + k).transform("left_hand"), atol=1e-12
+        )
+
+
+def test_rows_tell_what_happened(result):
+    lm, ccd, few = result.rows
+    assert lm.reached == 1.0
+    assert lm.track_reached == 1.0
+    assert lm.statuses == {"REACHED": 6}
+    assert lm.count == ccd.count == 6
+    assert few.reached < 1.0
+    assert sum(few.statuses.values()) == 6
+    assert 0.0 < lm.median_us <= lm.p99_us
+    assert lm.largest_step_deg < 30.0
+
+
+def test_curves_start_at_the_same_error_and_fall(result):
+    lm, ccd, _ = result.rows
+    np.testing.assert_array_equal(lm.curve[0], ccd.curve[0])
+    assert np.median(lm.curve[-1]) < 1e-4 < np.median(lm.curve[0])
+    for k, steps in enumerate(lm.curve_steps[:3]):
+        ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), sy.LevenbergMarquardt(max_steps=1000, attempts=1))
+        targets = {"tool": result.problems.targets["tool"][:, :3, 3]}
+        np.testing.assert_allclose(ik.errors_after(steps, targets)[:, 0, 0] / ik.reach, lm.curve[k], rtol=1e-12)
+
+
+def test_a_solver_that_cannot_take_the_goals_is_a_row_with_a_reason():
+    problems = make_problems(sy.bundled("arm7"), count=2, frames=5)
+    low = sy.Problems(problems.skeleton, (sy.PositionGoal("tool", priority=1),), problems.targets, problems.path)
+    row = compare(low, ["lm"]).rows[0]
+    assert row.refused is not None
+    assert "priorit" in row.refused
+
+
+def test_angles_between():
+    body = sy.bundled("humanoid")
+    a, b = body.random_pose(1).q, body.random_pose(2).q
+    np.testing.assert_allclose(angles_between(body, a, a), 0.0, atol=1e-7)
+    assert angles_between(body, a, b).max() > 0.1
+    np.testing.assert_allclose(angles_between(body, a, b), angles_between(body, -np.abs(b) * 0 + b, a))
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="count is out of range"):
+        make_problems(sy.bundled("arm7"), count=0)
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        make_problems(sy.bundled("arm7"), ["tol"])
+
+
+def test_command_line(tmp_path):
+    plot = tmp_path / "curve.png"
+    ran = run("bench", "arm7", "--problems", 3, "--solver", "lm", "--solver", "ccd", "--plot", plot, "--json")
+    assert (ran.code, ran.data["schema"]) == (0, "synovia.bench/1")
+    assert [row["solver"] for row in ran.data["solvers"]] == ["lm", "ccd"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert run("bench", "arm7", "--problems", 3, "--solver", "lm", "--plot", plot).code == 3
+    ran = run("bench", "arm7", "--problems", 3, "--solver", "lm")
+    assert "from rest" in ran.out
+    assert run("bench", "arm7", "--solver", "no").code == 3
