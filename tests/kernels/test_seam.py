@@ -112,3 +112,53 @@ def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
 def test_imports_stay_light(module):
     code = f"import sys, {module}; print(*sorted({{'numba', 'llvmlite', 'scipy'}} & set(sys.modules)))"
     assert run(code) == []
+
+
+ODD = """
+import math, sys
+import numpy as np
+from synovia.kernels import _jit
+from synovia.kernels.rotations import column
+
+@_jit.device
+def pick(A, k, x, n):
+    return column(A, k)[0] + column(A, 2)[2], min(x, n, 3), max(n, 2, x), int(x) + int(n)
+
+def odd(A, numbers, out):
+    for i in range(numbers.shape[0]):
+        row = out[i]
+        x, n = numbers[i], np.int64(i) - 1
+        row[0], row[1], row[2], row[3] = pick((A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8]), i, x, n)
+        row[4] = min(n, 0) + max(n, 1)
+        row[5] = max(x, A[0])
+        row[6] = max(A[0], x)
+
+A, numbers, out = np.arange(9.0) + 0.5, np.array([2.5, -7.9, 1e3]), np.zeros((3, 7))
+kernel = _jit._compiler(**_jit._ENTRY)(odd)
+held = [sys.getrefcount(a) for a in (A, numbers, out)]
+for _ in range(100):
+    kernel(A, numbers, out)
+assert held == [sys.getrefcount(a) for a in (A, numbers, out)], "references leak"
+numbers[:] = math.nan
+tail = np.zeros((3, 7))
+if _jit.compiled():
+    kernel(A, numbers, tail)
+    assert math.isnan(tail[0, 5]) and tail[0, 6] == A[0], "as in Python, the first one stays when a NaN is compared"
+print(*out.ravel(), "quick" if "pipeline_class" in _jit._ENTRY else "ordinary")
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_the_short_way_through_the_compiler_the_ordinary_one_and_python_agree(tmp_path):
+    def told(before, **env):
+        script = tmp_path / "odd.py"  # the compiler wants its source
+        script.write_text(before + ODD, encoding="utf-8")
+        *numbers, way = run(f"import runpy; runpy.run_path({str(script)!r})", SYNOVIA_CACHE_DIR=str(tmp_path), **env)
+        return [float(n) for n in numbers], way
+
+    quick = told("")
+    ordinary = told("import sys; sys.modules['synovia.kernels._quick'] = None")
+    plain = told("", NUMBA_DISABLE_JIT="1")
+    assert quick[0] == ordinary[0] == plain[0]
+    assert (quick[1], ordinary[1]) == ("quick", "ordinary")

@@ -69,7 +69,7 @@ def draws(limit, kind, n=SAMPLES, seed=1):
     joint = Joint("a", None, kind, axis=Z, limit=limit)
     t = Skeleton([joint]).tables
     q = np.zeros((n, kind.q_size))
-    random_rows(t.variables, t.limits, q, seed)
+    random_rows(t.variables, t.limits, q, seed, np.empty(1, np.uint64))
     return q
 
 
@@ -129,11 +129,11 @@ def test_samples_are_inside_and_repeatable(seed):
     t = BODY.tables
     a = np.tile(BODY.rest_q, (4, 1))
     b = a.copy()
-    random_rows(t.variables, t.limits, a, seed)
-    random_rows(t.variables, t.limits, b, seed)
+    random_rows(t.variables, t.limits, a, seed, np.empty(1, np.uint64))
+    random_rows(t.variables, t.limits, b, seed, np.empty(1, np.uint64))
     np.testing.assert_array_equal(a, b)
     one = BODY.rest_q.copy()[None]
-    random_rows(t.variables, t.limits, one, seed)
+    random_rows(t.variables, t.limits, one, seed, np.empty(1, np.uint64))
     np.testing.assert_array_equal(one[0], a[0])  # row t is attempt t, however many rows there are
     for q in a:
         assert violation(q)[0] <= 1e-9

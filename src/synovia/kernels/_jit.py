@@ -37,8 +37,8 @@ _IMPORT = re.compile(rb"^\s*from synovia\.kernels\.(\w+) import", re.MULTILINE)
 
 
 @functools.cache
-def source_hash(name: str) -> str:
-    """Return a hash of one kernel file and of all that it imports, directly or not.
+def source_hash(name: str, file: str | None = None) -> str:
+    """Return a hash of one kernel file (or of another file with kernels) and of all that it imports, directly or not.
 
     numba does not notice an edit in a helper's file; the name of the folder, made from this, does. Files that a kernel
     does not import do not count, so that work on one algorithm leaves the others compiled.
@@ -48,7 +48,8 @@ def source_hash(name: str) -> str:
     while left:
         one = left.pop()
         if one not in sources:
-            sources[one] = (Path(__file__).parent / f"{one}.py").read_bytes()
+            place = Path(__file__).parent / f"{one}.py" if file is None or one != name else Path(file)
+            sources[one] = place.read_bytes()
             left += [found.decode() for found in _IMPORT.findall(sources[one])]
     digest = hashlib.sha256(sys.version.encode())
     for one in sorted(sources):
@@ -126,24 +127,25 @@ def compiled() -> bool:
 CACHE = _writable_cache() if compiled() else None
 
 
-def cache_folder(module: str) -> Path | None:
-    """Return where the entry points of a kernel module are kept, None where nothing can be written."""
-    name = module.rsplit(".", 1)[-1]
-    return None if CACHE is None else CACHE / f"{name}-{source_hash(name)}"
+def cache_folder(name: str, file: str | None = None) -> Path | None:
+    """Return where the entry points of a kernel file are kept, None where nothing can be written."""
+    return None if CACHE is None else CACHE / f"{name}-{source_hash(name, file)}"
 
 
 def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
     """Return a decorator with the house's compile options."""
     if numba is None:  # pragma: no cover
         return lambda function: function
-    options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, **options}
+    # _nrt: nothing is allocated, so no references are counted either
+    options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
         if not cached or CACHE is None:
             return numba.njit(**options)(function)
         before = numba.config.CACHE_DIR
         # read when a function is decorated, so only ours land there
-        numba.config.CACHE_DIR = str(cache_folder(function.__module__))
+        file = function.__code__.co_filename
+        numba.config.CACHE_DIR = str(cache_folder(Path(file).stem, file))
         try:
             return numba.njit(cache=True, **options)(function)
         finally:
@@ -153,17 +155,19 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
 
 
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
 if compiled():
-    from synovia.kernels._link import pipeline
+    from synovia.kernels._link import entry_pipeline, helper_pipeline
 
-    if pipeline is not None:
-        _HELPER["pipeline_class"] = pipeline
+    if helper_pipeline is not None:
+        _HELPER["pipeline_class"] = helper_pipeline
+        _ENTRY["pipeline_class"] = entry_pipeline
 
 inline = _compiler(forceinline=True, **_HELPER)
 inline_dot = _compiler(forceinline=True, **_HELPER, fastmath=DOT)
 device = _compiler(**_HELPER)
 device_dot = _compiler(**_HELPER, fastmath=DOT)
-entry = _compiler(cached=True, no_cfunc_wrapper=True)
+entry = _compiler(cached=True, **_ENTRY)
 
 
 def make_ready(kernel: Callable[..., Any], *arguments: Any) -> None:

@@ -74,7 +74,11 @@ def apply_t(A, v):
 @inline
 def column(A, k):
     """Return column k of A; column 2 of a hinge's world frame is its axis."""
-    return A[k], A[k + 3], A[k + 6]
+    if k == 0:
+        return A[0], A[3], A[6]
+    if k == 1:
+        return A[1], A[4], A[7]
+    return A[2], A[5], A[8]
 
 
 @inline

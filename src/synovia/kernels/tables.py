@@ -1,7 +1,5 @@
 """Entry points over whole variable tables: clamping, checking and sampling rows of q."""
 
-import numpy as np
-
 from synovia.kernels._jit import entry
 from synovia.kernels.variables import clamp, margin, randomize, seed_state, violation
 
@@ -21,9 +19,11 @@ def violations(variables, limits, q, worst, where):
 
 
 @entry
-def random_rows(variables, limits, q, seed):
-    """Fill the rows of q (T, nq) with samples within the limits; row t is attempt t of the seed."""
-    state = np.empty(1, np.uint64)
+def random_rows(variables, limits, q, seed, state):
+    """Fill the rows of q (T, nq) with samples within the limits; row t is attempt t of the seed.
+
+    ``state``: room for one uint64.
+    """
     for t in range(q.shape[0]):
         seed_state(state, seed, t)
         randomize(variables, limits, q[t], state)
