@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from synovia.motion import Motion
     from synovia.retargeting import Retargeted, read_map, retarget, write_map
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
-    from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Solver, solvers
+    from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Particles, Solver, solvers
 
 _HOMES = {
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
@@ -96,7 +96,7 @@ _HOMES = {
     "synovia.motion": ("Motion",),
     "synovia.retargeting": ("Retargeted", "read_map", "retarget", "write_map"),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
-    "synovia.solver": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "solvers"),
+    "synovia.solver": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Particles", "Solver", "solvers"),
     "scipy.spatial.transform": ("Rotation",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -124,6 +124,7 @@ __all__ = [
     "Mimic",
     "MissingExtraError",
     "Motion",
+    "Particles",
     "PlaneGoal",
     "PoleGoal",
     "Pose",

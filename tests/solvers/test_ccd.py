@@ -103,3 +103,96 @@ def test_no_sweep_raises_the_error():
         solution = sy.IK(body, goals, sy.Ccd(max_steps=sweeps, attempts=1)).solve(targets, start)
         squares.append(sum(error.position**2 for error in solution.errors))
     assert (np.diff(squares) <= 1e-12).all()
+
+
+def stiff(stiffness, preferred=None, kind=Kind.HINGE):
+    """Return three hinges (or balls) of one bone each; the middle one is stiff."""
+    joints = []
+    for i in range(3):
+        rest = np.eye(4)
+        rest[0, 3] = 1.0 if i else 0.0
+        hinge_only = {"axis": (0, 0, 1), "preferred": preferred if i == 1 else None} if kind is Kind.HINGE else {}
+        joints.append(
+            Joint(f"j{i}", i - 1 if i else None, kind, rest, stiffness=stiffness if i == 1 else 0.0, **hinge_only)
+        )
+    rest = np.eye(4)
+    rest[0, 3] = 1.0
+    return sy.Skeleton([*joints, Joint("tip", "j2", rest=rest)])
+
+
+@pytest.mark.parametrize("kind", [Kind.HINGE, Kind.BALL])
+def test_a_stiff_joint_turns_less_and_every_target_stays_in_reach(kind):
+    """Stiffness 0 and the factor 0 are the plain method; more of it bends the joint less."""
+    free = stiff(0.0, kind=kind)
+    target = (1.2, 1.4, 0.0)
+
+    def bend(skeleton, solver=ONCE):
+        solution = sy.solve(skeleton, sy.PositionGoal("tip", target), solver)
+        assert solution.reached
+        turn = solution.pose["j1"]
+        return abs(turn) if kind is Kind.HINGE else turn.magnitude(), solution
+
+    plain, answer = bend(free)
+    ignored, same = bend(stiff(5.0, kind=kind), sy.Ccd(attempts=1, stiffness=0.0))
+    np.testing.assert_array_equal(same.pose.q, answer.pose.q)
+    some, much = bend(stiff(1.0, kind=kind))[0], bend(stiff(50.0, kind=kind))[0]
+    assert ignored == plain > some > much > 0.0
+
+
+def test_turns_towards_the_preferred_value_are_whole_and_beyond_it_resisted():
+    """One hinge that prefers 0.5: from 0 to 0.3 in one step; to 0.9 it goes 0.5 and a share of the rest at first."""
+    rest = np.eye(4)
+    rest[0, 3] = 1.0
+    joints = [Joint("h", kind=Kind.HINGE, axis=(0, 0, 1), preferred=0.5, stiffness=3.0), Joint("tip", "h", rest=rest)]
+    skeleton = sy.Skeleton(joints)
+
+    def after(angle, start, sweeps):
+        goal = sy.PositionGoal("tip", (np.cos(angle), np.sin(angle), 0.0))
+        solution = sy.solve(skeleton, goal, sy.Ccd(attempts=1, max_steps=sweeps), [start], tolerance=(1e-9, 1e-3))
+        return solution.pose["h"]
+
+    assert after(0.3, 0.0, 1) == pytest.approx(0.3)
+    assert after(0.9, 0.0, 1) == pytest.approx(0.5 + 0.4 / 4.0)
+    assert after(0.3, 0.9, 1) == pytest.approx(0.5 - 0.2 / 4.0)
+    assert after(-0.4, 0.0, 1) == pytest.approx(-0.4 / 4.0)
+    assert after(0.9, 0.0, 500) == pytest.approx(0.9, abs=1e-6)
+
+
+def test_a_very_stiff_joint_is_no_silent_miss():
+    """A stiffness that no number of sweeps overcomes ends with its steps spent, not as a pose that cannot be better."""
+    rest = np.eye(4)
+    rest[0, 3] = 1.0
+    joints = [Joint("h", kind=Kind.HINGE, axis=(0, 0, 1), stiffness=1e12), Joint("tip", "h", rest=rest)]
+    solution = sy.solve(sy.Skeleton(joints), sy.PositionGoal("tip", (0.0, 1.0, 0.0)), sy.Ccd(attempts=1, max_steps=20))
+    assert solution.status is sy.Status.MAX_STEPS
+
+
+def test_slides_go_where_the_effector_lacks_and_stop_at_their_end():
+    """A gantry of two slides; a stiff slide makes the same way in more sweeps."""
+    for stiffness in (0.0, 1.0):
+        gantry = sy.Skeleton(
+            [
+                Joint("x", kind=Kind.SLIDE, axis=(1, 0, 0), limit=sy.Interval(-1.0, 1.0), stiffness=stiffness),
+                Joint("y", "x", Kind.SLIDE, axis=(0, 1, 0), limit=sy.Interval(-1.0, 1.0)),
+                Joint("tip", "y"),
+            ]
+        )
+        solution = sy.solve(gantry, sy.PositionGoal("tip", (0.7, -0.4, 0.0)), ONCE)
+        assert solution.reached
+        assert (solution.steps == 1) == (stiffness == 0.0)
+        beyond = sy.solve(gantry, sy.PositionGoal("tip", (0.7, -1.4, 0.0)), ONCE)
+        assert beyond.pose["y"] == pytest.approx(-1.0, abs=1e-9)
+        assert beyond.errors[0].position == pytest.approx(0.4, abs=1e-3)
+
+
+def test_rotation_goals_and_several_end_effectors():
+    """A ball turns to a rotation, half a turn included, in one step; two hands of a body meet their places."""
+    ball = sy.Skeleton([Joint("b", kind=Kind.BALL)])
+    for vector in [(0.3, -0.2, 0.9), (0.0, np.pi, 0.0)]:
+        turn = sy.Rotation.from_rotvec(vector)
+        solution = sy.solve(ball, sy.RotationGoal("b", turn), ONCE)
+        assert solution.reached
+    body = sy.bundled("humanoid")
+    wanted = body.random_pose(4)
+    goals = [sy.PositionGoal(end, wanted.position(end)) for end in ("left_hand", "right_hand")]
+    assert sy.solve(body, goals, sy.Ccd()).reached

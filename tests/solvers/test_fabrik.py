@@ -38,7 +38,7 @@ def solve(skeleton, target, start=None, solver=None, **given):
 def test_unlimited_chains_follow_the_published_algorithm_iteration_by_iteration(seed, iterations):
     """Positions after each iteration are the paper's."""
     rng = np.random.default_rng(seed)
-    points = np.cumsum(rng.normal(size=(rng.integers(3, 12), 3)), axis=0)
+    points = np.cumsum(rng.normal(size=(rng.integers(4, 12), 3)), axis=0)  # two bones take the short cut
     chain = sy.Skeleton.chain(points)
     start, target = chain.random_pose(seed), chain.random_pose(seed + 100).positions[-1]
     wanted = [published(start.positions, target, k) for k in range(iterations + 1)]
@@ -65,7 +65,7 @@ def test_unreachable_targets_are_reached_for_in_a_straight_line():
     np.testing.assert_allclose(solution.pose.positions - base, along[:, None] * direction, atol=1e-9)
 
 
-@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd()])
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.Particles()])
 def test_target_at_the_root_divides_by_nothing(solver):
     """r = 0: reachable by folding when the lengths allow it, inside the hole when they do not."""
     even, uneven = straight([1.0, 1.0, 1.0]), straight([3.0, 1.0, 1.0])
@@ -75,7 +75,7 @@ def test_target_at_the_root_divides_by_nothing(solver):
     assert solution.errors[0].position == pytest.approx(1.0, abs=2e-3)
 
 
-@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd()])
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.Particles()])
 def test_the_inner_hole_is_unreachable_and_the_best_pose_is_at_its_rim(solver):
     """Lengths 3, 1, 1 cannot come nearer than 1: a target at 0.51 is missed by 0.49."""
     chain = straight([3.0, 1.0, 1.0])
@@ -84,7 +84,7 @@ def test_the_inner_hole_is_unreachable_and_the_best_pose_is_at_its_rim(solver):
     assert solution.errors[0].position == pytest.approx(0.49, abs=1e-3)
 
 
-@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd()])
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.Particles()])
 @pytest.mark.parametrize("target", [(0.0, 0.0, 100.0), (0.0, 0.0, 60.0), (0.0, 0.0, -50.0)])
 def test_a_collinear_start_bends_and_always_in_the_same_way(solver, target):
     """Chain and target on one line: the plain method never leaves it."""
@@ -101,7 +101,7 @@ def test_straight_and_folded_poses_are_reached_from_each_other():
         assert solve(chain, target, chain.random_pose(3)).reached
 
 
-@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd()])
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.Particles()])
 def test_zero_length_bones_are_kept_and_do_no_harm(solver):
     """Two joints in one place."""
     chain = straight([1.0, 0.0, 1.0, 0.0, 1.0])
@@ -129,7 +129,7 @@ def branched():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.LevenbergMarquardt()])
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.Particles(), sy.LevenbergMarquardt()])
 def test_branches_that_nothing_drives_do_not_vote_and_follow_rigidly(solver):
     """The tail keeps its joint values, and its goals' answers are those of a body without it."""
     body = branched()
@@ -166,3 +166,202 @@ def test_an_iteration_costs_in_proportion_to_the_joints():
         return best
 
     assert seconds(1000) < 40 * seconds(100)
+
+
+def walking(points):
+    """Return a chain of balls through points whose root may go elsewhere, and its goals: root and tip."""
+    joints = [Joint("root", kind=Kind.FREE)]
+    for i, offset in enumerate(np.diff(points, axis=0)):
+        rest = np.eye(4)
+        rest[:3, 3] = offset
+        last = i == len(points) - 2
+        joints.append(Joint("tip" if last else f"j{i}", joints[-1].name, Kind.FIXED if last else Kind.BALL, rest))
+    return sy.Skeleton(joints), [sy.PositionGoal("root"), sy.PositionGoal("tip")]
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 4])
+def test_a_moving_root_starts_the_second_stage_at_its_wanted_place(iterations):
+    """As the published algorithm with another base: the root is there after one iteration, not in between."""
+    points = np.cumsum(np.random.default_rng(3).normal(size=(6, 3)), axis=0)
+    points -= points[0]
+    body, goals = walking(points)
+    start = body.random_pose(5)
+    base = np.array([0.4, -0.3, 0.2])
+    target = base + 0.5 * np.linalg.norm(np.diff(points, axis=0), axis=1).sum() * np.array([0.6, 0.0, 0.8])
+    p = start.positions.copy()
+    d = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    for _ in range(iterations):
+        p[-1] = target
+        for i in range(len(p) - 2, -1, -1):
+            p[i] = p[i + 1] + d[i] / np.linalg.norm(p[i] - p[i + 1]) * (p[i] - p[i + 1])
+        p[0] = base
+        for i in range(len(p) - 1):
+            p[i + 1] = p[i] + d[i] / np.linalg.norm(p[i + 1] - p[i]) * (p[i + 1] - p[i])
+    once = sy.Fabrik(max_steps=iterations, attempts=1)
+    ik = sy.IK(body, goals, once, root="free", tolerance=(1e-9, 1e-3))
+    solution = ik.solve({"root": base, "tip": target}, start)
+    np.testing.assert_allclose(solution.pose.position("root"), base, atol=1e-12)
+    np.testing.assert_allclose(solution.pose.positions, p, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Particles(), sy.LevenbergMarquardt()])
+def test_reach_is_measured_from_where_the_root_should_be(solver):
+    """Out of reach from the old place and within it from the new one, and the other way round."""
+    body, goals = walking([(0, 0, 0), (1, 0, 0), (2, 0.1, 0), (3, 0, 0)])
+    ik = sy.IK(body, goals, solver, root="free")
+    start = body.random_pose(2)
+    assert ik.solve({"root": (4.0, 0.0, 0.0), "tip": (6.0, 0.5, 0.0)}, start).reached
+    away = ik.solve({"root": (4.0, 0.0, 0.0), "tip": (0.5, 0.0, 0.0)}, start)
+    assert away.status is sy.Status.UNREACHABLE
+    if isinstance(solver, sy.Fabrik):  # straight from the root's place towards the target
+        np.testing.assert_allclose(away.pose.position("root"), (4.0, 0.0, 0.0), atol=1e-9)
+        assert away.errors[1].position == pytest.approx(3.5 - 1.0 - 2.0 * np.hypot(1.0, 0.1), abs=1e-6)
+
+
+def limb(bend):
+    """Return two bones of 0.4 from the origin that bend by so much at rest, to the side of +y."""
+    return sy.Skeleton.chain([(0, 0, 0), (0.4 * np.cos(bend), 0.4 * np.sin(bend), 0), (0.8 * np.cos(bend), 0, 0)])
+
+
+def test_a_joint_between_two_fixed_neighbours_goes_to_the_nearest_point_of_the_circle():
+    """Two spheres: one step, whatever the target, and no turn about the line beyond what it takes."""
+    chain = limb(0.3)
+    for seed in range(20):
+        start, wanted = chain.random_pose(seed), chain.random_pose(seed + 50)
+        target = wanted.positions[2]
+        solution = solve(chain, target, start, sy.Fabrik(attempts=1), tolerance=(1e-9, 1e-3))
+        assert solution.reached
+        assert solution.steps == 1
+        elbow, axis = solution.pose.positions[1], target / np.linalg.norm(target)
+        middle = axis * (axis @ elbow)
+        before = start.positions[1] - axis * (axis @ start.positions[1])
+        np.testing.assert_allclose(
+            elbow - middle, before / np.linalg.norm(before) * np.linalg.norm(elbow - middle), atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("hand", [False, True])
+def test_limbs_of_a_tree_take_the_circle_too(hand):
+    """Two arms on one root, each a shoulder, an elbow and a tip or a hand: both reach in one step."""
+    joints = [Joint("root", kind=Kind.FIXED)]
+    for side in (-1.0, 1.0):
+        for name, parent, rest in ((f"upper{side}", "root", 0.3), (f"lower{side}", f"upper{side}", 0.4)):
+            joints.append(Joint(name, parent, Kind.BALL, moved_by(side * rest)))
+        joints.append(Joint(f"end{side}", f"lower{side}", Kind.BALL if hand else Kind.FIXED, moved_by(side * 0.5)))
+    body = sy.Skeleton(joints)
+    goals = [sy.PositionGoal("end-1.0"), sy.PositionGoal("end1.0")]
+    for seed in range(5):
+        wanted = body.random_pose(seed)
+        targets = {goal.joint: wanted.position(goal.joint) for goal in goals}
+        ik = sy.IK(body, goals, sy.Fabrik(attempts=1), tolerance=(1e-9, 1e-3))
+        solution = ik.solve(targets, body.random_pose(seed + 30))
+        assert solution.reached
+        assert solution.steps == 1
+
+
+@pytest.mark.parametrize("target", [(0.8, 0, 0), (0, 0, 0.8), (0, -0.8, 0)])
+def test_a_tangent_circle_is_a_straight_limb(target):
+    """The whole length: the circle is a point."""
+    solution = solve(limb(0.3), target, limb(0.3).random_pose(1), sy.Fabrik(attempts=1))
+    assert solution.reached
+    np.testing.assert_allclose(solution.pose.positions[1], np.multiply(0.5, target), atol=1e-4)
+
+
+def test_an_empty_circle_leaves_the_nearest_pose():
+    """Bones of 3 and 1 around a target at 0.5, and at 5: as near as it gets, and proved."""
+    chain = straight([3.0, 1.0])
+    for target, missed in (((0.0, 0.5, 0.0), 1.5), ((0.0, 3.0, 4.0), 1.0)):
+        solution = solve(chain, target, chain.random_pose(7))
+        assert solution.status is sy.Status.UNREACHABLE
+        assert solution.errors[0].position == pytest.approx(missed, abs=1e-9)
+
+
+def test_an_elbow_on_the_axis_bends_to_the_side_of_the_rest_pose():
+    """A straight arm whose target lies on its own line: the side is that of the rest pose, turned with the arm."""
+    chain = limb(0.3)
+    to = sy.Rotation.from_rotvec((0.3, -1.1, 0.6))
+    arm = sy.Rotation.from_euler("z", -0.3)  # so that the first bone points along x
+    stretched = sy.Pose(chain, np.concatenate([(to * arm).as_quat(), sy.Rotation.from_euler("z", 0.6).as_quat()]))
+    line = to.apply((1.0, 0.0, 0.0))
+    np.testing.assert_allclose(stretched.positions[2], 0.8 * line, atol=1e-12)
+    elbow = solve(chain, 0.6 * line, stretched, sy.Fabrik(attempts=1)).pose.positions[1]
+    side = sy.Rotation.align_vectors([line], [(1.0, 0.0, 0.0)])[0].apply((0.0, 1.0, 0.0))
+    np.testing.assert_allclose(elbow - 0.3 * line, np.sqrt(0.16 - 0.09) * side, atol=1e-6)
+
+
+def handed(n=5):
+    """Return a chain of balls that ends in a ball: a hand."""
+    joints = [Joint("root", kind=Kind.BALL)]
+    for i in range(1, n):
+        rest = np.eye(4)
+        rest[:3, 3] = np.random.default_rng(i).normal(size=3)
+        joints.append(Joint("hand" if i == n - 1 else f"j{i}", joints[-1].name, Kind.BALL, rest))
+    return sy.Skeleton(joints)
+
+
+def test_the_last_joint_takes_the_target_rotation_and_the_chain_does_not_notice():
+    """Target rotation: exact after one iteration, and the positions are those without it."""
+    body = handed()
+    start, wanted = body.random_pose(3), body.random_pose(4)
+    place, turn = wanted.position("hand"), wanted.transform("hand")[:3, :3]
+    once = sy.Fabrik(max_steps=2, attempts=1)
+    with_turn = sy.IK(body, sy.PoseGoal("hand", place, turn), once, tolerance=(1e-9, 1e-9)).solve(start=start)
+    np.testing.assert_allclose(with_turn.pose.transform("hand")[:3, :3], turn, atol=1e-9)
+    np.testing.assert_allclose(with_turn.pose.positions, published(start.positions, place, 2), atol=1e-9)
+
+
+def test_each_bone_turns_by_the_smallest_rotation_on_top_of_its_own():
+    """Rotations from positions: no twist about the bone is added or lost, also for a turn of almost 180 degrees."""
+    chain = sy.Skeleton.chain([(0, 0, 0), (0, 0, 1)])
+    for seed, angle in [(0, 0.5), (1, 2.0), (2, 3.141)]:
+        start = chain.random_pose(seed)
+        bone = start.positions[1].copy()
+        axis = np.cross(bone, np.random.default_rng(seed).normal(size=3))
+        turn = sy.Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
+        solution = solve(chain, turn.apply(bone), start, sy.Fabrik(attempts=1), tolerance=(1e-9, 1e-3))
+        expected = turn * sy.Rotation.from_quat(start.q.copy())
+        assert (sy.Rotation.from_quat(solution.pose.q).inv() * expected).magnitude() < 1e-7
+
+
+def test_all_three_stops_and_the_reason_is_told():
+    """The tolerance, an end effector that no longer moves, the cap; each gives the best pose so far."""
+    chain = straight([1.0, 1.0, 1.0])
+    start = chain.random_pose(3)
+    target = chain.random_pose(8).positions[-1]
+    loose = solve(chain, target, start, sy.Fabrik(attempts=1), tolerance=(0.3, 1e-3))
+    tight = solve(chain, target, start, sy.Fabrik(attempts=1), tolerance=(1e-6, 1e-3))
+    assert loose.steps < tight.steps
+    capped = solve(chain, target, start, sy.Fabrik(attempts=1, max_steps=2), tolerance=(1e-9, 1e-3))
+    assert capped.status is sy.Status.MAX_STEPS
+    assert capped.steps == 2
+    hinge = sy.Skeleton([Joint("h", kind=Kind.HINGE, axis=(0, 0, 1)), Joint("tip", "h", rest=moved_by(1.0))])
+    still = sy.solve(hinge, sy.PositionGoal("tip", (0.6, 0.6, 0.529)), sy.Fabrik(attempts=1, max_steps=500))
+    assert still.status is sy.Status.STALLED
+    assert still.steps < 50
+
+
+def moved_by(x):
+    """Return a transform along x."""
+    rest = np.eye(4)
+    rest[0, 3] = x
+    return rest
+
+
+@pytest.mark.parametrize("kind", [sy.Fabrik, sy.Ccd, sy.Particles])
+def test_another_method_finishes_only_when_asked_and_says_so(kind):
+    """``finish="lm"``: what one attempt misses Newton's method ends, and the solution tells by how many steps."""
+    arm = sy.bundled("arm7")
+    alone, helped = kind(attempts=1, max_steps=40), kind(attempts=1, max_steps=40, finish="lm")
+    gained = 0
+    for seed in range(8):
+        goal = sy.PoseGoal("tool", transform=arm.random_pose(seed).transform("tool"))
+        without, with_it = sy.solve(arm, goal, alone), sy.solve(arm, goal, helped)
+        assert without.finish_steps == 0
+        if without.reached:
+            assert with_it.finish_steps == 0
+            np.testing.assert_array_equal(with_it.pose.q, without.pose.q)
+            continue
+        assert 0 < with_it.finish_steps < with_it.steps
+        assert any("finish='lm'" in line for line in with_it.explain())
+        gained += with_it.reached
+    assert gained > 0

@@ -3,15 +3,16 @@
 For a hinge with one position goal this is the angle between the projections of effector and target onto the plane
 normal to its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman
 1993). Several goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
+Stiff joints make less of a turn that leads away from their preferred value (``turn.resisted``).
 """
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
+from synovia.kernels.creep import creep
 from synovia.kernels.drive import drive
-from synovia.kernels.finish import KEPT, finish
+from synovia.kernels.finish import finish
 from synovia.kernels.forward import FREE, SLIDE, forward
-from synovia.kernels.goals import goal_frame, residual, target_frame
-from synovia.kernels.levenberg import AIM
-from synovia.kernels.problem import POSITION, ROTATION, copy
+from synovia.kernels.goals import goal_frame, target_frame
+from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.reach import prove
 from synovia.kernels.rotations import (
     apply,
@@ -25,13 +26,10 @@ from synovia.kernels.rotations import (
 )
 from synovia.kernels.scatter import scatter
 from synovia.kernels.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
-from synovia.kernels.variables import nudge, seed_state
 from synovia.kernels.vectors import add, dot, load, store, sub
 
-STILL = F(1e-9)  # largest turn of a sweep (radians) that counts as none
-NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 # Places among the solver's own settings
-PROGRESS, SMALLEST_TURN = 0, 1
+SMALLEST_TURN, STIFFNESS = 1, 2
 
 
 @inline
@@ -41,9 +39,8 @@ def effector(work, n, g):
 
 
 @device
-def refresh(problem, work, q):
-    """Write the world frames of joints and goals; each goal waits for the row that carries it."""
-    forward(problem.tree, q, work.frames)
+def place_effectors(problem, work):
+    """Write the world frames of the goals at work.frames."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         R, p = goal_frame(problem, work.frames, g)
@@ -96,10 +93,12 @@ def carry(problem, work, i, o, D, shift):
             store(work.points, n + g, 9, add(add(o, apply(D, sub(p, o))), shift))
 
 
-@device
+@algorithm
 def sweep(problem, work, targets, q):
     """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
     tree = problem.tree
+    stiffness = problem.own[STIFFNESS]
+    place_effectors(problem, work)
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         work.points[n + g, 12] = problem.goals[g, 1]
@@ -113,29 +112,31 @@ def sweep(problem, work, targets, q):
             ratio = tree.couple[i, 0]
             axis = column(R, 2)
             if ratio != F(0):
-                by = ratio * slide_to(problem, q, k, slide_wish(problem, work, targets, i, axis) / ratio)
+                by = ratio * slide_to(problem, q, k, slide_wish(problem, work, targets, i, axis) / ratio, stiffness)
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
             before = load_quat(q, tree.ints[i, 2] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
             M = wishes(problem, work, targets, i, o)
-            new, moved = turn_joint(problem, q, i, R, M, problem.own[SMALLEST_TURN])
+            new, moved = turn_joint(problem, q, i, R, M, problem.own[SMALLEST_TURN], stiffness)
             if moved > F(0):
                 carry(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
             if tree.ints[i, 4] >= 0:
                 base = matmul_t(R, quat_matrix(before))
                 for c in range(3):
                     axis = (base[c], base[c + 3], base[c + 6])
-                    by = slide_to(problem, q, k - 3 + c, slide_wish(problem, work, targets, i, axis))
+                    by = slide_to(problem, q, k - 3 + c, slide_wish(problem, work, targets, i, axis), stiffness)
                     shift_goals(problem, work, i, axis, by)
                     moved = max(moved, abs(by) / problem.reach)
         most = max(most, moved)
         if problem.coupled and moved > F(0):
-            refresh(problem, work, q)
+            forward(tree, q, work.frames)
+            place_effectors(problem, work)
         for g in range(problem.goals.shape[0]):
             if work.points[n + g, 12] == i:
                 work.points[n + g, 12] = tree.ints[i, 1]
-    return most
+    forward(tree, q, work.frames)
+    return most, F(0)
 
 
 @inline
@@ -150,34 +151,8 @@ def shift_goals(problem, work, i, axis, by):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Sweep until every goal holds, the error stops falling fast enough, or the sweeps are spent."""
-    mark = F(0)
-    lowest = F(0)
-    best = F(0)
-    nudged = False
-    for k in range(problem.max_steps + 1):
-        refresh(problem, work, q)
-        cost, worst = residual(problem, work.frames, targets, work.e)
-        lowest = cost if k == 0 else min(cost, lowest)
-        if k == 0 or cost < KEPT * best:
-            best = cost
-            copy(q, work.trial)
-        if worst <= AIM:
-            return k, cost
-        if k % problem.patience == 0:
-            if k > 0 and lowest > problem.own[PROGRESS] * mark:
-                break
-            mark = lowest
-        if k == problem.max_steps:
-            break
-        if sweep(problem, work, targets, q) < STILL:
-            if nudged:
-                break
-            nudged = True  # on one line with its target nothing bends: leave the line, the same way every time
-            seed_state(work.state, problem.seed, 0)
-            nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
-    copy(work.trial, q)
-    return k, best
+    """Sweep until every goal holds or nothing is gained."""
+    return creep(sweep, problem, work, targets, q)
 
 
 @entry

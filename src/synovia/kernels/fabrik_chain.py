@@ -2,20 +2,22 @@
 
 The points move as in the paper's Algorithm 1, backward from the target and forward from the root, with nothing else in
 the loop. When they have arrived, each bone takes the smallest turn from where it was to where its points are, which
-gives joint values whose forward kinematics are those points. ``fabrik`` does the same on any tree, with limits.
+gives joint values whose forward kinematics are those points. Two bones need no iteration (``spheres``). ``fabrik`` does
+the same on any tree, with limits.
 """
 
 import math
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
+from synovia.kernels.creep import NUDGE, PROGRESS, STILL
 from synovia.kernels.drive import drive
-from synovia.kernels.fabrik import KEPT, NUDGE, PROGRESS, STILL
-from synovia.kernels.finish import finish
+from synovia.kernels.finish import KEPT, finish
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, target_frame
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.reach import prove
 from synovia.kernels.rotations import (
+    apply,
     apply_t,
     identity,
     load_quat,
@@ -29,8 +31,9 @@ from synovia.kernels.rotations import (
     store_quat,
 )
 from synovia.kernels.scatter import scatter
+from synovia.kernels.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.variables import nudge, seed_state
-from synovia.kernels.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.vectors import TINY, add, axpy, dot, load, norm, store, sub
 
 # Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
 POINT, LENGTH, BEST = 0, 3, 4
@@ -73,6 +76,20 @@ def iterate(points, n, root, t):
     for i in range(n):
         p = placed(p, load(points, i + 1, POINT), points[i, LENGTH])
         store(points, i + 1, POINT, p)
+
+
+@device
+def place_elbow(problem, work, t):
+    """Place the middle of two bones, between the root and the target, on the circle about both; then the tip."""
+    points, tree = work.points, problem.tree
+    root = load(points, 0, POINT)
+    R, A = load_rotation(tree.fixed, 0, 0), load_rotation(tree.fixed, 1, 0)
+    base = load(tree.fixed, 1, 9)
+    along = add(base, apply(A, load(problem.goal_data, 0, 11)))
+    side = bend_at_rest(R, base, along, root, t)
+    p = nearest_on_circle(root, points[0, LENGTH], t, points[1, LENGTH], load(points, 1, POINT), side)
+    store(points, 1, POINT, p)
+    store(points, 2, POINT, placed(p, t, points[1, LENGTH]))
 
 
 @device
@@ -128,7 +145,10 @@ def attempt(problem, work, targets, q):
             for i in range(n):
                 store(points, i + 1, POINT, placed(load(points, i, POINT), t, points[i, LENGTH]))
             continue
-        iterate(points, n, root, t)
+        if n == 2:
+            place_elbow(problem, work, t)
+        else:
+            iterate(points, n, root, t)
         moved = sub(load(points, n, POINT), before)
         before = load(points, n, POINT)
         if dot(moved, moved) <= (STILL * problem.reach) * (STILL * problem.reach):

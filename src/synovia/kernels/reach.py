@@ -18,9 +18,22 @@ def slide_range(problem, row):
     return max(abs(a * problem.limits[k, 0] + b), abs(a * problem.limits[k, 1] + b))
 
 
+@inline
+def own_target(problem, row):
+    """Return the goal that says where a free root's origin should be, -1 without one."""
+    if problem.tree.ints[row, 4] >= 0 and problem.tree.ints[row, 1] < 0:
+        for g in range(problem.goals.shape[0]):
+            if problem.goals[g, 1] == row and problem.goals[g, 0] & POSITION:
+                if norm(load(problem.goal_data, g, 11)) <= F(1e-12) * problem.reach:
+                    return g
+    return -1
+
+
 @device
-def out_of_bounds(problem, frames, row, tip, point, slack):
+def out_of_bounds(problem, frames, targets, row, tip, point, slack):
     """Return whether no posture brings a point at distance ``tip`` from joint ``row`` to a place in the world.
+
+    A free root reaches everywhere, but not from where it has a target of its own.
 
     With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to
     sum(d); limits only take away from that. Slides lengthen the sum and leave no hole.
@@ -33,7 +46,15 @@ def out_of_bounds(problem, frames, row, tip, point, slack):
     while row >= 0:
         kind = problem.tree.ints[row, 0]
         if problem.tree.ints[row, 4] >= 0:
-            return False
+            g = own_target(problem, row)
+            if g < 0:
+                return False
+            _, origin = target_frame(targets, g)
+            total += held
+            longest = max(longest, held)
+            away = norm(sub(point, origin))
+            slack += problem.tolerance
+            return away > total + slack or (rigid and away < F(2) * longest - total - slack)
         if problem.tree.ints[row, 3] >= 0:
             if base >= 0:
                 total += held
@@ -109,12 +130,14 @@ def prove(problem, work, targets, q):
         offset = load(problem.goal_data, g, 11)
         row = problem.goals[g, 1]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
-        if out_of_bounds(problem, frames, row, norm(offset), t, slack):
+        if out_of_bounds(problem, frames, targets, row, norm(offset), t, slack):
             return 1, F(0)
         if problem.goals[g, 0] & ROTATION:
             W = matmul_t(T, load_rotation(problem.goal_data, g, 2))
             wrist = sub(t, apply(W, offset))
-            if out_of_bounds(problem, frames, row, F(0), wrist, slack + problem.tolerance_angle * norm(offset)):
+            if out_of_bounds(
+                problem, frames, targets, row, F(0), wrist, slack + problem.tolerance_angle * norm(offset)
+            ):
                 return 1, F(0)
     return 0, F(0)
 

@@ -34,6 +34,19 @@ EDGE = F(1e-7)  # radians from a limit within which a ball slides along it
 
 
 @inline
+def resisted(step, x, preferred, stiffness):
+    """Return what a stiff joint at x does of a step: all that leads to the preferred value, a share of what leads away.
+
+    What leads away is divided by 1 + stiffness: less, but never nothing, so that no target gets out of reach.
+    """
+    lack = preferred - x
+    whole = F(0)
+    if lack * step > F(0):
+        whole = step if abs(step) < abs(lack) else lack
+    return whole + (step - whole) / (F(1) + stiffness)
+
+
+@inline
 def no_wish():
     """Return M = 0."""
     return F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
@@ -59,19 +72,9 @@ def wish_direction(M, w, d, t):
 @inline
 def wish_frame(M, w, R, T):
     """Return M + w R Tᵀ; |T - R|² = 2 angle² for small angles, so the weight is halved."""
-    P = matmul_t(R, T)
-    h = F(0.5) * w
-    return (
-        M[0] + h * P[0],
-        M[1] + h * P[1],
-        M[2] + h * P[2],
-        M[3] + h * P[3],
-        M[4] + h * P[4],
-        M[5] + h * P[5],
-        M[6] + h * P[6],
-        M[7] + h * P[7],
-        M[8] + h * P[8],
-    )
+    for c in range(3):
+        M = wish_direction(M, F(0.5) * w, column(R, c), column(T, c))
+    return M
 
 
 @inline
@@ -119,11 +122,13 @@ def slid_along(limit, k, q, w):
 
 
 @device
-def turn_ball(problem, k, q, at, R, M, smallest):
+def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
     """Turn the quaternion of variable k in q towards M, within its limit; R is the joint's world frame.
 
+    Turns below ``smallest`` (radians) are not made; those away from the rest are divided by 1 + ``stiffness``.
+
     Returns:
-        (the new world frame, the angle turned in radians).
+        (the new world frame, the angle in radians, before what stiffness takes of it).
     """
     c = steepest(M)
     size = norm(c)
@@ -144,6 +149,8 @@ def turn_ball(problem, k, q, at, R, M, smallest):
     if limited:
         w = slid_along(problem.limits, k, old, w)
     new = quat_normalize(quat_mul(old, quat_exp(w)))
+    if stiffness > F(0) and new[3] * new[3] < old[3] * old[3]:  # farther from the rest: |cos(angle / 2)| is less
+        new = quat_normalize(quat_mul(old, quat_exp(scale(F(1) / (F(1) + stiffness), w))))
     if limited:
         new = project(problem.limits, k, new)
     rest = matmul_t(R, quat_matrix(old))
@@ -173,13 +180,16 @@ def dot_matrix(D, M):
 
 
 @device
-def turn_joint(problem, q, i, R, M, smallest):
+def turn_joint(problem, q, i, R, M, smallest, stiffness):
     """Turn the hinge, ball or free joint of row i towards M within its limits, unless by less than ``smallest`` (rad).
 
+    ``stiffness`` is a factor on the joint's own (see ``resisted``); 0 is the plain method.
+
     Returns:
-        (its new world frame, the angle turned in radians).
+        (its new world frame, the angle in radians, before what stiffness takes of it).
     """
     k = problem.tree.ints[i, 5]
+    stiffness *= problem.likes[k, 1]
     at = problem.variables[k, 1]
     if problem.tree.ints[i, 0] == HINGE:
         ratio = problem.tree.couple[i, 0]
@@ -193,16 +203,18 @@ def turn_joint(problem, q, i, R, M, smallest):
         step = hinge_angle(A, B, F(0), lower, upper) / size
         if abs(step) <= smallest:
             return R, F(0)
-        q[at] = min(max(q[at] + step, problem.limits[k, 0]), problem.limits[k, 1])
-        s, c = sincos(step * ratio)
+        done = resisted(step, q[at], problem.likes[k, 0], stiffness)
+        q[at] = min(max(q[at] + done, problem.limits[k, 0]), problem.limits[k, 1])
+        s, c = sincos(done * ratio)
         return turn_z(R, s, c), abs(step)
-    return turn_ball(problem, k, q, at, R, M, smallest)
+    return turn_ball(problem, k, q, at, R, M, smallest, stiffness)
 
 
 @inline
-def slide_to(problem, q, k, by):
+def slide_to(problem, q, k, by, stiffness):
     """Move scalar variable k by an amount, within its limits; return how far it went."""
     at = problem.variables[k, 1]
     before = q[at]
+    by = resisted(by, before, problem.likes[k, 0], stiffness * problem.likes[k, 1])
     q[at] = min(max(before + by, problem.limits[k, 0]), problem.limits[k, 1])
     return q[at] - before

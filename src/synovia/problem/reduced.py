@@ -82,6 +82,7 @@ class Reduced:
             and self.goals.table[0].tolist()[:2] == [POSITION, n - 1]
             and bool((self.rows[:, 0] == Kind.BALL).all())
             and bool((self.rows[:, 1] == np.arange(-1, n - 1)).all())
+            and bool((self.rows[:, 5] >= 0).all())
             and not self.limits[:, MARK].any()
         )
 

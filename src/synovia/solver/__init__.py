@@ -9,9 +9,10 @@ from synovia.solver.base import Solver
 from synovia.solver.ccd import Ccd
 from synovia.solver.fabrik import Fabrik
 from synovia.solver.jacobian import DampedLeastSquares, LevenbergMarquardt
+from synovia.solver.particles import Particles
 
 solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType(
-    {cls.name: cls for cls in (Fabrik, Ccd, LevenbergMarquardt, DampedLeastSquares)}
+    {cls.name: cls for cls in (Fabrik, Ccd, Particles, LevenbergMarquardt, DampedLeastSquares)}
 )
 
 
@@ -32,4 +33,4 @@ def as_solver(solver: object) -> Solver:
     raise InputError("solver is no solver", value=solver, expected="settings such as sy.Fabrik(), or a name")
 
 
-__all__ = ["Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Solver", "as_solver", "solvers"]
+__all__ = ["Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Particles", "Solver", "as_solver", "solvers"]

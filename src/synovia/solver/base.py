@@ -146,5 +146,6 @@ _CHOICES: dict[str, tuple[str, ...]] = {"finish": ("lm",)}
 _RANGES: dict[str, tuple[float, float, bool]] = {
     "max_steps": (1, 1_000_000, True),
     "attempts": (1, 1_000_000, True),
+    "rounds": (1, 10_000, True),
     "seed": (0, 2**31 - 1, True),
 }

@@ -23,6 +23,9 @@ class Ccd(Heuristic):
         seed: Seed of the restarts.
         finish: ``"lm"`` or None, see ``Heuristic``.
         smallest_turn: Turns below this angle (radians) are skipped.
+        stiffness: Factor on the stiffness s of the skeleton's own joints. A joint makes a turn φ towards its preferred
+            value (a ball: its rest) in full, and of what leads away from it φ / (1 + stiffness s). 0 is the plain
+            method. Stiff joints turn less and later but do turn: every target stays within reach, in more sweeps.
 
     References:
         Wang & Chen (1991), *A combined optimization method for solving the inverse kinematics problem*; Welman (1993).
@@ -31,6 +34,7 @@ class Ccd(Heuristic):
     name: ClassVar[str] = "ccd"
 
     smallest_turn: float = 0.0
+    stiffness: float = 1.0
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
@@ -39,5 +43,5 @@ class Ccd(Heuristic):
         return ccd
 
     def own(self) -> Sequence[float]:
-        """Return the progress that is asked for and the smallest turn."""
-        return (self.progress[1], self.smallest_turn)
+        """Return the progress that is asked for, the smallest turn and the factor on stiffness."""
+        return (self.progress[1], self.smallest_turn, self.stiffness)

@@ -1,0 +1,44 @@
+"""Particles: position-based dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synovia.problem import Reduced
+from synovia.solver.base import Heuristic, Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Particles(Heuristic):
+    """Joints as particles: goals are pinned to their targets, bones pull and push until their lengths are right again.
+
+    Every bone moves the two joints at its ends by half of what its length lacks, one bone after the other, as cloth is
+    simulated; then joints turn to where their particles went, limits included, and bones are exact again. It spreads a
+    movement over the body more evenly than FABRIK does, in more steps.
+
+    Args:
+        max_steps: Iterations of one attempt.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        finish: ``"lm"`` or None, see ``Heuristic``.
+        rounds: How often each iteration moves every bone, inward and outward.
+
+    References:
+        Jakobsen (2001), *Advanced character physics*; Müller et al. (2007), *Position based dynamics*, eq. 10-11.
+    """
+
+    name: ClassVar[str] = "particles"
+
+    rounds: int = 4
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel."""
+        from synovia.kernels.particles import particles
+
+        return particles
+
+    def own(self) -> Sequence[float]:
+        """Return the progress that is asked for and the rounds."""
+        return (self.progress[1], float(self.rounds))
