@@ -96,9 +96,9 @@ def main() -> None:
     rows += [[name, "-", "-", "-", value, "-"] for name, value in OTHERS.items()]
     head = ["iterations, mean", "reached", "reachable", "unreachable", "published, reachable", "published, unreachable"]
     text = (
-        f"Ten joints (nine bones of {BONE:g} mm), no limits; targets at {NEAR:g} mm and, out of reach, at {FAR:g} mm, in\n"
-        f"{args.targets} random directions; tolerance {TOLERANCE:g} mm; one attempt. The start is an arc: every bone is\n"
-        f"turned {BEND:g}° against the one before. The paper does not state its start, so compare the order of magnitude.\n\n"
+        f"Ten joints (nine bones of {BONE:g} mm), no limits; targets at {NEAR:g} mm and, out of reach, at {FAR:g} mm,\n"
+        f"in {args.targets} random directions; tolerance {TOLERANCE:g} mm; one attempt. The start is an arc: each\n"
+        f"bone is turned {BEND:g}° against the one before. The paper tells no start: compare orders of magnitude.\n\n"
         + table(head, rows)
     )
     save("paper", "The set-up of the FABRIK paper", {"rows": found}, text, where)

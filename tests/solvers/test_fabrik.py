@@ -365,3 +365,42 @@ def test_another_method_finishes_only_when_asked_and_says_so(kind):
         assert any("finish='lm'" in line for line in with_it.explain())
         gained += with_it.reached
     assert gained > 0
+
+
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Ccd(), sy.Particles(), sy.LevenbergMarquardt()])
+def test_a_chain_is_a_leaf_and_a_number_of_ancestors(solver):
+    """Only the joint and so many above it move; the rest of the body stays where the start has it."""
+    body = handed(6)
+    start = body.random_pose(3)
+    for count in (2, 5):
+        wanted = start.q.copy()
+        wanted[4 * (5 - count) :] = body.random_pose(7).q[4 * (5 - count) :]
+        target = sy.Pose(body, wanted).position("hand")
+        solution = sy.solve(body, sy.PositionGoal("hand", target, ancestors=count), solver, start)
+        assert solution.reached
+        np.testing.assert_array_equal(solution.pose.q[: 4 * (5 - count)], start.q[: 4 * (5 - count)])
+    far = start.position("j2") + 2.0 * (start.position("hand") - start.position("j2")) + 1.0
+    away = sy.solve(body, sy.PositionGoal("hand", far, ancestors=1), solver, start)
+    assert away.status is sy.Status.UNREACHABLE
+    assert any("'j4'" in line for line in away.explain())
+
+
+def test_too_few_ancestors_name_the_joint_and_how_many_it_has():
+    """The error of a chain that is longer than its tree."""
+    with pytest.raises(sy.InputError, match=r"joint 'hand' has 5 ancestors.*got 6"):
+        sy.IK(handed(6), sy.PositionGoal("hand", ancestors=6))
+    with pytest.raises(sy.InputError, match="ancestors is no number of joints"):
+        sy.PositionGoal("hand", ancestors=-1)
+
+
+def test_goals_with_and_without_a_length_share_a_body():
+    """What one goal holds another may move."""
+    body = sy.bundled("humanoid")
+    start, wanted = body.rest_pose(), body.random_pose(5)
+    goals = [
+        sy.PositionGoal("left_hand", wanted.position("left_hand"), ancestors=3),
+        sy.PositionGoal("right_foot", wanted.position("right_foot")),
+    ]
+    solution = sy.solve(body, goals, sy.Fabrik(attempts=2), start)
+    for name in ("spine", "chest"):
+        assert solution.pose[name].magnitude() == pytest.approx(start[name].magnitude(), abs=1e-12)

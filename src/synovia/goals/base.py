@@ -60,12 +60,14 @@ class Goal:
         priority: 0 is the highest; a lower priority never worsens a higher one.
         offset: Point (3,) or frame (4, 4) on the joint (its frame, length units) that should meet the target.
         name: What to call the goal; its joint's name without.
+        ancestors: How many joints above its own may move for it, as in a chain given by a leaf and a length; all
+            without. Another goal may move the others.
 
     Raises:
         InputError: If a value cannot be used; the message names the goal's joint.
     """
 
-    __slots__ = ("given", "joint", "name", "offset", "priority", "target", "weight")
+    __slots__ = ("ancestors", "given", "joint", "name", "offset", "priority", "target", "weight")
     kind: ClassVar[str] = ""  # what it is called in files, settings and messages
     what: ClassVar[int] = 0  # rows of a place in the world: POSITION, ROTATION or both
 
@@ -75,6 +77,7 @@ class Goal:
     offset: Array
     name: str | None
     target: Array | None
+    ancestors: int | None
     given: int  # parts of the target that the goal itself gives; the others are as the start has them
 
     def __init__(
@@ -87,6 +90,7 @@ class Goal:
         priority: int = 0,
         offset: Any = None,
         name: str | None = None,
+        ancestors: int | None = None,
     ) -> None:
         """Check and keep the values; position and rotation None: stay where the start is."""
         with placed(self.kind if joint is None else joint):
@@ -102,6 +106,10 @@ class Goal:
             frame = _as_offset(offset)
             if name is not None and not isinstance(name, str):
                 raise InputError("name is no text", value=name, expected="a string, or None for the joint's name")
+            if ancestors is not None and (
+                isinstance(ancestors, bool) or not isinstance(ancestors, int) or ancestors < 0
+            ):
+                raise InputError("ancestors is no number of joints", value=ancestors, expected="0, 1, 2, ... or None")
         target = None
         if place is not None or turn is not None:
             target = rigid((0.0, 0.0, 0.0) if place is None else place, turn)
@@ -111,6 +119,7 @@ class Goal:
             priority=priority,
             offset=frame,
             name=name,
+            ancestors=ancestors,
             target=target,
             given=POSITION * (place is not None) | ROTATION * (turn is not None),
         )

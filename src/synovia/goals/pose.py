@@ -23,6 +23,7 @@ class PoseGoal(Goal):
         priority: 0 is the highest.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
         name: What to call the goal.
+        ancestors: How many joints above this one may move for it; all without.
 
     Raises:
         InputError: If a value cannot be used, or only one of position and rotation is given.
@@ -45,6 +46,7 @@ class PoseGoal(Goal):
         priority: int = 0,
         offset: Any = None,
         name: str | None = None,
+        ancestors: int | None = None,
     ) -> None:
         """Check and keep the values."""
         turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
@@ -58,5 +60,12 @@ class PoseGoal(Goal):
             given, other = ("position", "PositionGoal") if turn is None else ("rotation", "RotationGoal")
             raise InputError(f"only the {given} is given", where=where, expected="both", hint=f"use {other} for one")
         super().__init__(
-            joint, position=position, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
+            joint,
+            position=position,
+            rotation=turn,
+            weight=weight,
+            priority=priority,
+            offset=offset,
+            name=name,
+            ancestors=ancestors,
         )

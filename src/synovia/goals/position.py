@@ -17,6 +17,7 @@ class PositionGoal(Goal):
         priority: 0 is the highest.
         offset: Point on the joint, (3,), in its frame.
         name: What to call the goal.
+        ancestors: How many joints above this one may move for it; all without.
 
     Raises:
         InputError: If a value cannot be used.
@@ -35,6 +36,9 @@ class PositionGoal(Goal):
         priority: int = 0,
         offset: Any = None,
         name: str | None = None,
+        ancestors: int | None = None,
     ) -> None:
         """Check and keep the values."""
-        super().__init__(joint, position=position, weight=weight, priority=priority, offset=offset, name=name)
+        super().__init__(
+            joint, position=position, weight=weight, priority=priority, offset=offset, name=name, ancestors=ancestors
+        )

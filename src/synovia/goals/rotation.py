@@ -19,6 +19,7 @@ class RotationGoal(Goal):
         priority: 0 is the highest.
         offset: Frame (4, 4) on the joint that should take the orientation.
         name: What to call the goal.
+        ancestors: How many joints above this one may move for it; all without.
 
     Raises:
         InputError: If a value cannot be used.
@@ -39,7 +40,10 @@ class RotationGoal(Goal):
         priority: int = 0,
         offset: Any = None,
         name: str | None = None,
+        ancestors: int | None = None,
     ) -> None:
         """Check and keep the values."""
         turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        super().__init__(joint, rotation=turn, weight=weight, priority=priority, offset=offset, name=name)
+        super().__init__(
+            joint, rotation=turn, weight=weight, priority=priority, offset=offset, name=name, ancestors=ancestors
+        )

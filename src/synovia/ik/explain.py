@@ -60,6 +60,8 @@ def _chain(ik: IK, i: int) -> list[int]:
     while row >= 0:
         rows.append(row)
         row = ik.skeleton.parents[row]
+    if (ancestors := ik.goals[i].ancestors) is not None:
+        rows = rows[: ancestors + 1]
     while len(rows) > 1 and ik.skeleton.joints[rows[-1]].kind in _held(ik):
         rows.pop()
     return rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals import CenterOfMassGoal, Goal, RestGoal
 from synovia.goals.base import POSITION
@@ -126,6 +127,7 @@ def reduce(
         while row >= 0 and not on_path[row]:
             on_path[row] = True
             row = skeleton.parents[row]
+    moving = _moving(skeleton, goals, hangs, on_path)
     t = skeleton.tables
     place = np.full(len(skeleton), -1)  # reduced row that carries a joint
     since: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
@@ -145,7 +147,7 @@ def reduce(
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
-    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, free_root)
+    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root)
     table = np.array(rows, np.int32).reshape(-1, 6)
     fixed_table = np.array(fixed).reshape(-1, 12)
     tables = goal_tables(skeleton, goals, hangs, place, since)
@@ -154,6 +156,36 @@ def reduce(
         posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, 4)),
         _reach(skeleton, table, fixed_table, tables), np.array(joints, np.int32),
     )  # fmt: skip
+
+
+def _moving(
+    skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]], on_path: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which joints may move: all on the way to a goal, but for goals that say how many.
+
+    Raises:
+        InputError: If a joint has fewer ancestors; the message says how many.
+    """
+    if all(goal.ancestors is None for goal in goals):
+        return on_path
+    moving = np.zeros(len(skeleton), bool)
+    for goal, ends in zip(goals, hangs, strict=True):
+        if not ends:
+            return on_path  # a goal of the whole body
+        for end in ends:
+            above = [end]
+            while skeleton.parents[above[-1]] >= 0:
+                above.append(skeleton.parents[above[-1]])
+            wanted = len(above) - 1 if goal.ancestors is None else goal.ancestors
+            if wanted >= len(above):
+                raise InputError(
+                    f"joint {skeleton.joint_names[end]!r} has {len(above) - 1} ancestors",
+                    where=f"goal {goal.label!r}",
+                    value=wanted,
+                    expected=f"ancestors from 0 to {len(above) - 1}",
+                )
+            moving[above[: wanted + 1]] = True
+    return moving
 
 
 def _as_4x4(frame: Array) -> Array:
@@ -165,7 +197,12 @@ def _as_4x4(frame: Array) -> Array:
 
 
 def _variables(
-    skeleton: Skeleton, rows: list[list[int]], couple: Array, joints: list[int], free_root: bool
+    skeleton: Skeleton,
+    rows: list[list[int]],
+    couple: Array,
+    joints: list[int],
+    moving: NDArray[np.bool_],
+    free_root: bool,
 ) -> tuple[Ints, Array, Array, Ints]:
     """Choose the variables, give them columns, and write columns and couplings into the rows."""
     t = skeleton.tables
@@ -184,6 +221,7 @@ def _variables(
             order.append(k)
         return column[element]
 
+    lead = {leader_of.get(row[2], (row[2],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
     for n, row in enumerate(rows):
         kind, at = row[0], row[2]
         is_root = row[1] < 0
@@ -191,7 +229,10 @@ def _variables(
             leader, ratio, offset = leader_of.get(at, (at, 1.0, 0.0))
             row[2] = leader
             couple[n] = ratio, offset
-            row[3] = take(leader)
+            if leader in lead:
+                row[3] = take(leader)
+        elif not moving[joints[n]]:
+            continue
         elif kind == Kind.BALL:
             row[3] = take(at)
         elif free_root and is_root:
