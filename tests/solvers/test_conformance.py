@@ -27,6 +27,12 @@ def chain():
     return sy.Skeleton.chain(points), ("joint7",)
 
 
+def long_chain():
+    """Return twelve balls on a line that bends."""
+    points = np.cumsum(np.random.default_rng(8).normal(size=(13, 3)) + np.array([1.0, 0.0, 0.0]), axis=0)
+    return sy.Skeleton.chain(points), ("joint12",)
+
+
 def tree(arms):
     """Return a spine of balls with so many driven arms, and one branch that nothing drives."""
     joints = [Joint("s0", kind=Kind.BALL, rest=at(0.3, -0.2, 0.1, (0.2, 0.4, 0.1)))]
@@ -61,6 +67,7 @@ def mixed():
 
 BODIES = {
     "chain": chain,
+    "long chain": long_chain,
     "two ends": lambda: tree(2),
     "three ends": lambda: tree(3),
     "arm": lambda: (sy.bundled("arm7"), ("tool",)),
