@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia.comparison import Comparison, Problems, compare, make_problems
-    from synovia.draw import picture
+    from synovia.draw import picture, render
     from synovia.errors import (
         FileError,
         FormatError,
@@ -54,13 +54,14 @@ if TYPE_CHECKING:
     from synovia.io.toml import write_skeleton
     from synovia.limits import Interval, Limit, SwingTwist
     from synovia.motion import Motion
+    from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_reach
     from synovia.retargeting import Retargeted, read_map, retarget, write_map
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Particles, Solver, solvers
 
 _HOMES = {
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
-    "synovia.draw": ("picture",),
+    "synovia.draw": ("picture", "render"),
     "synovia.errors": (
         "FileError",
         "FormatError",
@@ -94,6 +95,7 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.motion": ("Motion",),
+    "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_reach"),
     "synovia.retargeting": ("Retargeted", "read_map", "retarget", "write_map"),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Particles", "Solver", "solvers"),
@@ -154,8 +156,14 @@ __all__ = [
     "load_skeleton",
     "make_problems",
     "picture",
+    "plot_convergence",
+    "plot_errors",
+    "plot_feet",
+    "plot_joints",
+    "plot_reach",
     "read_csv",
     "read_map",
+    "render",
     "retarget",
     "save_motion",
     "solve",

@@ -65,7 +65,7 @@ def bench_request(request: Request) -> int:
     if all(row.refused is not None for row in result.rows):
         raise UnsupportedError(f"no solver takes these goals: {result.rows[0].refused}", where=request.model)
     if request.plot is not None:
-        from synovia.comparison.plot import plot_convergence
+        from synovia.plots import plot_convergence
 
         plot_convergence(result, request.plot, force=request.force)
     if request.as_json:

@@ -81,7 +81,7 @@ def picture(
     require_pillow()
     colours = theme_of(theme)
     where = None if path is None else _png(path)
-    pixels = _checked_size(size)
+    pixels = checked_size(size)
     marks = _all(targets, Mark, "synovia.draw.Mark")
     if isinstance(subject, Solution):
         marks = [*marks_of(subject), *marks]
@@ -113,11 +113,16 @@ def frame(
         perspective: Whether things far away look smaller.
         title: Whether room is kept for one.
     """
+    axes = look(view, up_of(skeleton), skeleton.forward)
+    return fit(axes, *scene.content, room(size, scene, title), perspective=perspective)
+
+
+def room(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
+    """Return the part of the picture that bodies may fill (left, top, right, bottom, pixels): texts need the rest."""
     width, height = size
     edge = min(size)
     beside = (0.12 if scene.marks or scene.names else 0.07) * edge
-    window = (beside, (0.14 if title else 0.08) * edge, width - beside, height - 0.11 * edge)
-    return fit(look(view, up_of(skeleton), skeleton.forward), *scene.content, window, perspective=perspective)
+    return beside, (0.14 if title else 0.08) * edge, width - beside, height - 0.11 * edge
 
 
 def draw(
@@ -191,7 +196,7 @@ def _all(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
     return out
 
 
-def _checked_size(size: object) -> tuple[int, int]:
+def checked_size(size: object) -> tuple[int, int]:
     """Return width and height as whole numbers in the range that can be drawn."""
     wanted = f"two whole numbers from {_SIZES[0]} to {_SIZES[1]}"
     try:

@@ -156,13 +156,17 @@ def _extent(pose: Pose) -> float:
 def _bones(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (parent to joint) is part of the body.
 
-    A free joint hangs on nothing; of a character only what hangs on its hips is body: the rest places it in its file.
+    A free joint hangs on nothing, unless it alone continues the bone of a ball (toes that a clip also moves); of a
+    character only what hangs on its hips is body: the rest places it in its file.
     """
     hips = skeleton.index(skeleton.roles["hips"]) if "hips" in skeleton.roles else None
     inside = [hips in (None, row) for row in range(len(skeleton))]
     rows: list[int] = []
     for row, parent in enumerate(skeleton.parents):
-        if parent >= 0 and inside[parent] and skeleton.joints[row].kind is not Kind.FREE:
+        free = skeleton.joints[row].kind is Kind.FREE
+        if free and parent >= 0 and skeleton.joints[parent].kind is Kind.BALL and len(skeleton.children[parent]) == 1:
+            free = False
+        if parent >= 0 and inside[parent] and not free:
             inside[row] = True
             rows.append(row)
     return rows

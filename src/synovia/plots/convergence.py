@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-from io import BytesIO
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.comparison.measure import Comparison, Row
-from synovia.errors import InputError, MissingExtraError
-from synovia.io.base import write_bytes
+from synovia.comparison import Comparison, Row
+from synovia.plots.style import COLOURS, check_plot, new_figure, save
 
-# A qualitative palette that colour-blind people can tell apart (Okabe & Ito 2008), repeated with dashes
-_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
 _DASHES: Final = ("-", "--", ":")
 _FLOOR: Final = 1e-9  # of the reach; below is rounding
-_SIZE: Final = (9.0, 5.2)  # inches
 
 
 def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -33,18 +27,8 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If the extension is none of these.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"') from error
-    where = Path(path)
-    kind = where.suffix.lower().removeprefix(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise InputError(
-            "no plot can be written with this extension", value=where.suffix, expected=".png, .svg or .pdf"
-        )
-    figure: Any = Figure(figsize=_SIZE, dpi=150, layout="constrained")
-    axes: Any = figure.add_subplot()
+    where = check_plot(path, force=force)
+    figure, (axes,) = new_figure(9.0, 5.2)
     rows = [row for row in comparison.rows if row.refused is None and row.curve.size]
     ends = [_draw(axes, row, number) for number, row in enumerate(rows)]
     _name_lines(axes, ends)
@@ -61,16 +45,12 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
     axes.axhline(tolerance, color="#888888", linewidth=0.8)
     axes.annotate("tolerance", (0, tolerance), xytext=(4, -10), textcoords="offset points", color="#666666", fontsize=9)
     axes.set_ylim(bottom=tolerance / 20.0)
-    axes.grid(True, which="major", color="#e4e7ec", linewidth=0.7)
-    axes.spines[["top", "right"]].set_visible(False)
-    data = BytesIO()
-    figure.savefig(data, format=kind)
-    write_bytes(where, data.getvalue(), force=force)
+    save(figure, where, force=force)
 
 
 def _draw(axes: Any, row: Row, number: int) -> tuple[float, float, str, str]:
     """Draw one solver; return the end of its line, its colour and its name."""
-    colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number // len(_COLOURS) % len(_DASHES)]
+    colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number // len(COLOURS) % len(_DASHES)]
     low, middle, high = (np.maximum(band, _FLOOR) for band in np.percentile(row.curve, (25, 50, 75), axis=1))
     axes.fill_between(row.curve_steps, low, high, color=colour, alpha=0.10, linewidth=0)
     axes.plot(row.curve_steps, middle, dash, color=colour, linewidth=1.8)

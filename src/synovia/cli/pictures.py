@@ -1,0 +1,125 @@
+"""``synovia render`` and ``synovia plot``: clips as films, numbers as plots."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from synovia.cli.model import is_bundled, load
+from synovia.cli.output import talk
+from synovia.cli.run import REACHED
+from synovia.errors import InputError
+from synovia.motion import Motion
+
+
+def load_clip(name: str, clip: str | None) -> Motion:
+    """Return a clip of a file, by name or number, the first one without."""
+    from synovia.io import load_motion
+
+    chosen = clip or "0"
+    return load_motion(name, int(chosen) if chosen.isdigit() else chosen)
+
+
+def render_clip(
+    source: str,
+    output: Path,
+    *,
+    clip: str | None,
+    beside: str | None,
+    titles: list[str],
+    size: tuple[int, int],
+    fps: float | None,
+    view: str,
+    theme: str,
+    jobs: int | None,
+    force: bool,
+) -> int:
+    """Write a clip as a film; return the exit code."""
+    from synovia.draw import render
+    from synovia.draw.film import check_film
+
+    check_film(output, force=force)
+    main = load_clip(source, clip)
+    other = None if beside is None else load_clip(beside, None)
+    with ExitStack() as stack:
+        render(
+            main, output, beside=other, titles=titles, size=size, fps=fps, view=parse_view(view), theme=theme,
+            jobs=jobs, force=force, watch=progress(stack, "drawing"),
+        )  # fmt: skip
+    talk(f"{output}: {main.name}")
+    return REACHED
+
+
+def plot_file(
+    source: str,
+    output: Path,
+    *,
+    joints: list[str],
+    reach: str | None,
+    feet: bool,
+    clip: str | None,
+    force: bool,
+) -> int:
+    """Draw what was asked for; return the exit code."""
+    from synovia.plots import plot_feet, plot_joints, plot_reach
+    from synovia.plots.style import check_plot
+
+    check_plot(output, force=force)
+    if reach is not None:
+        plot_reach(load(source), reach, output, force=force)
+    elif is_bundled(source):
+        raise InputError("a bundled model has no clip to plot", value=source, hint="--reach JOINT draws a reach map")
+    elif feet:
+        plot_feet(load_clip(source, clip), output, force=force)
+    else:
+        plot_joints(load_clip(source, clip), output, joints, force=force)
+    talk(str(output))
+    return REACHED
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Return width and height of ``WIDTHxHEIGHT``."""
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
+        raise InputError("--size has another form", value=text, expected="WIDTHxHEIGHT, for example 960x540")
+    return int(parts[0]), int(parts[1])
+
+
+def parse_view(text: str) -> str | tuple[float, float]:
+    """Return a view by name, or azimuth and elevation of ``A,E`` in degrees."""
+    if "," not in text:
+        return text
+    try:
+        azimuth, elevation = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InputError("--view has another form", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
+    return azimuth, elevation
+
+
+def progress(stack: ExitStack, what: str) -> Callable[[int, int], None] | None:
+    """Return a function that shows how far things are, with rate and remaining time; None where no one watches."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = stack.enter_context(
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+    )
+    task = bar.add_task(what, total=None, rate="")
+
+    def show(done: int, total: int) -> None:
+        speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+        bar.update(task, completed=done, total=total, rate=f"{speed:.1f}/s" if speed else "")
+
+    return show

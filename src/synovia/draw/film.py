@@ -1,0 +1,149 @@
+"""Frames into a file: an animated GIF, an MP4, or a sheet of stills as PNG, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from synovia.errors import FileError, MissingExtraError, UnsupportedError
+from synovia.io.base import write_bytes
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+SUFFIXES: Final = (".gif", ".mp4", ".png")
+SHEET: Final = 8  # stills of a sheet
+_TICK: Final = 0.01  # seconds: GIF times are whole hundredths
+_PALETTE: Final = 6  # frames whose colours make the palette
+
+
+def check_film(path: Path, *, force: bool) -> None:
+    """Refuse a file that could not be written in the end, before anything is drawn.
+
+    Raises:
+        UnsupportedError: If no film has its extension.
+        MissingExtraError: If the package for it is not installed.
+        FileError: If it exists and ``force`` is not set, or its folder does not exist.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UnsupportedError(
+            "no film has this extension", where=str(path), value=path.suffix or None, expected=", ".join(SUFFIXES)
+        )
+    if path.suffix.lower() == ".mp4":
+        _ffmpeg()
+    if path.exists() and not force:
+        raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
+    if not path.parent.is_dir():
+        raise FileError("folder does not exist", where=str(path.parent))
+
+
+def write_film(frames: Iterator[Image.Image], count: int, fps: float, path: Path, *, force: bool) -> None:
+    """Write frames of one size.
+
+    Args:
+        frames: The frames; all are drawn before anything is at ``path``.
+        count: How many.
+        fps: Frames per second.
+        path: ``.gif``, ``.mp4``, or ``.png`` for a sheet of all frames.
+        force: Whether an existing file may be replaced.
+    """
+    ending = path.suffix.lower()
+    if ending == ".gif":
+        write_bytes(path, _gif(frames, count, fps), force=force)
+    elif ending == ".mp4":
+        _write_mp4(frames, fps, path)
+    else:
+        out = BytesIO()
+        sheet(list(frames)).save(out, "PNG")
+        write_bytes(path, out.getvalue(), force=force)
+
+
+def sheet(frames: Sequence[Image.Image]) -> Image.Image:
+    """Return stills side by side, at most four in a row."""
+    from PIL import Image
+
+    width, height = frames[0].size
+    columns = min(len(frames), 4)
+    rows = -(-len(frames) // columns)
+    out = Image.new("RGB", (columns * width, rows * height), frames[0].getpixel((0, 0)))
+    for k, still in enumerate(frames):
+        out.paste(still, (k % columns * width, k // columns * height))
+    return out
+
+
+def _gif(frames: Iterator[Image.Image], count: int, fps: float) -> bytes:
+    """Return an animated GIF; its colours are those of some frames all over the film, so that nothing flickers."""
+    from PIL import Image
+
+    images: list[Any] = list(frames)
+    some = [images[k] for k in np.linspace(0, len(images) - 1, min(_PALETTE, len(images))).astype(int).tolist()]
+    palette = sheet(some).quantize(256, method=Image.Quantize.MEDIANCUT)
+    indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    ends = np.rint(np.arange(1, count + 1) / (fps * _TICK))  # rounded ends, not lengths: the film keeps its length
+    lengths = (np.diff(ends, prepend=0.0) * _TICK * 1000.0).astype(int).tolist()
+    out = BytesIO()
+    indexed[0].save(
+        out, "GIF", save_all=True, append_images=indexed[1:], duration=lengths, loop=0, disposal=1, optimize=False
+    )
+    return out.getvalue()
+
+
+def _write_mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> None:
+    """Write H.264 through ffmpeg, beside the target first and then in its place."""
+    ffmpeg = _ffmpeg()
+    first = next(frames)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=".mp4", dir=path.parent)
+    os.close(handle)
+    try:
+        writer = ffmpeg.write_frames(
+            name, first.size, fps=fps, codec="libx264", pix_fmt_in="rgb24", pix_fmt_out="yuv420p", macro_block_size=2,
+            quality=8, ffmpeg_log_level="error", output_params=["-movflags", "+faststart"],
+        )  # fmt: skip
+        writer.send(None)
+        for image in chain((first,), frames):
+            writer.send(np.ascontiguousarray(np.asarray(image.convert("RGB"))))
+        writer.close()
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+        name = ""
+    except OSError as error:
+        raise FileError(f"film cannot be written ({error})", where=str(path)) from error
+    finally:
+        if name:
+            with suppress(OSError):
+                Path(name).unlink()
+
+
+def _ffmpeg() -> Any:
+    """Return the package that brings ffmpeg."""
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise MissingExtraError("films as MP4 need ffmpeg", hint='pip install "synovia[render]"') from error
+    return imageio_ffmpeg
+
+
+def picked(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:
+    """Return which frames of a clip a film shows, and the film's own rate.
+
+    Args:
+        count: Frames of the clip.
+        rate: Its frames per second.
+        fps: Frames per second of the film, None for the clip's own, at most 30.
+        most: No more than so many, spread over the whole clip.
+    """
+    wanted = fps if fps is not None else min(rate, 30.0)
+    length = max(count - 1, 0) / rate
+    places = np.rint(np.arange(int(length * wanted + 1e-9) + 1) * rate / wanted).astype(int)
+    chosen: list[int] = np.unique(np.minimum(places, count - 1)).tolist()
+    if most is not None and len(chosen) > most:
+        chosen = [chosen[k] for k in np.linspace(0, len(chosen) - 1, most).round().astype(int).tolist()]
+    return chosen, wanted

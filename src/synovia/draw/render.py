@@ -1,0 +1,194 @@
+"""``render``: a clip as a film, alone or beside another, with its targets and how far they were missed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from synovia.draw.camera import Camera, direction, fit, look
+from synovia.draw.film import SHEET, check_film, picked, write_film
+from synovia.draw.marks import marks_of
+from synovia.draw.picture import checked_size, draw, room
+from synovia.draw.raster import require_pillow
+from synovia.draw.scene import Mark, Scene, build_scene, up_of
+from synovia.draw.strip import Strip
+from synovia.draw.theme import Theme, theme_of
+from synovia.errors import InputError
+from synovia.geometry import Array
+from synovia.ik import Tracked
+from synovia.motion import Motion
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Clip = Motion | Tracked
+_STRIP: Final = 0.13  # height of the error strip, as a part of the film's
+_STAYS: Final = 0.6  # of the body's size: a clip that travels less is filmed by a camera that stands still
+_LAG: Final = 0.35  # seconds over which a travelling camera smooths the body's path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Panel:
+    """One clip of a film: its scenes at the frames that are shown, and the camera at each."""
+
+    title: str | None
+    scenes: list[Scene]
+    cameras: list[Camera]
+
+
+def render(
+    clip: Clip,
+    path: str | os.PathLike[str],
+    *,
+    beside: Clip | None = None,
+    titles: Sequence[str] = (),
+    size: tuple[int, int] = (960, 540),
+    fps: float | None = None,
+    view: str | tuple[float, float] = "three-quarter",
+    theme: str = "light",
+    floor: bool = True,
+    jobs: int | None = None,
+    force: bool = False,
+    watch: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); no display and no graphics card is needed.
+
+    Args:
+        clip: A motion, or the answer of ``IK.track``: then targets are rings (green where reached, red and joined to
+            their joint where missed), and a strip below shows the errors of all frames.
+        path: ``.gif``, ``.mp4`` or ``.png``.
+        beside: Another clip, shown at the left: the original of a clip that was solved, for example.
+        titles: Lines of text at the top, one a clip, the left one first.
+        size: Width and height of the film, pixels; made even for MP4.
+        fps: Frames per second of the film; the clip's own, at most 30, without.
+        view: As in ``picture``.
+        theme: ``"light"`` or ``"dark"``.
+        floor: Whether to draw the ground and shadows.
+        jobs: Number of threads; all cores without.
+        force: Whether an existing file may be replaced.
+        watch: Called with the number of frames that are drawn, and of all.
+
+    Raises:
+        InputError: If an argument cannot be used.
+        UnknownNameError: If there is no such view or theme.
+        MissingExtraError: If Pillow, or ffmpeg for MP4, is not installed.
+        UnsupportedError: If no film has this extension.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    require_pillow()
+    where = Path(path)
+    check_film(where, force=force)
+    colours = theme_of(theme)
+    width, height = (n - n % 2 for n in checked_size(size))
+    clips = [clip] if beside is None else [beside, clip]
+    for each in clips:
+        if not len(each):
+            raise InputError("the clip has no frames", expected="at least one")
+    if fps is not None and not (np.isfinite(fps) and fps > 0.0):
+        raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
+    main = clip.motion if isinstance(clip, Tracked) else clip
+    shown, rate = picked(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
+    errors = _errors(clip)
+    below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
+    strip = None if errors is None else Strip(errors, (width, below), colours)
+    box = (width // len(clips), height - below)
+    names = [*titles, *[None] * (len(clips) - len(titles))]
+    panels = [_panel(each, main, shown, box, view, colours, name) for each, name in zip(clips, names, strict=False)]
+
+    def paint(k: int) -> Image.Image:
+        return _compose(panels, k, (width, height), box, colours, floor, strip.at(shown[k]) if strip else None)
+
+    write_film(_drawn(paint, len(shown), jobs, watch), len(shown), rate, where, force=force)
+
+
+def _drawn(
+    paint: Callable[[int], Image.Image], count: int, jobs: int | None, watch: Callable[[int, int], None] | None
+) -> Iterator[Image.Image]:
+    """Yield the frames in order, drawn on several threads, a few ahead."""
+    workers = jobs if jobs is not None else os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        ahead = [pool.submit(paint, k) for k in range(min(2 * workers, count))]
+        for k in range(count):
+            image = ahead[k % len(ahead)].result()
+            if k + len(ahead) < count:
+                ahead[k % len(ahead)] = pool.submit(paint, k + len(ahead))
+            if watch is not None:
+                watch(k + 1, count)
+            yield image
+
+
+def _compose(
+    panels: Sequence[_Panel],
+    k: int,
+    size: tuple[int, int],
+    box: tuple[int, int],
+    theme: Theme,
+    floor: bool,
+    below: Image.Image | None,
+) -> Image.Image:
+    """Return one frame of the film."""
+    from PIL import Image
+
+    out = Image.new("RGB", size, theme.below)
+    for place, panel in enumerate(panels):
+        one = draw(panel.scenes[k], panel.cameras[k], box, theme, title=panel.title, floor=floor)
+        out.paste(one, (place * box[0], 0))
+    if below is not None:
+        out.paste(below, (0, box[1]))
+    return out
+
+
+def _panel(
+    clip: Clip,
+    main: Motion,
+    shown: Sequence[int],
+    size: tuple[int, int],
+    view: str | tuple[float, float],
+    theme: Theme,
+    title: str | None,
+) -> _Panel:
+    """Build the scenes of a clip at the times of the frames that are shown, and point the camera."""
+    motion = clip.motion if isinstance(clip, Tracked) else clip
+    frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
+    scenes = [build_scene([motion.pose(k)], _marks(clip, k), theme) for k in frames]
+    ground, extent = min(scene.ground for scene in scenes), max(scene.extent for scene in scenes)
+    scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
+    skeleton = motion.skeleton
+    up = direction(up_of(skeleton), "y")
+    path = _path(motion, up)[frames]
+    if float(np.ptp(path, axis=0).max()) < _STAYS * extent:
+        path = np.zeros_like(path)
+    content = [scene.content for scene in scenes]
+    points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
+    radii = np.concatenate([sizes for _, sizes in content])
+    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, room(size, scenes[0], title))
+    return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
+
+
+def _path(motion: Motion, up: Array) -> Array:
+    """Return where the body is over the ground, (T, 3), smoothed so that the camera glides."""
+    middle = motion.positions().mean(1)
+    middle -= (middle @ up)[:, None] * up
+    reach = max(int(_LAG * motion.fps), 1)
+    window = np.hanning(2 * reach + 3)[1:-1]
+    padded = np.pad(middle, ((reach, reach), (0, 0)), mode="edge")
+    smooth = [np.convolve(padded[:, axis], window / window.sum(), mode="valid") for axis in range(3)]
+    return np.stack(smooth, axis=1)
+
+
+def _marks(clip: Clip, frame: int) -> list[Mark]:
+    """Return the marks of a frame of a clip that was solved, without names: those would dance from frame to frame."""
+    return [replace(mark, label="") for mark in marks_of(clip[frame])] if isinstance(clip, Tracked) else []
+
+
+def _errors(clip: Clip) -> Array | None:
+    """Return the largest error of each frame in tolerances, None for a motion, which has no targets."""
+    if not isinstance(clip, Tracked):
+        return None
+    return (clip.errors / np.array(clip.ik.tolerance)).max((1, 2))

@@ -1,0 +1,64 @@
+"""How all plots look, and how they are written."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+from synovia.errors import FileError, InputError, MissingExtraError
+from synovia.io.base import write_bytes
+
+# Colours that people with any colour vision can tell apart (Okabe & Ito 2008)
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
+MISSED: Final = "#D7373F"
+BAND: Final = "#0072B2"
+QUIET: Final = "#6B7280"
+_FORMATS: Final = ("png", "svg", "pdf")
+
+
+def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Return where a plot goes; refuse what could not be written in the end.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+        InputError: If the extension is none of .png, .svg and .pdf.
+        FileError: If the file exists and ``force`` is not set.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"')
+    where = Path(path)
+    if where.suffix.lower().removeprefix(".") not in _FORMATS:
+        raise InputError(
+            "no plot can be written with this extension", value=where.suffix or None, expected=".png, .svg or .pdf"
+        )
+    if where.exists() and not force:
+        raise FileError("file exists", where=str(where), hint="pass force=True (--force) to replace it")
+    return where
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+    """Return a figure and its axes, row by row; sizes in inches.
+
+    The figure needs no display: it is never registered with a window system.
+    """
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    axes: list[Any] = list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
+        one.grid(True, which="major", color="#e4e7ec", linewidth=0.7)
+        one.set_axisbelow(True)
+        one.tick_params(labelsize=9)
+    return figure, axes
+
+
+def save(figure: Any, path: Path, *, force: bool) -> None:
+    """Write a figure, whole or not at all."""
+    data = BytesIO()
+    figure.savefig(data, format=path.suffix.lower().removeprefix("."))
+    write_bytes(path, data.getvalue(), force=force)

@@ -1,0 +1,135 @@
+"""Films and plots: the right frames for the right time, the same pixels on any number of threads."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import synovia as sy
+from cli_runs import run
+from synovia.draw.film import picked
+from synovia.draw.strip import Strip
+from synovia.draw.theme import theme_of
+from synovia.errors import FileError, InputError, UnknownNameError, UnsupportedError
+
+SMALL = (96, 72)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return sy.bundled("arm7")
+
+
+@pytest.fixture(scope="module")
+def swing(arm):
+    """An arm that swings for half a second at 120 Hz."""
+    u = np.linspace(0.0, 1.0, 61)[:, None]
+    q = (1.0 - u) * arm.rest_q + u * arm.random_pose(4).q
+    return sy.Motion(arm, q, 120.0, name="swing")
+
+
+@pytest.fixture(scope="module")
+def tracked(arm):
+    """A track whose last frames are out of reach."""
+    x = np.linspace(0.3, 2.0, 12)
+    return sy.IK(arm, sy.PositionGoal("tool")).track({"tool": np.stack([x, 0 * x, 0 * x + 0.4], 1)}, fps=24.0)
+
+
+def test_frames_are_picked_by_time():
+    assert picked(61, 120.0, None) == (list(range(0, 61, 4)), 30.0)
+    assert picked(61, 120.0, 240.0)[0] == list(range(61))
+    assert picked(1, 30.0, None) == ([0], 30.0)
+    shown, _ = picked(1000, 25.0, 10.0, most=8)
+    assert (shown[0], len(shown)) == (0, 8)
+    assert shown[-1] >= 997
+
+
+def test_gif_has_the_length_of_the_clip(swing, tmp_path):
+    path = tmp_path / "swing.gif"
+    seen = []
+    sy.render(swing, path, size=SMALL, fps=12.0, watch=lambda done, total: seen.append((done, total)))
+    with Image.open(path) as film:
+        assert (film.size, film.n_frames) == (SMALL, 7)
+        lengths = []
+        for k in range(film.n_frames):
+            film.seek(k)
+            lengths.append(film.info["duration"])
+    assert abs(sum(lengths) - 7 / 12 * 1000) <= 10
+    assert seen == [(k, 7) for k in range(1, 8)]
+
+
+def test_same_pixels_on_any_number_of_threads(swing, tmp_path):
+    for jobs in (1, 3):
+        sy.render(swing, tmp_path / f"{jobs}.png", size=SMALL, jobs=jobs)
+    assert (tmp_path / "1.png").read_bytes() == (tmp_path / "3.png").read_bytes()
+    with Image.open(tmp_path / "1.png") as sheet:
+        assert sheet.size == (4 * SMALL[0], 2 * SMALL[1])
+        assert len(np.unique(np.asarray(sheet.convert("RGB")).reshape(-1, 3), axis=0)) > 50
+
+
+def test_film_beside_another_with_targets_and_strip(swing, tracked, tmp_path):
+    path = tmp_path / "both.mp4"
+    sy.render(tracked, path, beside=swing, titles=("before", "after"), size=(128, 96), fps=6.0, theme="dark")
+    assert path.read_bytes()[4:8] == b"ftyp"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["both.mp4"]
+
+
+def test_strip_shows_misses_and_the_cursor():
+    errors = np.array([0.1, 0.5, 50.0, 20.0, 0.2])
+    theme = theme_of("light")
+    strip = Strip(errors, (100, 30), theme)
+    first, last = np.asarray(strip.at(0)).astype(int), np.asarray(strip.at(4)).astype(int)
+    assert (first != last).any()
+    red = (np.abs(first - theme.missed).sum(-1) < 60).any(0)
+    assert red[30:75].any()
+    assert not red[:15].any()
+
+
+def test_what_cannot_be_drawn(swing, arm, tmp_path):
+    with pytest.raises(UnsupportedError, match="no film"):
+        sy.render(swing, tmp_path / "a.avi")
+    with pytest.raises(FileError, match="folder"):
+        sy.render(swing, tmp_path / "no" / "a.gif")
+    with pytest.raises(InputError, match="fps"):
+        sy.render(swing, tmp_path / "a.gif", fps=0.0)
+    with pytest.raises(InputError, match="no frames"):
+        sy.render(sy.Motion(arm, np.zeros((0, arm.nq)), 30.0), tmp_path / "a.gif")
+    with pytest.raises(UnknownNameError):
+        sy.render(swing, tmp_path / "a.gif", view="inside")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_plots(swing, tracked, arm, tmp_path):
+    sy.plot_joints(swing, tmp_path / "joints.png")
+    sy.plot_joints(swing, tmp_path / "two.svg", ["joint1", "joint4"])
+    sy.plot_errors(tracked, tmp_path / "errors.png")
+    sy.plot_reach(arm, "tool", tmp_path / "reach.png")
+    text = (tmp_path / "two.svg").read_text(encoding="utf-8")
+    assert text.startswith("<?xml")
+    for name in ("joints", "errors", "reach"):
+        with Image.open(tmp_path / f"{name}.png") as image:
+            assert min(image.size) > 200
+    with pytest.raises(FileError, match="exists"):
+        sy.plot_joints(swing, tmp_path / "joints.png")
+    with pytest.raises(InputError, match="extension"):
+        sy.plot_joints(swing, tmp_path / "joints.bmp")
+    with pytest.raises(InputError, match="hips"):
+        sy.plot_feet(swing, tmp_path / "feet.png")
+
+
+def test_feet_of_a_body(tmp_path):
+    body = sy.bundled("humanoid")
+    q = np.array([body.random_pose(k).q for k in range(5)])
+    sy.plot_feet(sy.Motion(body, q, 30.0), tmp_path / "feet.png")
+    assert (tmp_path / "feet.png").stat().st_size > 5000
+
+
+def test_command_line(swing, tmp_path):
+    sy.save_motion(swing, tmp_path / "a.npz")
+    film = tmp_path / "a.gif"
+    assert run("render", tmp_path / "a.npz", "-o", film, "--size", "96x72", "--fps", "8").code == 0
+    assert film.read_bytes().startswith(b"GIF")
+    assert run("render", tmp_path / "a.npz", "-o", film).code == 3
+    assert run("render", tmp_path / "a.npz", "-o", tmp_path / "b.gif", "--size", "big").code == 3
+    assert run("plot", tmp_path / "a.npz", "-o", tmp_path / "p.png", "--joint", "joint2").code == 0
+    assert run("plot", "arm7", "-o", tmp_path / "r.png", "--reach", "tool").code == 0
+    assert run("plot", "arm7", "-o", tmp_path / "q.png").code == 3
