@@ -126,3 +126,208 @@ def test_jacobians_are_the_derivatives_of_the_residuals(kind, free, seed):
     if kind in EXACT:
         np.testing.assert_allclose(slopes, J, atol=2e-6 * scale)
     np.testing.assert_allclose(gradient, -J.T @ e, atol=2e-6 * scale * (1 + np.abs(e).max()))
+
+
+def probe_of(skeleton, goal, q=None):
+    """Return the probe of one goal at joint values, or at rest."""
+    ik = sy.IK(skeleton, goal)
+    return Probe(ik, (ik.default_start.q if q is None else q).copy())
+
+
+LIMB = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0.2), (2, 0, 0)])
+STRAIGHT = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+
+
+@pytest.mark.parametrize(
+    ("skeleton", "goal", "wanted"),
+    [
+        (LIMB, sy.PoleGoal("joint1", (1, 1, 0)), np.pi / 2),
+        (LIMB, sy.PoleGoal("joint1", (5, 0, -1)), np.pi),
+        (LIMB, sy.PoleGoal("joint1", (5, 0, 0)), 0.0),  # on the line
+        (STRAIGHT, sy.PoleGoal("joint1", (1, 1, 0)), 0.0),  # no bend, no plane
+        (LIMB, sy.AimGoal("joint2", (9, 0, 0), axis=(1, 0, 0)), 0.0),
+        (LIMB, sy.AimGoal("joint2", (-9, 0, 0), axis=(2, 0, 0)), np.pi),
+        (LIMB, sy.AimGoal("joint2", (2, 0, 0)), 0.0),  # the point is where the joint is
+        (LIMB, sy.ContactGoal("joint2", (2, 0, 0), normal=(0, 0, -1), axis=(0, 0, 1)), np.pi),
+        (LIMB, sy.ContactGoal("joint2", (2, 0, 0), normal=(0, 1, 0), axis=(0, 0, 1)), np.pi / 2),
+        (LIMB, sy.RelativeGoal("joint2", "joint0", rotation=np.diag([1.0, -1, -1])), np.pi),
+    ],
+)
+def test_angles_at_the_edges(skeleton, goal, wanted):
+    """Straight, opposite, on the line: right, or nothing; never NaN."""
+    J, errors = probe_of(skeleton, goal).jacobian()
+    assert errors[0, 1] == pytest.approx(wanted, abs=1e-7)
+    assert np.isfinite(J).all()
+    if wanted == 0.0 and goal.kind == "pole":
+        assert not J.any()
+
+
+@pytest.mark.parametrize(
+    ("goal", "wanted"),
+    [
+        (sy.DistanceGoal("joint2", "joint0", minimum=2.5), 0.5),
+        (sy.DistanceGoal("joint2", "joint0", minimum=1.5, maximum=2.0), 0.0),
+        (sy.DistanceGoal("joint2", point=(2, 0, 3), maximum=1.0), 2.0),
+        (sy.DistanceGoal("joint0", point=(0, 0, 0), minimum=0.5), 0.5),  # at one place: any way is out
+        (sy.PlaneGoal("joint2", (0, 0, 0.25), (0, 0, 3)), 0.25),
+        (sy.PlaneGoal("joint2", (0, 0, -0.25), (0, 0, 3)), 0.0),
+    ],
+)
+def test_one_sided_goals(goal, wanted):
+    """Inside they ask nothing: no error and no gradient."""
+    J, errors = probe_of(LIMB, goal).jacobian()
+    assert errors[0, 0] == pytest.approx(wanted, abs=1e-12)
+    assert np.isfinite(J).all()
+    if wanted == 0.0:
+        assert not J.any()
+
+
+@pytest.mark.parametrize(
+    ("polygon", "far"),
+    [
+        ([(0, 0, 0), (4, 0, 9), (4, 2, 0), (0, 2, 0), (2, 1, 5)], 0.0),  # above it, whatever the heights
+        ([(2, 0, 0), (4, 0, 0), (4, 2, 0), (2, 2, 0)], 1.0),  # beside an edge
+        ([(4, 5, 0), (4, 6, 0), (6, 5, 0)], 5.0),  # beside a corner
+        ([(-2, 0, 0), (2, 0, 0)], 1.0),  # two corners: a line
+        ([(1, 3, 7)], 2.0),
+    ],
+)
+def test_support(polygon, far):
+    """The centre of mass at (1, 1): nearest points of a hull, of a line and of a point."""
+    block = sy.Skeleton([sy.Joint("block", kind=sy.Kind.BALL, mass=2.0, com=(1, 1, 4))], up="z")
+    _, errors = probe_of(block, sy.CenterOfMassGoal(polygon=polygon)).jacobian()
+    assert errors[0, 0] == pytest.approx(far, abs=1e-12)
+    flipped = sy.CenterOfMassGoal(polygon=np.array(polygon), up=(0, 0, -1))
+    assert probe_of(block, flipped).jacobian()[1][0, 0] == pytest.approx(far, abs=1e-12)
+
+
+def test_centre_of_mass_and_its_jacobian_are_those_of_pinocchio(shared_data):
+    """G1, all joints moving, in random poses: to 1e-9."""
+    pin = pytest.importorskip("pinocchio")
+    path = shared_data / "robot" / "g1_29dof.urdf"
+    model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())  # or the pelvis would not count
+    data = model.createData()
+    skeleton = sy.load_skeleton(path)
+    names = [name for name in model.names[1:] if name in skeleton.joint_names]
+    assert len(names) == model.nv - 6
+    ik = sy.IK(skeleton, sy.CenterOfMassGoal((0, 0, 0)))
+    column = {skeleton.joint_names[row]: v for row, v in zip(skeleton.tables.owner, range(skeleton.nv), strict=True)}
+    for seed in range(3):
+        pose = skeleton.random_pose(seed)
+        probe = Probe(ik, pose.q.copy())
+        J, errors = probe.jacobian()
+        q = pin.neutral(model)
+        for name in names:
+            q[model.joints[model.getJointId(name)].idx_q] = pose[name]
+        com = pin.centerOfMass(model, data, q)
+        np.testing.assert_allclose(pose.center_of_mass(), com, atol=1e-9)
+        assert errors[0, 0] == pytest.approx(np.linalg.norm(com), abs=1e-9)
+        theirs = pin.jacobianCenterOfMass(model, data, q)
+        order = [model.joints[model.getJointId(name)].idx_v for name in sorted(names, key=column.__getitem__)]
+        np.testing.assert_allclose(J * ik.reach, theirs[:, order], atol=1e-9)
+
+
+def test_levels_and_weights():
+    """Rows of a level stand together, levels are numbered on, and weights are relative to the largest of a level."""
+    from synovia.problem import reduce
+
+    body = sy.bundled("humanoid")
+    goals = [
+        sy.PositionGoal("head", priority=7, weight=2.0),
+        sy.PoseGoal("left_foot"),
+        sy.RestGoal(),
+        sy.AimGoal("head", priority=7, weight=8.0),
+        sy.ContactGoal("right_foot", keep="normal", weight=4.0, axis=(0, 1, 0)),
+        sy.PoleGoal("left_lower_leg", priority=3),
+    ]
+    goals = [goal.resolved(body) for goal in goals]
+    tables = reduce(body, goals, [[body.index(joint) for joint in goal.joints] for goal in goals]).goals
+    assert tables.table[:, 2:].tolist() == [[13, 2, 3], [0, 0, 6], [0, 0, 0], [16, 2, 3], [6, 0, 6], [12, 1, 1]]
+    assert tables.levels.tolist() == [0, 12, 13, 19]
+    np.testing.assert_allclose(tables.roots**2, [0.25, 0.25, 0, 1, 1, 1])
+
+
+def test_rest_goals_make_a_posture():
+    """Weights of joints and references by variable; preferred values, stiffness, and a root that was put before."""
+    from synovia.problem import reduce
+
+    arm = sy.bundled("arm7")
+    goal = sy.RestGoal({arm.joint_names[2]: 0.3}, joints={arm.joint_names[2]: 2.0, arm.joint_names[3]: 0.0}, weight=0.5)
+    reduced = reduce(arm, [goal.resolved(arm)], [()])
+    stiffness = arm.joints[2].stiffness
+    assert reduced.posture[reduced.owner == 2].tolist() == [[1.0 * (1 + stiffness), 0.3, 0, 0, 0]]
+    assert not reduced.posture[reduced.owner != 2, 0].any()
+    body = sy.bundled("humanoid")
+    pose = body.random_pose(3)
+    posture = reduce(body, [sy.RestGoal(pose).resolved(body)], [()])
+    assert (posture.posture[:, 0] > 0).sum() == len([j for j in body.joints if j.kind.q_size in (1, 4)])
+    at = posture.variables[5, 1]
+    size = 4 if posture.variables[5, 0] else 1
+    np.testing.assert_array_equal(posture.posture[5, 1 : 1 + size], pose.q[at : at + size])
+
+
+@pytest.mark.compiled
+def test_a_body_meets_goals_of_all_kinds_at_once(tmp_path):
+    """From one start, by names as targets, in a batch with the same bits; the picture and the sentences know them."""
+    body = sy.bundled("humanoid")
+    square = [(x, 0, z) for x in (-0.2, 0.2) for z in (-0.1, 0.2)]
+    goals = [
+        sy.PositionGoal("left_hand"),
+        sy.AimGoal("head", name="gaze"),
+        sy.PoleGoal("left_lower_arm", name="elbow"),
+        sy.ContactGoal("left_foot", keep="normal"),
+        sy.ContactGoal("right_foot"),
+        sy.RelativeGoal("right_hand", "hips", (-0.2, 0.05, 0.1), name="hand on hip"),
+        sy.PlaneGoal("left_lower_leg", (0, 0.2, 0)),
+        sy.DistanceGoal("left_hand", "head", minimum=0.3, name="clear"),
+        sy.CenterOfMassGoal(polygon=square),
+    ]
+    ik = sy.IK(body, goals, sy.LevenbergMarquardt(attempts=3), root="free")
+    wanted = {"left_hand": (0.5, 1.25, 0.35), "gaze": (0.6, 1.2, 0.8), "elbow": (0.9, 0.9, -0.3)}
+    solution = ik.solve(wanted)
+    assert solution.reached
+    pose = solution.pose
+    way = np.array(wanted["gaze"]) - pose.position("head")
+    assert pose.matrix("head")[:, 2] @ way == pytest.approx(np.linalg.norm(way), rel=1e-5)
+    hand = pose.matrix("hips").T @ (pose.position("right_hand") - pose.position("hips"))
+    np.testing.assert_allclose(hand, (-0.2, 0.05, 0.1), atol=ik.tolerance[0])
+    assert np.linalg.norm(pose.position("left_hand") - pose.position("head")) > 0.3 - ik.tolerance[0]
+    assert abs(pose.center_of_mass()[0]) < 0.2 + ik.tolerance[0]
+    np.testing.assert_allclose(pose.position("left_foot"), ik.default_start.position("left_foot"), atol=ik.tolerance[0])
+    many = ik.solve_many({name: np.array([value, value]) for name, value in wanted.items()})
+    np.testing.assert_array_equal(many.q[1], pose.q)
+    lost = ik.solve({"left_hand": (3.0, 1.25, 0.35), "gaze": (0.6, 1.2, 0.8)})
+    assert not lost.reached
+    assert any("hand on hip" in line or "left_hand" in line for line in lost.explain())
+    sy.picture(lost, path=tmp_path / "lost.png", size=(320, 240))
+
+
+def test_what_cannot_be_is_refused():
+    """Unknown other joints, no masses, no way up, solvers that cannot honour a goal: each in its own words."""
+    body, arm = sy.bundled("humanoid"), sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+    with pytest.raises(sy.UnknownNameError, match="did you mean 'hips'"):
+        sy.IK(body, sy.RelativeGoal("left_hand", "hip"))
+    with pytest.raises(sy.UnknownNameError, match="did you mean"):
+        sy.IK(body, sy.PoleGoal("left_lower_arm", tip="left_hnd"))
+    with pytest.raises(sy.InputError, match="chain has no masses"):
+        sy.IK(arm, sy.CenterOfMassGoal((0, 0, 0)))
+    with pytest.raises(sy.InputError, match="which way is up"):
+        sy.IK(arm, sy.PlaneGoal("joint2"))
+    with pytest.raises(sy.InputError, match="limb's end is not clear"):
+        sy.IK(body, sy.PoleGoal("chest"))
+    with pytest.raises(sy.UnsupportedError, match="ccd cannot honour"):
+        sy.IK(body, sy.AimGoal("head"), "ccd")
+    with pytest.raises(sy.InputError, match="minimum <= maximum"):
+        sy.DistanceGoal("a", "b", minimum=2, maximum=1)
+    with pytest.raises(sy.InputError, match="no direction"):
+        sy.AimGoal("head", axis=(0, 0, 0))
+    with pytest.raises(sy.InputError, match="not to be kept"):
+        sy.ContactGoal("foot", keep="point", normal=(0, 1, 0))
+    with pytest.raises(sy.InputError, match="two rest goals concern"):
+        sy.IK(body, [sy.PositionGoal("head"), sy.RestGoal(), sy.RestGoal()], _All())
+
+
+class _All(sy.LevenbergMarquardt):
+    """Levenberg-Marquardt that takes rest goals."""
+
+    honours = sy.LevenbergMarquardt.honours | {"rest"}

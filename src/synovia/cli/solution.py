@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from synovia.geometry import Array
     from synovia.ik import IK, Solution
     from synovia.skeleton import Pose
 
@@ -38,8 +37,8 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     """Return what ``--json`` prints: errors in length units and radians, 0 where a goal asks for none."""
     skeleton, missed = ik.skeleton, solution.missed
     goals: list[dict[str, Any]] = []
-    for i, (goal, error, target) in enumerate(zip(solution.goals, solution.errors, solution.targets, strict=True)):
-        at = placed(solution, i)
+    each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
+    for i, (goal, error, target, at) in enumerate(each):
         place, turn = bool(goal.takes & 1), bool(goal.takes & 2)
         goals.append(
             {
@@ -81,12 +80,6 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     }
 
 
-def placed(solution: Solution, i: int) -> Array:
-    """Return the world frame (4, 4) of goal i's point; the world's own for goals of the whole body."""
-    row = solution.rows[i]
-    return np.asarray(solution.goals[i].offset) if row < 0 else solution.pose.transform(row) @ solution.goals[i].offset
-
-
 def as_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[RenderableType]:
     """Return status, goals, explanation and the joints that moved, to be printed in this order."""
     from rich.text import Text
@@ -114,15 +107,15 @@ def _goals(solution: Solution, ik: IK) -> RenderableType:
     for title in ("goal", "error", "target", "position"):
         table.add_column(title, no_wrap=True)
     missed = solution.missed
-    for i, (goal, error, target) in enumerate(zip(solution.goals, solution.errors, solution.targets, strict=True)):
-        at = placed(solution, i)
+    each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
+    for i, (goal, error, target, at) in enumerate(each):
         left = [length_text(error.position, unit)] if goal.measures & 1 else []
         left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & 2 else []
         table.add_row(
             Text(printable(goal.label)),
             Text(", ".join(left), style="yellow" if i in missed else "green"),
-            Text(_vector(target[:3, 3]) if goal.takes & 1 else "rotation"),
-            Text(_vector(at[:3, 3])),
+            Text(_vector(target[:3, 3]) if goal.takes & 1 else goal.kind.replace("_", " ")),
+            Text(_vector(at[:3, 3]) if goal.measures else ""),
         )
     return table
 

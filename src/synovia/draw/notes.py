@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -52,8 +53,9 @@ class Notes:
             colour = self._theme.reached if mark.reached else self._theme.missed
             if mark.label:
                 texts.append((mark.label, place, radius + 7.0 * self._scale, colour))
-            if not mark.reached and mark.target is not None:
-                texts.append((scene.distance_text(mark.miss), self._middle(mark), 9.0 * self._scale, colour))
+            if not mark.reached and (mark.note or mark.target is not None):
+                said = mark.note or scene.distance_text(mark.miss)
+                texts.append((said, self._middle(mark), 9.0 * self._scale, colour))
         for text, place, gap, colour in texts:
             self._label(text, place, gap, colour)
         for place, name in scene.names:
@@ -78,7 +80,7 @@ class Notes:
         """Return pixel and radius of a mark's ring: wide enough to go round the joint."""
         place, scale = self._point(mark.place)
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
-        joint = float(scene.solid.radii[nearest, 0]) * scale
+        joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
         return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
@@ -86,8 +88,10 @@ class Notes:
         s, theme = self._scale, self._theme
         colour = theme.reached if mark.reached else theme.missed
         canvas = self._canvas
+        for path in mark.paths:
+            self._path(path, colour)
         canvas.ring(place, radius / 2.0, radius, colour, 0.16)
-        if not mark.reached and mark.target is not None:
+        if not mark.reached and mark.target is not None and not mark.note:
             start = self._point(mark.position)[0]
             canvas.line(start, place, 5.0 * s, theme.paper, 0.55)
             canvas.dashes(start, place, 2.4 * s, 8.0 * s, colour)
@@ -105,6 +109,13 @@ class Notes:
             self._triad(mark.place, mark.target_rotation, _AXIS * scene.extent, 3.4 * s)
         if mark.rotation is not None:
             self._triad(mark.position, mark.rotation, 0.75 * _AXIS * scene.extent, 1.8 * s)
+
+    def _path(self, path: Array, colour: Colour) -> None:
+        """Draw thin dashes through the points of a path, where they are in front of the camera."""
+        if self._in_front(*path):
+            points = [self._point(place)[0] for place in path]
+            for start, end in pairwise(points):
+                self._canvas.dashes(start, end, 1.7 * self._scale, 7.0 * self._scale, colour)
 
     def _triad(self, place: Array, rotation: Array, length: float, width: float) -> None:
         """Draw the three axes of a rotation, the farthest first."""

@@ -38,6 +38,9 @@ class Mark:
         reached: Whether the goal holds.
         rotation: World rotation of the joint (matrix or ``Rotation``), drawn as three axes.
         target_rotation: Rotation that it should have, drawn as three thicker axes at the target.
+        paths: Thin lines that belong to it, each through points (n, 3): where an axis points, the edge of a polygon.
+        note: What to write at a missed goal instead of the distance that is left.
+        on_joint: Whether the joint belongs at the target, so that the ring goes round it.
 
     Raises:
         InputError: If a position or a rotation cannot be used.
@@ -49,6 +52,9 @@ class Mark:
     reached: bool = True
     rotation: Any = None
     target_rotation: Any = None
+    paths: Sequence[Any] = ()
+    note: str = ""
+    on_joint: bool = True
 
     def __post_init__(self) -> None:
         """Check what was given and turn it into arrays."""
@@ -59,6 +65,7 @@ class Mark:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, as_matrix(value, f"{name} of a mark"))
+        object.__setattr__(self, "paths", tuple(as_numbers(path, (-1, 3), "path of a mark") for path in self.paths))
 
     @property
     def place(self) -> Array:
@@ -104,6 +111,9 @@ class Scene:
         for mark in self.marks:
             centres.append(np.stack([mark.position, mark.place]))
             radii.append(np.full(2, 0.03 * self.extent))
+            for path in mark.paths:
+                centres.append(path)
+                radii.append(np.zeros(len(path)))
         return np.concatenate(centres), np.concatenate(radii)
 
     def distance_text(self, distance: float) -> str:

@@ -24,7 +24,8 @@ class RestGoal(Goal):
     reference and w = weight · the joint's part in ``joints`` · (1 + the joint's own stiffness).
 
     Args:
-        pose: The reference: a ``Pose`` or joint values (nq,). Without, each joint's preferred value, or its rest value.
+        pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``.
+            What is not given is each joint's preferred value, or its rest value.
         joints: Joints that it concerns, or a mapping from joints to their parts (0 or more); all but free joints
             without.
         weight: How hard it pulls: 1 is as strong as it can be without slowing a solver down.
@@ -73,12 +74,13 @@ class RestGoal(Goal):
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the reference and the weight of each joint."""
-        if self.pose is None:
+        if self.pose is None or isinstance(self.pose, Mapping):
             q = skeleton.rest_q.copy()
             for row, joint in enumerate(skeleton.joints):
                 if joint.preferred is not None:
                     q[skeleton.q_slice(row)] = joint.preferred
-            q = Pose(skeleton, skeleton.follow(q)).inside[0].copy()
+            pose = Pose(skeleton, Pose(skeleton, skeleton.follow(q)).inside[0])
+            q = pose.with_values(dict(cast("Mapping[str, Any]", self.pose or {}))).q  # pyright: ignore[reportUnknownMemberType]
         else:
             if isinstance(self.pose, Pose) and self.pose.skeleton.joint_names != skeleton.joint_names:
                 raise InputError(
@@ -87,7 +89,7 @@ class RestGoal(Goal):
                     value=self.pose.skeleton,
                     expected=repr(skeleton),
                 )
-            q = Pose(skeleton, self.pose.q if isinstance(self.pose, Pose) else self.pose).q.copy()
+            q = Pose(skeleton, self.pose.q if isinstance(self.pose, Pose) else self.pose).q
         shares = np.zeros(len(skeleton))
         if self.parts is None:
             shares[:] = [joint.kind is not Kind.FREE for joint in skeleton.joints]
@@ -95,4 +97,4 @@ class RestGoal(Goal):
             for joint, part in self.parts.items():
                 shares[skeleton.index(joint)] = part
         shares *= [self.weight * (1.0 + joint.stiffness) for joint in skeleton.joints]
-        return self._with(reference=q, shares=shares)
+        return self._with(reference=q.copy(), shares=shares)

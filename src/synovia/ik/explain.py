@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
@@ -16,7 +17,7 @@ from synovia.skeleton import Kind
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
-    from synovia.ik.solution import Solution
+    from synovia.ik.solution import GoalError, Solution
 
 _MOST_JOINTS = 6  # names in one sentence
 
@@ -25,15 +26,9 @@ def explain(solution: Solution) -> list[str]:
     """Return the sentences: how it ended, every missed goal, the limits that are active, what was done to the start."""
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     unit = ik.skeleton.meters_per_unit
+    missed = [(solution.goals[i], solution.errors[i]) for i in solution.missed]
     lines = [solution.status.meaning]
-    for i in solution.missed:
-        goal, error = solution.goals[i], solution.errors[i]
-        parts: list[str] = []
-        if goal.measures & POSITION:
-            parts.append(length_text(error.position, unit))
-        if goal.measures & ROTATION:
-            parts.append(f"{math.degrees(error.angle):.3g} deg")
-        lines.append(f"Goal {goal.label!r} is missed by {' and '.join(parts)}.")
+    lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
     if not solution.reached and (joints := _limits_in_the_way(solution)):
@@ -47,16 +42,34 @@ def explain(solution: Solution) -> list[str]:
     return lines
 
 
+def _missed(goal: Goal, error: GoalError, unit: float | None) -> str:
+    """Return by how much a goal is missed, in words that fit what it asks for."""
+    length, angle = length_text(error.position, unit), f"{math.degrees(error.angle):.3g} deg"
+    if isinstance(goal, AimGoal):
+        return f"points {angle} past its target"
+    if isinstance(goal, PoleGoal):
+        return f"bends {angle} away from its pole"
+    if isinstance(goal, PlaneGoal):
+        return f"is {length} behind its plane"
+    if isinstance(goal, DistanceGoal):
+        to = "" if goal.other is None else f" to {goal.other!r}"
+        return f"is {length} off the distance{to} that is allowed"
+    if isinstance(goal, CenterOfMassGoal) and goal.polygon is not None:
+        return f"is {length} outside its support"
+    parts = [length] * (goal.measures & POSITION > 0) + [angle] * (goal.measures & ROTATION > 0)
+    by = f"is missed by {' and '.join(parts)}"
+    return f"{by}, seen from {goal.other!r}" if isinstance(goal, RelativeGoal) else by
+
+
 def _listed(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:_MOST_JOINTS])
     return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
 
 
-def _chain(ik: IK, i: int) -> list[int]:
-    """Return the joints from that of goal i up to the first that moves."""
+def _chain(ik: IK, row: int) -> list[int]:
+    """Return the joints from a row up to the first that moves."""
     rows: list[int] = []
-    row = ik.rows[i]
     while row >= 0:
         rows.append(row)
         row = ik.skeleton.parents[row]
@@ -75,7 +88,9 @@ def _held(ik: IK) -> tuple[Kind, ...]:
 def _limits_in_the_way(solution: Solution) -> list[str]:
     """Return the joints at a limit that a missed goal hangs on."""
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
-    names = {ik.skeleton.joint_names[row] for i in solution.missed for row in _chain(ik, i)}
+    if any(not ik.hangs[i] for i in solution.missed):  # the whole body
+        return list(solution.active_limits)
+    names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, end)}
     return [name for name in solution.active_limits if name in names]
 
 
@@ -90,11 +105,13 @@ def _reach_sentences(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        rows = _chain(ik, i)
+        if not goal.place:
+            continue
+        rows = _chain(ik, ik.rows[i])
         kinds = [skeleton.joints[row].kind for row in rows]
         if all(kind in _held(ik) for kind in kinds):
             lines.append(f"No joint moves {goal.label!r}.")
-        if not goal.what & POSITION or Kind.FREE in kinds:
+        if not goal.place & POSITION or Kind.FREE in kinds:
             continue
         bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.offset[:3, 3]))
         travel = 0.0

@@ -76,8 +76,13 @@ class Solution:
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Joint of each goal, a row of the pose's skeleton."""
+        """Joint of each goal, a row of the pose's skeleton; -1 for goals of the whole body."""
         return self._ik.rows
+
+    @property
+    def hangs(self) -> tuple[tuple[int, ...], ...]:
+        """All joints that each goal hangs on, rows of the pose's skeleton, its own first."""
+        return self._ik.hangs
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
@@ -88,9 +93,23 @@ class Solution:
 
     @property
     def targets(self) -> Array:
-        """The world transforms that the goals were to meet, (goals, 4, 4); the unit frame's part if unasked."""
+        """The transforms that the goals were to meet, (goals, 4, 4): in the world, or in the other joint's frame.
+
+        Of a normal, as of a plane, the z axis counts. What a goal does not ask for is as in the unit frame.
+        """
         first = _HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
         return self._row[first:].reshape(-1, 4, 4).copy()
+
+    @property
+    def frames(self) -> Array:
+        """World frames of the goals' points, (goals, 4, 4): of the centre of mass for balance, the unit for rest."""
+        out = np.tile(np.eye(4), (len(self.goals), 1, 1))
+        for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
+            if row >= 0:
+                out[i] = self.pose.transform(row) @ goal.offset
+            elif goal.measures:
+                out[i, :3, 3] = self.pose.center_of_mass()
+        return out
 
     @property
     def steps(self) -> int:
@@ -149,6 +168,7 @@ class Solution:
         parts = [
             f"{goal.label} " + ", ".join(_shown(self._ik, goal, error))
             for goal, error in zip(self.goals, self.errors, strict=True)
+            if goal.measures
         ]
         by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self._ik.solver.finish) else ""
         return f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)

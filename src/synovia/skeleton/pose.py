@@ -175,6 +175,19 @@ class Pose:
         out[:3, 3] = frame[9:]
         return out
 
+    def center_of_mass(self) -> Array:
+        """Return the centre of mass in the world, (3,), length units of the file.
+
+        Raises:
+            InputError: If no joint carries a mass.
+        """
+        masses = np.array([joint.mass for joint in self.skeleton.joints])
+        if not masses.any():
+            raise InputError("the skeleton has no masses", where=self.skeleton.name)
+        inner = np.array([joint.com for joint in self.skeleton.joints])
+        places = np.einsum("nij,nj->ni", self.frames[:, :9].reshape(-1, 3, 3), inner) + self.positions
+        return masses @ places / masses.sum()
+
     def __getitem__(self, joint: str | int) -> float | Array:
         """Return a joint's own value: a number for a hinge or slide, else an array (empty for a fixed joint)."""
         values = self._q[self.skeleton.q_slice(joint)]
