@@ -67,8 +67,8 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
 
 
-def _chain(ik: IK, row: int) -> list[int]:
-    """Return the joints from a row up to the first that moves."""
+def _chain(ik: IK, i: int, row: int) -> list[int]:
+    """Return the joints from one of goal i's up to the first that moves."""
     rows: list[int] = []
     while row >= 0:
         rows.append(row)
@@ -90,7 +90,7 @@ def _limits_in_the_way(solution: Solution) -> list[str]:
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     if any(not ik.hangs[i] for i in solution.missed):  # the whole body
         return list(solution.active_limits)
-    names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, end)}
+    names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, i, end)}
     return [name for name in solution.active_limits if name in names]
 
 
@@ -107,7 +107,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
         goal = solution.goals[i]
         if not goal.place:
             continue
-        rows = _chain(ik, ik.rows[i])
+        rows = _chain(ik, i, ik.rows[i])
         kinds = [skeleton.joints[row].kind for row in rows]
         if all(kind in _held(ik) for kind in kinds):
             lines.append(f"No joint moves {goal.label!r}.")
