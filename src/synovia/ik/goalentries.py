@@ -98,10 +98,10 @@ class PoseEntry(_Shared, tag_field="kind", tag="pose", frozen=True, kw_only=True
 
 
 class AimEntry(_Shared, tag_field="kind", tag="aim", frozen=True, kw_only=True):
-    """An axis of a joint should point at a point."""
+    """An axis of a joint (its z axis without) should point at a point."""
 
     point: _Point | None = None
-    axis: _Axis = (0.0, 0.0, 1.0)
+    axis: _Axis | None = None
     offset: _OffsetPoint | None = None
 
 
@@ -125,9 +125,9 @@ class DistanceEntry(_Shared, tag_field="kind", tag="distance", frozen=True, kw_o
 
 
 class PlaneEntry(_Shared, tag_field="kind", tag="plane", frozen=True, kw_only=True):
-    """A point on a joint should be on the side of a plane that its normal points to; up without a normal."""
+    """A point on a joint should be on the side of a plane that its normal points to: without, of the ground."""
 
-    point: _Point = (0.0, 0.0, 0.0)
+    point: _Point | None = None
     normal: _Direction | None = None
     offset: _OffsetPoint | None = None
 
