@@ -38,9 +38,8 @@ class Mark:
         reached: Whether the goal holds.
         rotation: World rotation of the joint (matrix or ``Rotation``), drawn as three axes.
         target_rotation: Rotation that it should have, drawn as three thicker axes at the target.
-        paths: Thin lines that belong to it, each through points (n, 3): where an axis points, the edge of a polygon.
-        note: What to write at a missed goal instead of the distance that is left.
-        on_joint: Whether the joint belongs at the target, so that the ring goes round it.
+        paths: Thin lines that belong to it, each through points (n, 3), such as the edge of a polygon.
+        note: What to write at a missed goal instead of the distance; ``on_joint``: whether the ring goes round a joint.
 
     Raises:
         InputError: If a position or a rotation cannot be used.
@@ -62,8 +61,7 @@ class Mark:
         if self.target is not None:
             object.__setattr__(self, "target", as_numbers(self.target, (3,), "target of a mark"))
         for name in ("rotation", "target_rotation"):
-            value = getattr(self, name)
-            if value is not None:
+            if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, as_matrix(value, f"{name} of a mark"))
         object.__setattr__(self, "paths", tuple(as_numbers(path, (-1, 3), "path of a mark") for path in self.paths))
 
@@ -111,9 +109,8 @@ class Scene:
         for mark in self.marks:
             centres.append(np.stack([mark.position, mark.place]))
             radii.append(np.full(2, 0.03 * self.extent))
-            for path in mark.paths:
-                centres.append(path)
-                radii.append(np.zeros(len(path)))
+            centres += mark.paths
+            radii += [np.zeros(len(path)) for path in mark.paths]
         return np.concatenate(centres), np.concatenate(radii)
 
     def distance_text(self, distance: float) -> str:
