@@ -9,7 +9,7 @@ from synovia.kernels.places import pull_joint
 from synovia.kernels.rotations import apply, load_rotation
 from synovia.kernels.vectors import TINY, add, axpy, cross, dot, load, norm, scale, store, sub
 
-MASS, MOMENT = 12, 13  # columns of ``work.frames`` beside a row's frame
+MASS, MOMENT = 0, 1  # columns of the second half of ``work.frames``
 
 
 @inline
@@ -30,25 +30,26 @@ def centre_of_mass(masses, frames):
 
 @device
 def sum_branches(tree, masses, frames):
-    """Write mass and moment of everything that hangs on each row beside its frame."""
+    """Write mass and moment of everything that hangs on each row i to row n + i of the frames."""
     n = tree.ints.shape[0]
     for i in range(n):
-        frames[i, MASS] = masses[i, 0]
-        store(frames, i, MOMENT, moment_of(masses, frames, i))
+        frames[n + i, MASS] = masses[i, 0]
+        store(frames, n + i, MOMENT, moment_of(masses, frames, i))
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, 1]
         if a >= 0:
-            frames[a, MASS] += frames[i, MASS]
-            store(frames, a, MOMENT, add(load(frames, a, MOMENT), load(frames, i, MOMENT)))
+            frames[n + a, MASS] += frames[n + i, MASS]
+            store(frames, n + a, MOMENT, add(load(frames, n + a, MOMENT), load(frames, n + i, MOMENT)))
 
 
 @device
 def pull_centre(problem, q, frames, force, J, k):
     """Add to row k what a force on the centre of mass does on all axes; after ``sum_branches``."""
-    for i in range(problem.tree.ints.shape[0]):
-        mass = frames[i, MASS]
+    n = problem.tree.ints.shape[0]
+    for i in range(n):
+        mass = frames[n + i, MASS]
         if mass > F(0):
-            arm = axpy(-mass, load(frames, i, 9), load(frames, i, MOMENT))
+            arm = axpy(-mass, load(frames, i, 9), load(frames, n + i, MOMENT))
             pull_joint(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
 
 

@@ -43,7 +43,7 @@ GOAL = (
 )
 
 
-FRAME = 16  # numbers of a row's frame in scratch memory
+FRAME = 12  # numbers of a row's frame in scratch memory; with 16, LLVM takes twice as long
 ASK = 5  # integers of a goal
 POSTURE = 5  # numbers of a variable's part in a rest goal
 FURTHER_ASK, FURTHER = 10, 24  # integers and numbers of a further goal
@@ -110,7 +110,7 @@ class Problem(NamedTuple):
 class Work(NamedTuple):
     """Scratch memory of one thread; sizes in ``work_size``."""
 
-    frames: NDArray[np.float64]  # (rows, 16) world frames, then mass and first moment of what hangs on the row
+    frames: NDArray[np.float64]  # (2 rows, 12) world frames, then mass and first moment of what hangs on each row
     J: NDArray[np.float64]  # (residuals, columns)
     A: NDArray[np.float64]  # (d, d), d = min(residuals, columns)
     e: NDArray[np.float64]  # (residuals,)
@@ -132,7 +132,7 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
-    return FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
+    return 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
 
 
 @inline
@@ -240,7 +240,7 @@ def open_work(ints, work):
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else np.int64(0)
     a0 = np.int64(0)
-    a1 = a0 + FRAME * n
+    a1 = a0 + 2 * FRAME * n
     a2 = a1 + m * v
     a3 = a2 + d * d
     a4 = a3 + m
@@ -255,7 +255,7 @@ def open_work(ints, work):
     a13 = a12 + h * h
     a14 = a13 + 7 * v
     return Work(
-        matrix(work, a0, n, FRAME),
+        matrix(work, a0, 2 * n, FRAME),
         matrix(work, a1, m, v),
         matrix(work, a2, d, d),
         vector(work, a3, m),
