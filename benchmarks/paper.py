@@ -17,14 +17,13 @@ BONES, BONE = 9, 100.0  # ten joints; millimetres
 NEAR, FAR = 600.0, 1000.0  # distance of targets from the root, within and beyond the reach of 900
 TOLERANCE = 1e-3
 BEND = 3.0  # degrees from bone to bone at the start, all in one plane
-PUBLISHED = {  # iterations: reachable, unreachable (Aristidou & Lasenby 2011, tables 1 and 2)
+PUBLISHED = {  # iterations: reachable, unreachable (Aristidou & Lasenby 2011)
     "fabrik": (15.5, "67.6; 1 with the straight line"),
     "ccd": (26.3, "390"),
     "transpose": (1311, "-"),
     "dls": (999, "-"),
-    "sdls": (809, "- (SVD-DLS)"),
 }
-OTHERS = {"follow the leader": 21.1, "triangulation": 1}
+OTHERS = {"damped least squares with SVD": 809, "follow the leader": 21.1, "triangulation": 1}
 
 
 def directions(count: int) -> np.ndarray:
@@ -100,6 +99,7 @@ def main() -> None:
         rows.append(
             [name, f"{near.reached.mean():.0%}", f"{near.steps.mean():.1f}", f"{far.steps.mean():.1f}", *published]
         )
+    rows += [[name, "-", "-", "-", *PUBLISHED[name]] for name in PUBLISHED if name not in found]
     rows += [[name, "-", "-", "-", value, "-"] for name, value in OTHERS.items()]
     head = ["iterations, mean", "reached", "reachable", "unreachable", "published, reachable", "published, unreachable"]
     text = (
