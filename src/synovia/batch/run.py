@@ -3,21 +3,88 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
+
+Kernel = Callable[..., int]
+Progress = Callable[[int, int], object]
 
 _BLOCKS_PER_THREAD: Final = 8  # small enough that a busy core does not hold up the end
 _SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few solves
+_SMALLEST_OF_LANES: Final = 1024  # at the end of a block lanes run empty
+_LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
+
+
+def checked_threads(threads: int | None) -> int:
+    """Return a number of threads; all cores for None.
+
+    Raises:
+        InputError: If it is no whole number from 1.
+    """
+    if threads is None:
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
+    return int(threads)
+
+
+def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str) -> Kernel:
+    """Return a kernel of the ordinary form that solves in lanes, and by the ordinary kernel what those leave.
+
+    Args:
+        choice: True, or ``"single"`` for lanes of single precision; answers are verified in double.
+        lanes: Entry point of lanes (see ``kernels.arm_lanes``), None where there is none.
+        kernel: Entry point of the same method for one problem after the other.
+        name: The solver's name.
+
+    Raises:
+        InputError: If the choice is neither.
+        UnsupportedError: If there are no lanes.
+    """
+    if choice is not True and choice != "single":
+        raise InputError("lanes is none of its values", value=choice, expected="False, True or 'single'")
+    if lanes is None:
+        hint = "lm and dls have, for one goal on an arm of at most 16 joints"
+        raise UnsupportedError(f"{name} has no lanes for this problem", hint=hint)
+    like = np.empty(0, np.float32 if choice == "single" else np.float64)
+
+    def solve(
+        ints: NDArray[np.int32],
+        floats: Array,
+        targets: Array,
+        starts: Array,
+        out: Array,
+        scratch: Array,
+        warm: bool,
+        first: int,
+    ) -> int:
+        """Solve rows of problems; see ``kernels.drive``."""
+        del warm, first
+        left = lanes(ints, floats, targets, starts, out, scratch, like)
+        if left == 0:
+            return 2 * len(out)
+        rows = np.flatnonzero(out[:, 0] < 0.0) if left > 0 else np.array([-1 - left])
+        some = np.empty((len(rows), out.shape[1]))
+        code = kernel(
+            ints, floats, targets[rows], starts if len(starts) == 1 else starts[rows], some, scratch, False, 0
+        )
+        if left < 0:
+            return code - targets.shape[1] * int(rows[0])
+        out[rows] = some
+        return 2 * len(out) + code % 2
+
+    return solve
 
 
 def run_rows(
-    kernel: Callable[..., int],
+    kernel: Kernel,
     ints: NDArray[np.int32],
     floats: Array,
     targets: Array,
@@ -25,7 +92,10 @@ def run_rows(
     out: Array,
     scratch_size: int,
     judge: Callable[[Array, Array], None],
-    threads: int | None,
+    threads: int,
+    *,
+    lanes: bool = False,
+    progress: Progress | None = None,
 ) -> int:
     """Solve one problem a row, each from its own start.
 
@@ -38,7 +108,9 @@ def run_rows(
         out: (B, m) rows of the answer.
         scratch_size: Scratch memory of one thread, in float64.
         judge: Settles rows of the answer that missed and tells why, with scratch memory.
-        threads: Number of threads, None for all cores.
+        threads: Number of threads.
+        lanes: Whether the kernel solves many rows at once and wants large blocks.
+        progress: Called in this thread with the number of rows that are done, and that of all.
 
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
@@ -46,8 +118,7 @@ def run_rows(
     count = len(out)
     if count == 0:
         return 0
-    workers = threads if threads is not None else (os.cpu_count() or 1)
-    block = max(_SMALLEST_BLOCK, -(-count // (workers * _BLOCKS_PER_THREAD)))
+    block = _block_size(count, threads, _SMALLEST_OF_LANES if lanes else _SMALLEST_BLOCK)
     places = range(0, count, block)
 
     def solve_block(first: int) -> int:
@@ -59,9 +130,27 @@ def run_rows(
             judge(out[first:last], scratch)
         return code - targets.shape[1] * first if code < 0 else 0
 
-    if workers == 1 or len(places) == 1:
-        codes = [solve_block(first) for first in places]
-    else:
-        with ThreadPoolExecutor(min(workers, len(places))) as pool:
-            codes = list(pool.map(solve_block, places))
-    return max((code for code in codes if code < 0), default=0)
+    def first_refusal(codes: Iterable[int]) -> int:
+        for first, code in zip(places, codes, strict=True):
+            if code < 0:
+                return code
+            if progress is not None:
+                progress(min(first + block, count), count)
+        return 0
+
+    if threads == 1 or len(places) == 1:
+        return first_refusal(map(solve_block, places))
+    pool = ThreadPoolExecutor(min(threads, len(places)))
+    try:
+        return first_refusal(pool.map(solve_block, places))
+    finally:
+        pool.shutdown(cancel_futures=True)  # after a refusal, or Ctrl-C
+
+
+def _block_size(count: int, threads: int, smallest: int) -> int:
+    """Return the rows of one block: the same number of blocks for each thread, where there are enough rows."""
+    blocks = max(1, min(_BLOCKS_PER_THREAD * threads, count // smallest))
+    blocks = max(blocks, -(-count // _LARGEST_BLOCK))
+    if blocks > 1:
+        blocks = -(-blocks // threads) * threads
+    return -(-count // blocks)

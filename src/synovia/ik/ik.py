@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from synovia.batch import run_rows
+from synovia.batch import Progress, checked_threads, in_lanes, run_rows
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers, dimensions
 from synovia.goals import Goal
@@ -16,12 +16,11 @@ from synovia.ik.root import with_free_root, with_root_at_rest
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.targets import shape_of
+from synovia.ik.tolerance import checked_tolerance
 from synovia.problem import pack, reduce
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import checked_q, inside_limits
 from synovia.solver import Solver, as_solver
-
-_TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
 
 
 class IK:
@@ -75,8 +74,9 @@ class IK:
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
         reduced = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free")
+        self._reduced = reduced
         self.reach = reduced.reach
-        self.tolerance = _checked_tolerance(tolerance, self.reach)
+        self.tolerance = checked_tolerance(tolerance, self.reach)
         patience, _ = self.solver.progress
         self._ints, self._floats = pack(
             self.skeleton,
@@ -152,7 +152,15 @@ class IK:
         judge = conclude if self._plain else conclude_any
         judge(self._ints, self._floats, rows, scratch, self.solver.settles)
 
-    def solve_many(self, targets: Targets, starts: Any = None, *, threads: int | None = None) -> Solutions:
+    def solve_many(
+        self,
+        targets: Targets,
+        starts: Any = None,
+        *,
+        threads: int | None = None,
+        lanes: bool | str = False,
+        progress: Progress | None = None,
+    ) -> Solutions:
         """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
 
         Args:
@@ -160,22 +168,25 @@ class IK:
                 or (B, 4, 4).
             starts: One pose for all, or joint values (B, nq); the rest pose without.
             threads: Number of threads; all cores without.
+            lanes: True solves an arm's problems in lockstep, ``"single"`` in single precision: several times as fast;
+                each answer is verified in double precision, but the bits are not those of ``solve``.
+            progress: Called after each block of problems with (problems done, all).
 
         Raises:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
+            UnsupportedError: If there are no lanes for this problem.
         """
-        if threads is not None and (
-            isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1
-        ):
-            raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
+        workers = checked_threads(threads)
+        kernel = self._kernel
+        if lanes is not False:
+            kernel = in_lanes(lanes, self.solver.lanes(self._reduced), kernel, self.solver.name)
         table = self._door.table_of_many(targets)
         given = self._start_rows(starts, len(table))
         first = inside_limits(self.skeleton, given)
         out = rows_of(self, len(table))
-        code = run_rows(
-            self._kernel, self._ints, self._floats, table, first, out, self._scratch_size, self._conclude, threads
-        )
+        problem = (kernel, self._ints, self._floats, table, first, out, self._scratch_size, self._conclude, workers)
+        code = run_rows(*problem, lanes=lanes is not False, progress=progress)
         if code < 0:
             self._door.refuse(code, targets)
         return Solutions(self, out, given)
@@ -287,13 +298,3 @@ def _rebuild(
 ) -> IK:
     """Return the same ``IK`` in another process."""
     return IK(skeleton, goals, solver, tolerance=tolerance, root=root)
-
-
-def _checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tuple[float, float]:
-    """Return the tolerance as two positive numbers."""
-    if tolerance is None:
-        return _TOLERANCE[0] * reach, _TOLERANCE[1]
-    pair = as_numbers(tolerance, (2,), "tolerance")
-    if not (pair > 0.0).all():
-        raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
-    return float(pair[0]), float(pair[1])

@@ -93,31 +93,32 @@ def times_t(J, x, out):
 
 
 @inline
-def solve6(a, b):
+def solve6_of(one, a, b):
     """Solve a 6x6 symmetric positive definite system; a is its lower triangle row by row (21), b the right side (6).
 
     Unrolled A = L D Lᵀ: every number stays in a register, seven times faster than loops over an array.
+    ``one`` has their type.
     """
     a00, a10, a11, a20, a21, a22, a30, a31, a32, a33, a40, a41, a42, a43, a44, a50, a51, a52, a53, a54, a55 = a
     b0, b1, b2, b3, b4, b5 = b
-    d0 = F(1) / a00
+    d0 = one / a00
     l10, l20, l30, l40, l50 = a10 * d0, a20 * d0, a30 * d0, a40 * d0, a50 * d0
-    d1 = F(1) / (a11 - l10 * a10)
+    d1 = one / (a11 - l10 * a10)
     u21, u31, u41, u51 = a21 - l20 * a10, a31 - l30 * a10, a41 - l40 * a10, a51 - l50 * a10
     l21, l31, l41, l51 = u21 * d1, u31 * d1, u41 * d1, u51 * d1
-    d2 = F(1) / (a22 - l20 * a20 - l21 * u21)
+    d2 = one / (a22 - l20 * a20 - l21 * u21)
     u32 = a32 - l30 * a20 - l31 * u21
     u42 = a42 - l40 * a20 - l41 * u21
     u52 = a52 - l50 * a20 - l51 * u21
     l32, l42, l52 = u32 * d2, u42 * d2, u52 * d2
-    d3 = F(1) / (a33 - l30 * a30 - l31 * u31 - l32 * u32)
+    d3 = one / (a33 - l30 * a30 - l31 * u31 - l32 * u32)
     u43 = a43 - l40 * a30 - l41 * u31 - l42 * u32
     u53 = a53 - l50 * a30 - l51 * u31 - l52 * u32
     l43, l53 = u43 * d3, u53 * d3
-    d4 = F(1) / (a44 - l40 * a40 - l41 * u41 - l42 * u42 - l43 * u43)
+    d4 = one / (a44 - l40 * a40 - l41 * u41 - l42 * u42 - l43 * u43)
     u54 = a54 - l50 * a40 - l51 * u41 - l52 * u42 - l53 * u43
     l54 = u54 * d4
-    d5 = F(1) / (a55 - l50 * a50 - l51 * u51 - l52 * u52 - l53 * u53 - l54 * u54)
+    d5 = one / (a55 - l50 * a50 - l51 * u51 - l52 * u52 - l53 * u53 - l54 * u54)
     y0 = b0
     y1 = b1 - l10 * y0
     y2 = b2 - l20 * y0 - l21 * y1
@@ -131,3 +132,9 @@ def solve6(a, b):
     x1 = y1 * d1 - l21 * x2 - l31 * x3 - l41 * x4 - l51 * x5
     x0 = y0 * d0 - l10 * x1 - l20 * x2 - l30 * x3 - l40 * x4 - l50 * x5
     return x0, x1, x2, x3, x4, x5
+
+
+@inline
+def solve6(a, b):
+    """Solve a 6x6 symmetric positive definite system in this build's float type; see ``solve6_of``."""
+    return solve6_of(F(1), a, b)

@@ -78,6 +78,11 @@ class Solver(ABC):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the compiled entry point for a problem (imported here, so that only this one is compiled)."""
 
+    def lanes(self, reduced: Reduced) -> Kernel | None:
+        """Return the entry point that solves many problems in lockstep, None where this algorithm has none."""
+        del reduced
+        return None
+
     def own(self) -> Sequence[float]:
         """Return the settings that only this algorithm reads, in the order of its kernel."""
         return ()

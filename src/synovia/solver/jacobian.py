@@ -10,6 +10,7 @@ from synovia.problem import Reduced
 from synovia.solver.base import EVERY, Kernel, Solver
 
 _LONG = 8  # bones; with fewer the nearest pose often asks of one bone that it vanish
+_MOST_JOINTS = 16  # of an arm in lanes; see kernels.arm_lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,14 @@ class _Damped(Solver):
         from synovia.kernels.levenberg import levenberg, levenberg_any
 
         return levenberg if reduced.plain else levenberg_any
+
+    def lanes(self, reduced: Reduced) -> Kernel | None:
+        """Return the kernel for many targets of one arm."""
+        if not reduced.serial or len(reduced.rows) > _MOST_JOINTS:
+            return None
+        from synovia.kernels.arm_lanes import arm_lanes
+
+        return arm_lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
