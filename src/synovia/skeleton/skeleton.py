@@ -268,13 +268,8 @@ class Skeleton:
         owners: list[int] = t.owner.tolist()
         moving = np.array([self.joints[row].kind is not Kind.FREE for row in owners], bool)
         q = self.rest_q.copy().reshape(1, -1)
-        random_rows(
-            np.ascontiguousarray(t.variables[moving]),
-            np.ascontiguousarray(t.limits[moving]),
-            q,
-            number,
-            np.empty(1, np.uint64),
-        )
+        variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
+        random_rows(variables, limits, q, number, np.empty(1, np.uint64))
         return Pose(self, self.follow(q[0]))
 
     def _leaders(self) -> dict[int, tuple[int, float, float]]:
