@@ -148,7 +148,7 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
     names: list[tuple[Array, str]] = []
     if joint_names:
         told = {mark.label for mark in marks}
-        rows = np.flatnonzero(_drawn(last.skeleton)).tolist()
+        rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist()
         named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
         names = [(place, name) for place, name in named if name not in told]
     return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
@@ -156,11 +156,11 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
 
 def _extent(pose: Pose) -> float:
     """Return the diagonal of the box around the joints that are drawn, length units."""
-    shown = pose.positions[_drawn(pose.skeleton)]
+    shown = pose.positions[drawn_joints(pose.skeleton)]
     return float(np.linalg.norm(np.ptp(shown, axis=0)))
 
 
-def _bones(skeleton: Skeleton) -> list[int]:
+def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (parent to joint) is part of the body.
 
     A free joint hangs on nothing, unless it alone continues the bone of a ball (toes that a clip also moves); of a
@@ -179,11 +179,11 @@ def _bones(skeleton: Skeleton) -> list[int]:
     return rows
 
 
-def _drawn(skeleton: Skeleton) -> NDArray[np.bool_]:
+def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
     """Return which joints are drawn, (n,): those of connected bones not all of length 0; all without any."""
     top = list(range(len(skeleton)))  # the joint that a joint's connected bones begin at
     solid: set[int] = set()
-    for row in _bones(skeleton):
+    for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]
         if skeleton.lengths[row] > 0.0:
             solid.add(top[row])
@@ -191,7 +191,7 @@ def _drawn(skeleton: Skeleton) -> NDArray[np.bool_]:
     return shown if shown.any() else ~shown
 
 
-def _radii(skeleton: Skeleton, bones: Sequence[int]) -> Array:
+def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
     """Return each joint's radius, (n,), length units: the more of the body hangs on it, the thicker.
 
     It follows from lengths at rest alone, so that a body keeps its build from pose to pose.
@@ -215,14 +215,14 @@ def _radii(skeleton: Skeleton, bones: Sequence[int]) -> Array:
 def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bodies:
     """Return a pose as balls, barrels along the axes of hinges, and rods; in one colour where ``paint`` is given."""
     skeleton, positions = pose.skeleton, pose.positions
-    bones, shown = _bones(skeleton), _drawn(skeleton)
-    radius = _radii(skeleton, bones)
+    bones, shown = bones_of(skeleton), drawn_joints(skeleton)
+    radius = radii_of(skeleton, bones)
     if not radius.any():  # every joint at one place
         radius[:] = _THICK * extent
-    hues = np.array([paint or _hue(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
+    hues = np.array([paint or hue_of(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
     dim = 1.0 if paint else theme.joint
     parts: list[tuple[Array, Array, float, float, Array]] = []
-    skulls = {near for row in bones if _is_crown(skeleton, row) for near in (row, skeleton.parents[row])}
+    skulls = {near for row in bones if is_crown(skeleton, row) for near in (row, skeleton.parents[row])}
     for row in np.flatnonzero(shown).tolist():
         if row in skulls:
             continue
@@ -241,7 +241,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
             continue
         ra, rb = _ROD[0] * float(radius[parent]), _ROD[1] * float(radius[row])
         ra = min(ra, 2.0 * float(radius[row]))  # no funnel from a thick joint to a thin one
-        if _is_crown(skeleton, row):
+        if is_crown(skeleton, row):
             parts.extend(_skull(start, end, hues[parent]))
         else:
             parts.append((start, end, ra, rb, hues[parent]))
@@ -258,7 +258,7 @@ def _skull(start: Array, end: Array, hue: Array) -> list[tuple[Array, Array, flo
     return [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
 
 
-def _is_crown(skeleton: Skeleton, row: int) -> bool:
+def is_crown(skeleton: Skeleton, row: int) -> bool:
     """Return whether a joint is the tip of a head that has no other part."""
     parent = skeleton.parents[row]
     alone = parent >= 0 and len(skeleton.children[parent]) == 1 and not skeleton.children[row]
@@ -283,7 +283,7 @@ def up_of(skeleton: Skeleton) -> str:
     return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]
 
 
-def _hue(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
+def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
     """Return the colour of a joint by the side of the body that its role or name tells."""
     joint = skeleton.joints[row]
     found = _SIDE.search(joint.role or "") or _SIDE.search(_plain(joint.name))

@@ -1,0 +1,62 @@
+"""A clip that plays underneath the goals: which pose it has at a time, and how much of it counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array
+from synovia.motion import Motion
+from synovia.skeleton import Skeleton
+
+
+def fitting(motion: Motion, skeleton: Skeleton) -> Motion:
+    """Return a motion for a skeleton: as it is, or moved over from one with the same joints.
+
+    Raises:
+        InputError: If the motion belongs to another body.
+    """
+    if motion.skeleton is skeleton:
+        return motion
+    if motion.skeleton.joint_names != skeleton.joint_names or motion.skeleton.nq != skeleton.nq:
+        raise InputError(
+            "clip belongs to another skeleton",
+            where=motion.name,
+            value=motion.skeleton,
+            expected=f"the joints of {skeleton.name}",
+            hint="view the clip's own file, or retarget the clip first",
+        )
+    return Motion(skeleton, np.array(motion.q), motion.fps, name=motion.name)
+
+
+def sample(motion: Motion, seconds: float) -> Array:
+    """Return joint values at a time, (nq,), between frames where it lies there; the ends hold."""
+    place = float(np.clip(seconds * motion.fps, 0.0, len(motion) - 1))
+    first = int(place)
+    second = min(first + 1, len(motion) - 1)
+    return blend(motion.skeleton, motion.q[first], motion.q[second], place - first)
+
+
+def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
+    """Return joint values between two poses: 0 gives a, 1 gives b; rotations take the shorter way at even speed."""
+    if weight <= 0.0:
+        return np.array(a)
+    if weight >= 1.0:
+        return np.array(b)
+    out = (1.0 - weight) * a + weight * b
+    variables = skeleton.tables.variables
+    turns = variables[variables[:, 0] == 1, 1]
+    if len(turns):
+        at = turns[:, None] + np.arange(4)
+        p, q = a[at], b[at]
+        cosine = np.sum(p * q, axis=1, keepdims=True)
+        q = np.where(cosine < 0.0, -q, q)
+        angle = np.arccos(np.minimum(np.abs(cosine), 1.0))
+        sine = np.sin(angle)
+        near = sine < 1e-6  # the straight line is the arc there, to rounding
+        sine = np.where(near, 1.0, sine)
+        left = np.where(near, 1.0 - weight, np.sin((1.0 - weight) * angle) / sine)
+        right = np.where(near, weight, np.sin(weight * angle) / sine)
+        mixed = left * p + right * q
+        out[at] = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+    return skeleton.follow(out)

@@ -1,0 +1,204 @@
+"""viser's server behind the guard: every connection is checked before viser sees it.
+
+viser starts its server through ``websockets.asyncio.server.serve`` and offers no hook. While a page starts, that name
+stands for ``serve`` with our checks put in; a page whose server came up without them is stopped at once.
+"""
+
+from __future__ import annotations
+
+import http
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from synovia.errors import SynoviaError
+from synovia.viewer.guard import COOKIE, Rules
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+_STARTING: Final = threading.Lock()
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+# What a page may say. Not among it: sharing the page through a server on the internet, and sending files.
+_HEARD: Final = frozenset(
+    {
+        "CommandTriggerMessage",
+        "FileTransferPartAck",
+        "GetRenderResponseMessage",
+        "GuiButtonHoldMessage",
+        "GuiFormDirtyMessage",
+        "GuiFormSubmitMessage",
+        "GuiUpdateMessage",
+        "SceneNodeClickMessage",
+        "SceneNodeDragMessage",
+        "ScenePointerMessage",
+        "TransformControlsDragEndMessage",
+        "TransformControlsDragStartMessage",
+        "TransformControlsUpdateMessage",
+        "ViewerCameraMessage",
+    }
+)
+_PICTURE: Final = 2**24  # bytes of a picture of the page; the largest message there is
+
+
+def guarded_server(rules: Rules, port: int) -> ViserServer:
+    """Return a viser server that only lets through what the rules allow.
+
+    Args:
+        rules: Who may connect; its ``port`` is set to the one that was free.
+        port: Port to try first, 0 for any.
+
+    Raises:
+        SynoviaError: If viser came up without the guard.
+    """
+    import viser
+
+    with _STARTING, _in_place(rules) as used, redirect_stdout(StringIO()):  # viser prints a banner
+        server = viser.ViserServer(host=rules.host, port=port, verbose=False)
+    if not used:
+        server.stop()
+        raise SynoviaError(
+            "the page cannot be guarded with this viser",
+            value=viser.__version__,
+            expected="a version that serves through websockets.asyncio.server.serve",
+        )
+    rules.port = server.get_port()
+    return server
+
+
+@contextmanager
+def _in_place(rules: Rules) -> Iterator[list[bool]]:
+    """Put the guard in place of ``serve``, and tell whether it was used."""
+    import websockets.asyncio.server as module
+
+    plain = module.serve
+    used: list[bool] = []
+
+    def serve(handler: Any, *args: Any, **options: Any) -> Any:
+        """Serve with the guard before the given handler."""
+        used.append(True)
+        options["process_request"] = _checked(rules, options.get("process_request"))
+        options["create_connection"] = _connection_class(rules)
+        options["max_size"] = _PICTURE
+        options["open_timeout"] = 5
+        options["server_header"] = None
+        options["logger"] = _quiet()
+        return plain(_counted(rules, handler), *args, **options)
+
+    module.serve = serve  # type: ignore[assignment,misc]
+    try:
+        yield used
+    finally:
+        module.serve = plain  # type: ignore[misc]
+
+
+def _quiet() -> logging.Logger:
+    """Return a logger that tells refused connections to nobody: whoever knocks could fill the terminal."""
+    logger = logging.getLogger("synovia.viewer")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
+
+
+def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the handler of a WebSocket that counts open pages."""
+
+    async def handle(connection: Any) -> None:
+        rules.open_pages += 1
+        try:
+            await handler(connection)
+        finally:
+            rules.open_pages -= 1
+
+    return handle
+
+
+def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the handler of a request that refuses first, and then asks viser's own."""
+    from websockets.datastructures import Headers
+    from websockets.http11 import Response
+
+    def process(connection: Any, request: Any) -> Any:
+        headers = request.headers
+        known = {name: headers[name] for name in _READ if len(headers.get_all(name)) == 1}
+        many = any(len(headers.get_all(name)) > 1 for name in ("Host", "Origin"))
+        socket = headers.get_all("Upgrade") != []
+        refused = rules.refusal(request.path, known, socket=socket, many=many)
+        if refused is not None:
+            status, reason = refused
+            text = (reason + "\n").encode()
+            plain = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(text)), **_HEADERS}
+            return Response(status, http.HTTPStatus(status).phrase, Headers(**plain), text)
+        if not socket and urlsplit(request.path).path not in ("/", "/index.html"):
+            return Response(404, "Not Found", Headers(**{"Content-Length": "0"}), b"")  # the page is one file
+        answer = then(connection, request)
+        if answer is not None:
+            for name, value in _HEADERS.items():
+                answer.headers[name] = value
+            answer.headers["Content-Security-Policy"] = "frame-ancestors 'self' http://127.0.0.1:* http://localhost:*"
+            if rules.token is not None:
+                answer.headers["Set-Cookie"] = f"{COOKIE}={rules.token}; Path=/; HttpOnly; SameSite=Strict"
+        return answer
+
+    return process
+
+
+_READ: Final = ("Host", "Origin", "Cookie", "Sec-Fetch-Site")
+
+
+def _connection_class(rules: Rules) -> type:
+    """Return the class of connections that hear no more than the rules allow."""
+    import msgspec
+    from viser._messages import Message  # viser has no public way to read a message
+    from websockets.asyncio.server import ServerConnection
+    from websockets.exceptions import ConnectionClosed
+
+    class Envelope(msgspec.Struct):
+        """The part of every message that says what it is."""
+
+        type: str
+
+    envelope = msgspec.msgpack.Decoder(Envelope)
+
+    class Guarded(ServerConnection):
+        """A connection that is closed when it says too much, or what is not understood."""
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._messages, self._bytes = rules.buckets()
+
+        async def recv(self, decode: bool | None = None) -> Any:
+            """Return the next message, after the checks."""
+            while True:
+                raw = await super().recv(decode)
+                code, reason, kind = 0, "", ""
+                if not isinstance(raw, bytes):
+                    code, reason = 1003, "not understood"
+                elif not self._messages.spend():
+                    code, reason = 1008, "too many messages"
+                else:
+                    try:
+                        kind = envelope.decode(raw).type
+                        if len(raw) > rules.largest and kind != "GetRenderResponseMessage":
+                            code, reason = 1009, "message too large"
+                        elif not self._bytes.spend(len(raw)):
+                            code, reason = 1008, "too much at once"
+                        elif kind in _HEARD:
+                            Message.deserialize(raw)
+                    except Exception:  # noqa: BLE001 - whatever a stranger's bytes make of a decoder
+                        code, reason = 1007, "not understood"
+                if code:
+                    await self.close(code, reason)
+                    raise ConnectionClosed(None, None)
+                if kind in _HEARD:
+                    return raw
+
+    return Guarded

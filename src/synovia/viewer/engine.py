@@ -1,0 +1,145 @@
+"""The engine: eases targets, solves, and says what came out. One step at a time; ``worker`` runs it 60 times a second."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from synovia.errors import SynoviaError
+from synovia.geometry import Array
+from synovia.ik import IK, Solution
+from synovia.ik.solution import GoalError
+from synovia.skeleton import Pose
+from synovia.viewer.session import Session
+from synovia.viewer.wish import Wish
+
+_REMEMBERED: Final = 60  # solves that the median time is taken from
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What the page shows at one moment.
+
+    Args:
+        pose: The body.
+        wishes: Copies of all wishes.
+        errors: How far each enabled wish is missed, by key.
+        missed: Keys of the wishes that are not met.
+        solution: The last solve, None where no wish is enabled.
+        milliseconds: Median time of the last solves.
+        trouble: What stands in the way of solving, empty where nothing does.
+        busy: Whether a solver is being compiled.
+        time: Seconds of the clip.
+    """
+
+    pose: Pose
+    wishes: tuple[Wish, ...]
+    errors: dict[int, GoalError]
+    missed: frozenset[int]
+    solution: Solution | None
+    milliseconds: float
+    trouble: str
+    busy: bool
+    time: float
+
+
+class Engine:
+    """Solves a session, step by step.
+
+    Args:
+        session: The session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Prepare nothing: the first step packs the problem."""
+        self.session = session
+        self.ik: IK | None = None
+        self.active: tuple[int, ...] = ()
+        self._version = -1
+        self._trouble = ""
+        self._times: deque[float] = deque(maxlen=_REMEMBERED)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the problem must be packed anew."""
+        return self._version != self.session.version
+
+    def prepare(self) -> None:
+        """Pack the problem anew where its structure has changed; this may compile a solver, for seconds, once."""
+        session = self.session
+        with session.lock:
+            version, solver, rooted, tolerance = session.version, session.solver, session.rooted, session.tolerance
+            wishes = [wish.copy() for wish in session.wishes if wish.enabled]
+        if version == self._version:
+            return
+        self._times.clear()
+        self.ik, self._trouble = None, ""
+        if wishes:
+            try:
+                goals = [wish.goal(wish.row + rooted.added) for wish in wishes]
+                self.ik = IK(rooted.skeleton, goals, solver, tolerance=tolerance, root=rooted.ik_root)
+            except SynoviaError as error:
+                self._trouble = str(error)
+        self.active = tuple(wish.key for wish in wishes)
+        self._version = version
+
+    def targets(self, wishes: Iterable[Wish] | None = None) -> dict[str, Array | tuple[Array, Array]]:
+        """Return the eased targets of the enabled wishes, as ``IK.solve`` takes them."""
+        chosen = self.session.wishes if wishes is None else wishes
+        return {wish.label: wish.target() for wish in chosen if wish.key in self.active}
+
+    def step(self, seconds: float) -> tuple[Frame, bool]:
+        """Go on by so many seconds; return what to show, and whether anything still moves.
+
+        The solve itself runs outside the session's lock, so that whoever edits never waits for it.
+        """
+        session = self.session
+        self.prepare()
+        with session.lock:
+            session.changed.clear()
+            moving = session.ease(seconds)
+            session.play.advance(seconds)
+            version, start = session.version, session.start()
+            before = session.pose
+            wishes = tuple(wish.copy() for wish in session.wishes)
+            clock = session.play.time
+            playing = session.play.playing and session.play.motion is not None
+        if version != self._version:  # changed meanwhile: the next step packs it
+            return self._frame(before, wishes, None, clock), True
+        solution = None
+        pose = start
+        if self.ik is not None and start.skeleton is self.ik.skeleton:
+            targets = self.targets(wishes)
+            try:
+                begun = time.perf_counter()
+                solution = self.ik.solve(targets, start)
+                self._times.append(time.perf_counter() - begun)
+                pose, self._trouble = solution.pose, ""
+            except SynoviaError as error:
+                self._trouble = str(error)
+        with session.lock:
+            # an edit of the body that came in during the solve goes first: this solve started from an older pose
+            if session.version == version and session.pose is before:
+                session.pose = pose
+        return self._frame(pose, wishes, solution, clock), moving or playing
+
+    def _frame(self, pose: Pose, wishes: tuple[Wish, ...], solution: Solution | None, clock: float) -> Frame:
+        """Return what to show."""
+        errors: dict[int, GoalError] = {}
+        missed: frozenset[int] = frozenset()
+        if solution is not None:
+            errors = dict(zip(self.active, solution.errors, strict=True))
+            missed = frozenset(self.active[i] for i in solution.missed)
+        spent = 1e3 * median(self._times) if self._times else 0.0
+        return Frame(pose, wishes, errors, missed, solution, spent, self._trouble, False, clock)
+
+
+def tip_of(frame: Frame, wish: Wish, added: int) -> tuple[Array, Array]:
+    """Return position (3,) and rotation (3, 3), in the world, of what should meet a wish's target."""
+    row = frame.pose.frames[wish.row + added]
+    turn = row[:9].reshape(3, 3)
+    return row[9:] + turn @ wish.offset[:3, 3], turn @ wish.offset[:3, :3]

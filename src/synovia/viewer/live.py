@@ -1,0 +1,271 @@
+"""``view``: the live page in a browser, for any skeleton."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import webbrowser
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.errors import FileError, InputError, MissingExtraError
+from synovia.goals import Goal
+from synovia.motion import Motion
+from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.solver import Solver, as_solver
+from synovia.viewer.guard import Rules, is_local
+from synovia.viewer.root import rooted
+from synovia.viewer.session import Session
+
+if TYPE_CHECKING:
+    from synovia.viewer.page import Page
+
+_HANDS: Final = ("left_hand", "right_hand")
+_FEET: Final = ("left_foot", "right_foot")
+_MOST_TIPS: Final = 2
+
+
+class View:
+    """A running page. In a notebook it shows itself; ``wait()`` keeps a script alive.
+
+    Args:
+        make: Makes a session for each browser.
+        rules: Who may connect.
+        port: Port to try first, 0 for any.
+        command: How the page was started.
+        dark: Whether pages start dark.
+        shadows: Whether bodies throw a shadow.
+    """
+
+    def __init__(
+        self, make: Any, rules: Rules, port: int, command: str, *, dark: bool = False, shadows: bool = True
+    ) -> None:
+        """Start the server."""
+        from synovia.viewer.door import guarded_server
+        from synovia.viewer.scene import aim_camera
+
+        self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
+        self.rules = rules
+        self.pages: dict[int, Page] = {}
+        self._stopped = threading.Event()
+        self.server = guarded_server(rules, port)
+        aim_camera(self.server, make())
+        self.server.on_client_connect(self._connected)
+        self.server.on_client_disconnect(self._gone)
+
+    @property
+    def url(self) -> str:
+        """Address of the page, with its token where it needs one."""
+        host = self.rules.host
+        if host in ("0.0.0.0", "::"):  # noqa: S104 - only shown; that every address is served was asked for
+            host = "127.0.0.1"
+        host = f"[{host}]" if ":" in host else host
+        token = f"/?token={self.rules.token}" if self.rules.token else "/"
+        return f"http://{host}:{self.rules.port}{token}"
+
+    def _connected(self, client: Any) -> None:
+        """Give a browser its page."""
+        from synovia.viewer.page import Page
+
+        self.pages[client.client_id] = Page(client, self._make(), self._command, dark=self._dark, shadows=self._shadows)
+
+    def _gone(self, client: Any) -> None:
+        """Take a browser's page away."""
+        page = self.pages.pop(client.client_id, None)
+        if page is not None:
+            page.close()
+
+    def wait(self) -> None:
+        """Serve until interrupted or stopped."""
+        while not self._stopped.wait(3600.0):
+            pass
+
+    def stop(self) -> None:
+        """Stop serving."""
+        self._stopped.set()
+        for page in list(self.pages.values()):
+            page.close()
+        self.pages.clear()
+        self.server.stop()
+
+    def __enter__(self) -> View:
+        """Serve within a ``with``."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop serving."""
+        self.stop()
+
+    def _repr_html_(self) -> str:
+        """Show the page inside a notebook."""
+        return f'<iframe src="{self.url}" width="100%" height="640" style="border:1px solid #8884"></iframe>'
+
+    def __repr__(self) -> str:
+        """Return where the page is."""
+        return f"<View {self.url}>"
+
+
+def view(
+    model: Any,
+    goals: Goal | Iterable[Goal] | None = None,
+    *,
+    clip: Any = None,
+    solver: Solver | str | None = None,
+    root: str | None = None,
+    tolerance: tuple[float, float] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    token: str | None = None,
+    dark: bool = False,
+    shadows: bool = True,
+    browser: bool = False,
+) -> View:
+    """Open a live page: drag targets, and the body follows.
+
+    Args:
+        model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``.
+        goals: Goals to begin with; hands and feet, or the tips, without.
+        clip: A ``Motion``, a file, or the name or number of a clip in the model's file, to play underneath.
+        solver: Settings or name of the solver.
+        root: ``"fixed"``, ``"free"``, or axes along which the root slides such as ``"xz"``; without, bodies with
+            hands and feet are free and others fixed.
+        tolerance: As in ``IK``.
+        host: Address to serve on. Any but this machine's own needs a token.
+        port: Port to try first, 0 for any.
+        token: Secret that pages must bring; made up where the address needs one and none is given.
+        dark: Whether the page starts dark.
+        shadows: Whether the body throws a shadow; off is kinder to machines without graphics hardware.
+        browser: Whether to open a browser.
+
+    Returns:
+        The running page: ``print(view.url)``, ``view.wait()``, ``view.stop()``.
+
+    Raises:
+        MissingExtraError: If viser is not installed.
+        SynoviaError: If a file, goal or setting cannot be used.
+    """
+    try:
+        import viser  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise MissingExtraError("the live page needs viser", hint='pip install "synovia[view]"') from error
+    skeleton, start, clips, name = _opened(model)
+    playing = None
+    if clip is not None:
+        clips, playing = _with_clip(clips, clip, skeleton)
+    elif isinstance(model, Motion) or (start is None and _is_bvh(model) and clips):
+        playing = 0
+    settings = as_solver(solver)
+    if not isinstance(solver, Solver):
+        settings = settings.replace(attempts=1)
+    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
+    mode = root if root is not None else ("free" if _is_body(skeleton) else "fixed")
+    rooted(skeleton, mode)
+
+    def make() -> Session:
+        session = Session(skeleton, clips, settings, mode, tolerance)
+        if start is not None:
+            from synovia.viewer.root import lifted
+
+            session.put(lifted(start.q, session.rooted))
+        if playing is not None:
+            session.set_clip(playing)
+            session.set_play(playing=True)
+        if wanted is not None:
+            session.add_goals(wanted)
+        elif playing is None:
+            _first_goals(session)
+        session.mark_first()
+        return session
+
+    make()  # refuses what no page could show, before any is open
+    if token is None and not is_local(host):
+        token = secrets.token_urlsafe(24)
+    out = View(make, Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
+    if browser:
+        webbrowser.open(out.url)
+    return out
+
+
+def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
+    """Return skeleton, start, clips and name of what is to be viewed."""
+    if isinstance(model, Skeleton):
+        return model, None, [], model.name
+    if isinstance(model, Pose):
+        return model.skeleton, model, [], model.skeleton.name
+    if isinstance(model, Motion):
+        return model.skeleton, None, [model], model.skeleton.name
+    if isinstance(getattr(model, "pose", None), Pose):
+        return model.pose.skeleton, model.pose, [], model.pose.skeleton.name
+    if not isinstance(model, str | Path):
+        raise InputError("model cannot be viewed", value=model, expected="a file, a Skeleton, a Pose or a Motion")
+    from synovia.io import load_skeleton
+    from synovia.io.bundled import bundled, bundled_names
+    from synovia.io.load import load_motions
+
+    path = Path(model)
+    if str(model) in bundled_names() and not path.exists():
+        return bundled(str(model)), None, [], str(model)
+    try:
+        skeleton = load_skeleton(path)
+    except FileError as error:
+        if error.hint is not None or path.exists():
+            raise
+        raise FileError(error.what, where=error.where, hint="bundled models are " + ", ".join(bundled_names())) from error
+    return skeleton, None, load_motions(path), str(model)
+
+
+def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:
+    """Return the clips with the one that is asked for, and its number."""
+    out = list(clips)
+    if isinstance(clip, Motion):
+        return [*out, clip], len(out)
+    if isinstance(clip, int) and not isinstance(clip, bool):
+        if not 0 <= clip < len(out):
+            raise InputError("there is no such clip", value=clip, where=skeleton.name, expected=f"0 to {len(out) - 1}")
+        return out, clip
+    names = [motion.name for motion in out]
+    if str(clip) in names:
+        return out, names.index(str(clip))
+    if not Path(clip).exists() and names:
+        from synovia.errors import did_you_mean
+
+        raise InputError("there is no such clip", value=str(clip), where=skeleton.name, hint=did_you_mean(str(clip), names))
+    from synovia.io.load import load_motion
+
+    return [*out, load_motion(clip)], len(out)
+
+
+def _is_bvh(model: Any) -> bool:
+    return isinstance(model, str | Path) and Path(model).suffix.lower() == ".bvh"
+
+
+def _is_body(skeleton: Skeleton) -> bool:
+    """Return whether a skeleton has hands and feet."""
+    return all(role in skeleton.roles for role in (*_HANDS, *_FEET))
+
+
+def _first_goals(session: Session) -> None:
+    """Add goals to begin with: hands to drag and feet that stay, or the tips."""
+    skeleton = session.given
+    if _is_body(skeleton):
+        for role in _FEET:
+            session.add("pose", skeleton.roles[role])
+        for role in _HANDS:
+            session.add("position", skeleton.roles[role])
+        session.wishes.sort(key=lambda wish: wish.kind != "position")
+        return
+    moving = [row for row in range(len(skeleton)) if not skeleton.children[row] and _moves(skeleton, row)]
+    depth = [skeleton.path(row).count("/") for row in moving]
+    for _, row in sorted(zip(depth, moving, strict=True), key=lambda pair: -pair[0])[:_MOST_TIPS]:
+        session.add("position", row)
+
+
+def _moves(skeleton: Skeleton, row: int) -> bool:
+    """Return whether any joint above a tip moves it."""
+    while row >= 0:
+        if skeleton.joints[row].kind not in (Kind.FIXED, Kind.FREE):
+            return True
+        row = skeleton.parents[row]
+    return False
+

@@ -1,0 +1,1 @@
+"""The controls beside the scene: one tab a subject."""

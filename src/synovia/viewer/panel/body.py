@@ -1,0 +1,184 @@
+"""The tab of the body: how its root moves, every joint's sliders within its limits, undo and reset."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.limits import Interval, SwingTwist
+from synovia.skeleton import Kind
+from synovia.viewer.engine import Frame
+from synovia.viewer.panel.base import Tab, note
+from synovia.viewer.root import ROOTS
+
+_FEW: Final = 16  # hinges and slides that are all shown at once; a body with more shows one joint at a time
+
+
+class Body(Tab):
+    """Moves joints by hand."""
+
+    def build(self) -> None:
+        """Make the controls."""
+        gui = self.gui
+        self.hear(gui.add_button_group("", ("Undo", "Reset", "Rest pose")), self._pressed, click=True)
+        self._root = self.hear(
+            gui.add_dropdown("Root", ROOTS, initial_value=self.session.mode, hint="Held, free, or sliding along axes."),
+            self.session.set_root,
+        )
+        self._arcs = self.hear(
+            gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Which joints' limits are drawn as arcs."),
+            self._draw_arcs,
+        )
+        self._dark = self.hear(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
+        skeleton = self.session.given
+        self._rows = [row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size]
+        simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
+        self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
+        self._sliders: list[tuple[int, int, Any]] = []
+        if not self._rows:
+            gui.add_html(note("No joint of this body moves."))
+            return
+        if self._many:
+            names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
+            self._choice = self.hear(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
+            self._folder = gui.add_folder(None)
+            self._choose(next(iter(names.values())))
+        else:
+            for row in self._rows:
+                self._add_sliders(row)
+
+    def _pressed(self, button: str) -> None:
+        if button == "Undo":
+            if not self.session.undo():
+                self.page.tell("There is nothing to undo.")
+        elif button == "Reset":
+            self.session.reset()
+        else:
+            self.session.remember()
+            self.session.put(self.session.skeleton.rest_q)
+            for wish in self.session.wishes:
+                self.session.to_current(wish)
+        self.page.refresh()
+
+    def _draw_arcs(self, which: str) -> None:
+        self.page.scene.arcs = which
+        self.session.touch()
+
+    def _choose(self, row: int) -> None:
+        """Show the sliders of one joint."""
+        for _, _, slider in self._sliders:
+            slider.remove()
+        self._sliders = []
+        with self._folder:
+            self._add_sliders(row)
+
+    def _add_sliders(self, row: int) -> None:
+        """Make the sliders of a joint, as wide as its limits."""
+        gui, joint = self.gui, self.session.given.joints[row]
+        for part, (name, low, high, step) in enumerate(ranges(joint.kind, joint.limit, self.session.reach)):
+            title = name if self._many else (safe_label(joint.name) if not name else f"{safe_label(joint.name)} {name}")
+            value = float(np.clip(self._values(row)[part], low, high))
+            slider = gui.add_slider(title or safe_label(joint.name), low, high, step, value)
+            self.hear(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
+            self._sliders.append((row, part, slider))
+
+    def _values(self, row: int) -> Array:
+        """Return a joint's values as its sliders show them: degrees, length units."""
+        solved = self.session.pose[row + self.session.rooted.added]
+        return to_sliders(self.session.given.joints[row].kind, self.session.given.joints[row].limit, np.atleast_1d(solved))
+
+    def _slide(self, row: int, part: int, number: float) -> None:
+        joint = self.session.given.joints[row]
+        with self.session.lock:
+            values = self._values(row)
+            values[part] = number
+            self.session.set_joint(row + self.session.rooted.added, from_sliders(joint.kind, joint.limit, values))
+
+    def show(self, frame: Frame) -> None:
+        """Let the sliders follow the body."""
+        self._root.value = self.session.mode
+        shown: dict[int, Array] = {}
+        for row, part, slider in self._sliders:
+            if row not in shown:
+                shown[row] = self._values(row)
+            value = float(np.clip(round(shown[row][part], 3), slider.min, slider.max))
+            if abs(value - slider.value) > slider.step:
+                slider.value = value
+
+
+def joint_is_simple(kind: Kind) -> bool:
+    """Return whether a joint has one number."""
+    return kind in (Kind.HINGE, Kind.SLIDE)
+
+
+def safe_label(name: str) -> str:
+    """Return a joint's name short enough for the left of a slider."""
+    return name if len(name) <= 18 else name[:8] + "…" + name[-9:]
+
+
+def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float, float]]:
+    """Return name, lower end, upper end and step of each slider of a joint: degrees, length units."""
+    if kind is Kind.HINGE:
+        low, high = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
+        ends = [math.degrees(end) if math.isfinite(end) else math.copysign(180.0, end) for end in (low, high)]
+        return [("°", *_open(ends[0], ends[1], 0.1), 0.1)]
+    if kind is Kind.SLIDE:
+        low, high = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
+        ends = [end if math.isfinite(end) else math.copysign(reach, end) for end in (low, high)]
+        return [("", *_open(ends[0], ends[1], 1e-3 * reach), 1e-3 * reach)]
+    x, y, twist = (-math.pi, math.pi), (-math.pi, math.pi), (-math.pi, math.pi)
+    if isinstance(limit, SwingTwist):
+        x, y, twist = (-limit.x[0], limit.x[1]), (-limit.y[0], limit.y[1]), limit.twist
+    turns = [
+        (name, *_open(math.degrees(low), math.degrees(high), 0.1), 0.1)
+        for name, (low, high) in (("swing x °", x), ("swing y °", y), ("twist °", twist))
+    ]
+    if kind is Kind.FREE:
+        return [(axis, -3.0 * reach, 3.0 * reach, 1e-3 * reach) for axis in "xyz"] + turns
+    return turns
+
+
+def _open(low: float, high: float, step: float) -> tuple[float, float]:
+    """Return the ends of a slider, apart by a step at least."""
+    return (low, high) if high - low >= step else (low - step, high + step)
+
+
+def to_sliders(kind: Kind, limit: Any, values: Array) -> Array:
+    """Return a joint's values as sliders show them: degrees; balls as swing x, swing y and twist about the bone."""
+    if kind is Kind.HINGE:
+        return np.degrees(values)
+    if kind is Kind.SLIDE:
+        return values.copy()
+    frame = np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)
+    quat = matrix_to_quat(frame.T @ quat_to_matrix(values[-4:]) @ frame)
+    x, y, z, w = quat
+    twist = 2.0 * math.atan2(z, w)
+    twist = (twist + math.pi) % (2.0 * math.pi) - math.pi
+    half = math.hypot(z, w)
+    # swing = q · twist⁻¹: its rotation vector lies across the bone
+    c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
+    sx, sy = x * c + y * s, y * c - x * s
+    size = 2.0 * math.atan2(math.hypot(x, y), half)
+    length = math.hypot(sx, sy)
+    factor = size / length if length > 1e-12 else 2.0
+    if w * c + z * s < 0.0:
+        factor = -factor
+    turns = np.degrees([sx * factor, sy * factor, twist])
+    return np.concatenate([values[:-4], turns])
+
+
+def from_sliders(kind: Kind, limit: Any, values: Array) -> Array:
+    """Return a joint's values from what its sliders show."""
+    if kind is Kind.HINGE:
+        return np.radians(values)
+    if kind is Kind.SLIDE:
+        return values.copy()
+    from scipy.spatial.transform import Rotation
+
+    frame = np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)
+    x, y, twist = np.radians(values[-3:])
+    turn = Rotation.from_rotvec([x, y, 0.0]) * Rotation.from_rotvec([0.0, 0.0, twist])
+    return np.concatenate([values[:-3], matrix_to_quat(frame @ turn.as_matrix() @ frame.T)])

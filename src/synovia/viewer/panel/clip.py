@@ -1,0 +1,63 @@
+"""The tab of the clip that plays underneath the goals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synovia.viewer.engine import Frame
+from synovia.viewer.panel.base import Tab, note
+
+_NONE = "(none)"
+
+
+class Clip(Tab):
+    """Chooses, plays and scrubs a clip."""
+
+    def build(self) -> None:
+        """Make the controls."""
+        gui = self.gui
+        if not self.session.clips:
+            gui.add_html(note("This model comes without a clip. Give one after it: synovia view MODEL CLIP."))
+            self._names: list[str] = []
+            return
+        self._names = [_NONE]
+        for motion in self.session.clips:
+            name = motion.name
+            while name in self._names:
+                name += " (again)"
+            self._names.append(name)
+        self._pick = self.hear(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
+        self._playing = self.hear(gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on)))
+        self._time = self.hear(gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0), self._scrub)
+        self._speed = self.hear(
+            gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
+        )
+        self._weight = self.hear(
+            gui.add_slider("Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip counts beside the pose without it."),
+            lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
+        )
+        gui.add_html(note("Goals hold on top of the clip: what they do not need follows it."))
+
+    def _picked(self, name: str) -> None:
+        number = self._names.index(name) - 1
+        self.session.set_clip(None if number < 0 else number)
+        self.session.set_play(playing=number >= 0)
+
+    def _scrub(self, seconds: Any) -> None:
+        self.session.set_play(time=float(seconds), playing=False)
+
+    def show(self, frame: Frame) -> None:
+        """Let the controls follow the clip."""
+        if not self._names:
+            return
+        play = self.session.play
+        number = 0
+        if play.motion is not None:
+            number = 1 + next(i for i, motion in enumerate(self.session.clips) if motion is play.motion)
+            length = max(round(play.motion.duration, 3), 0.001)
+            if self._time.max != length:
+                self._time.max = length
+        self._pick.value = self._names[number]
+        self._playing.value = play.playing
+        self._speed.value, self._weight.value = play.speed, play.weight
+        self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)

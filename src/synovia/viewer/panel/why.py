@@ -1,0 +1,141 @@
+"""The tab that tells why: what stands in the way, how the error falls, and how other solvers fare."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import SynoviaError
+from synovia.solver import solvers
+from synovia.viewer.engine import Frame
+from synovia.viewer.panel.base import Tab, note, safe
+from synovia.viewer.trace import Run, problem_of, race, trace
+
+_COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
+_POINTS: Final = 48  # along the axis of iterations
+
+
+class Why(Tab):
+    """Explains."""
+
+    def build(self) -> None:
+        """Make the controls."""
+        gui = self.gui
+        self._text = gui.add_html("")
+        self._said = ""
+        self._busy = threading.Lock()
+        self._traced: Any = None
+        gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
+        self._plot: Any = None
+        self._draw([])
+        self.hear(gui.add_button("Race all solvers"), self._race, click=True)
+        self.hear(gui.add_button("Clear the ghosts"), self._clear, click=True)
+        self._legend = gui.add_html(note("Each solver starts from the rest pose; its answer is shown as a ghost."))
+
+    def show(self, frame: Frame) -> None:
+        """Show the explanation, and trace the solve when the targets are still."""
+        lines = [] if frame.solution is None else frame.solution.explain()
+        text = note("<br>".join(safe(line) for line in lines) or "Nothing is asked for.")
+        if text != self._said:
+            self._text.content = self._said = text
+        with self.session.lock:
+            places = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in self.session.wishes)
+            now = (self.session.version, places)
+        if now != self._traced and frame.solution is not None and self._busy.acquire(blocking=False):
+            self._traced = now
+            threading.Thread(target=self._trace, name="synovia-trace", daemon=True).start()
+
+    def _trace(self) -> None:
+        """Trace the page's own solver, beside the page."""
+        try:
+            goals, _ = problem_of(self.session)
+            if goals:
+                start = self.session.skeleton.rest_pose()
+                self._draw([trace(self.session, self.session.solver, goals, start)])
+        except (SynoviaError, RuntimeError):  # changed meanwhile, or the page is gone
+            return
+        finally:
+            self._busy.release()
+
+    def _race(self, _: Any) -> None:
+        threading.Thread(target=self._run_race, name="synovia-race", daemon=True).start()
+
+    def _run_race(self) -> None:
+        """Run the race, beside the page: a solver that was never used is compiled first."""
+        try:
+            with self._busy:
+                runs = race(self.session, tuple(solvers), lambda name: self._tell(f"{name} runs …"))
+                self._draw(runs)
+                self._traced = None if self._traced is None else self._traced
+                colours = [_rgb(_COLOURS[i % len(_COLOURS)]) for i in range(len(runs))]
+                self.page.scene.show_runners([(run.pose, rgb) for run, rgb in zip(runs, colours, strict=True) if run.pose])
+                self._legend.content = _legend(runs)
+                self.page.client.flush()
+        except (SynoviaError, RuntimeError) as error:
+            self._tell(str(error))
+
+    def _tell(self, text: str) -> None:
+        self._legend.content = note(safe(text))
+        self.page.client.flush()
+
+    def _clear(self, _: Any) -> None:
+        self.page.scene.show_runners([])
+        self._legend.content = note("Each solver starts from the rest pose; its answer is shown as a ghost.")
+
+    def _draw(self, runs: Sequence[Run]) -> None:
+        """Draw errors over iterations, both as logarithms of base ten."""
+        drawn = [run for run in runs if len(run.steps)]
+        last = max((float(run.steps[-1]) for run in drawn), default=10.0)
+        x = np.unique(np.round(np.linspace(0.0, last, min(int(last) + 1, _POINTS))))
+        data = [x]
+        for run in drawn:
+            y = np.interp(x, run.steps, np.log10(run.errors))
+            data.append(np.where(x <= run.steps[-1], y, np.nan))
+        series: list[Any] = [{"label": "iteration"}]
+        for i, run in enumerate(drawn):
+            series.append({"label": run.name, "stroke": _COLOURS[i % len(_COLOURS)], "width": 2})
+        if not drawn:
+            data.append(np.full(len(x), np.nan))
+            series.append({"label": "error", "stroke": _COLOURS[0], "width": 2})
+        if self._plot is not None and len(self._plot.series) == len(series):
+            self._plot.series = tuple(series)
+            self._plot.data = tuple(data)
+            return
+        made = self._plot is None
+        if not made:
+            order = self._plot.order
+            self._plot.remove()
+        self._plot = self.gui.add_uplot(
+            tuple(data),
+            tuple(series),
+            scales={"x": {"time": False}},
+            axes=(
+                {"stroke": "#868e96", "label": "iteration", "labelSize": 18, "size": 34},
+                {"stroke": "#868e96", "label": "log10 of the error", "labelSize": 18, "size": 44},
+            ),
+            height=210,
+            order=None if made else order,
+        )
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    """Return a colour as three numbers."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _legend(runs: Sequence[Run]) -> str:
+    """Return who ran, in which colour, and how it went."""
+    rows: list[str] = []
+    for i, run in enumerate(runs):
+        told = safe(run.trouble) if run.trouble else f"{safe(run.status)}, {int(run.steps[-1])} steps"
+        if not run.trouble:
+            told += f", 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
+        rows.append(
+            f'<tr><td style="color:{_COLOURS[i % len(_COLOURS)]};padding-right:.5em">■</td>'
+            f'<td style="padding-right:.6em">{safe(run.name)}</td><td>{told}</td></tr>'
+        )
+    return f'<table style="padding:.2em .6em;font-size:.84em">{"".join(rows)}</table>'

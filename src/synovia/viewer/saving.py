@@ -1,0 +1,157 @@
+"""What can be taken away from a page: its goals as a file, as Python and as a command, its pose and its motion."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from synovia.errors import UnsupportedError
+from synovia.geometry import Array, matrix_to_quat
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.goalwrite import goals_text
+from synovia.io.bvh import write_bvh
+from synovia.io.posefile import write_pose
+from synovia.motion import Motion
+from synovia.skeleton import Pose
+from synovia.viewer.clip import sample
+from synovia.viewer.root import lifted, lowered
+from synovia.viewer.session import Session
+
+
+def goals_of(session: Session) -> list[Goal]:
+    """Return the enabled goals, on the skeleton that was given, where they are asked to be."""
+    with session.lock:
+        return [wish.goal(_address(session, wish.row), wanted=True) for wish in session.wishes if wish.enabled]
+
+
+def _address(session: Session, row: int) -> str | int:
+    """Return a joint's name where it means that joint alone, else its row."""
+    name = session.given.joint_names[row]
+    return name if session.given.joint_names.count(name) == 1 else row
+
+
+def goal_file(session: Session) -> bytes:
+    """Return the enabled goals as a goal file.
+
+    Raises:
+        UnsupportedError: If there is none, or the file has no room for one.
+    """
+    goals = goals_of(session)
+    if not goals:
+        raise UnsupportedError("there is no enabled goal to save")
+    return goals_text(goals).encode(errors="replace")
+
+
+def command_line(session: Session, model: str) -> str:
+    """Return the command that solves the saved goals from the saved pose."""
+    words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", session.solver.name]
+    if session.mode == "free":
+        words += ["--root", "free"]
+    return shlex.join(words)
+
+
+def python_text(session: Session, model: str) -> str:
+    """Return a script that solves the same goals."""
+    goals = goals_of(session)
+    if not goals:
+        return "# no goal is enabled\n"
+    lines = ["import synovia as sy", "", f"body = {_opened(model)}", "goals = ["]
+    for goal in goals:
+        lines.append(f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))}),")
+    settings = session.solver
+    defaults = type(settings)()
+    changed = [
+        f"{name}={getattr(settings, name)!r}"
+        for name in settings.__dataclass_fields__
+        if getattr(settings, name) != getattr(defaults, name)
+    ]
+    root = ', root="free"' if session.mode == "free" else ""
+    lines += ["]", f"solver = sy.{type(settings).__name__}({', '.join(changed)})"]
+    if session.mode not in ("fixed", "free"):
+        lines.append(f"# on the page the root slides along {session.mode}; here it is held")
+    lines += [f"solution = sy.solve(body, goals, solver{root})", "print(solution)"]
+    return "\n".join(lines) + "\n"
+
+
+def _opened(model: str) -> str:
+    """Return the expression that opens a model."""
+    from synovia.io.bundled import bundled_names
+
+    if model in bundled_names() and not Path(model).exists():
+        return f"sy.bundled({model!r})"
+    return f"sy.load_skeleton({model!r})"
+
+
+def _arguments(goal: Goal) -> list[str]:
+    """Return the arguments of a goal's constructor."""
+    out = [repr(goal.joint)]
+    if goal.target is not None and goal.what & POSITION:
+        out.append(f"position={_numbers(goal.target[:3, 3])}")
+    if goal.target is not None and goal.what & ROTATION:
+        quat = f"quat_xyzw={_numbers(matrix_to_quat(goal.target[:3, :3]))}"
+        out.append(quat if goal.what & POSITION else f"rotation=sy.Rotation.from_quat({quat.partition('=')[2]})")
+    if not np.array_equal(goal.offset, np.eye(4)):
+        turned = not np.array_equal(goal.offset[:3, :3], np.eye(3))
+        out.append(f"offset={goal.offset.tolist()!r}" if turned else f"offset={_numbers(goal.offset[:3, 3])}")
+    if goal.weight != 1.0:
+        out.append(f"weight={goal.weight!r}")
+    if goal.priority:
+        out.append(f"priority={goal.priority!r}")
+    if goal.name is not None and goal.name != goal.joint:
+        out.append(f"name={goal.name!r}")
+    return out
+
+
+def _numbers(values: Array) -> str:
+    """Return a tuple of numbers."""
+    return "(" + ", ".join(repr(float(f"{value:.9g}") + 0.0) for value in values) + ")"
+
+
+def pose_file(session: Session) -> bytes:
+    """Return the pose as a pose file: that of the given skeleton, or with its free root where it has one."""
+    with session.lock:
+        pose = session.pose
+        if session.mode not in ("fixed", "free"):
+            pose = Pose(session.given, lowered(pose.q, session.given))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pose.json"
+        write_pose(path, pose)
+        return path.read_bytes()
+
+
+def motion_file(motion: Motion) -> bytes:
+    """Return a motion as a BVH file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "motion.bvh"
+        write_bvh(motion, path)
+        return path.read_bytes()
+
+
+def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
+    """Return the motion of a page: what was recorded, else the clip with the goals on top, else the one pose.
+
+    Args:
+        session: The session.
+        recorded: Recorded joint values, each (nq,), at 30 frames a second.
+    """
+    from synovia.viewer.engine import Engine
+
+    with session.lock:
+        skeleton, clip, rooted = session.skeleton, session.play.motion, session.rooted
+    if len(recorded) > 1:
+        return Motion(skeleton, np.array(recorded), 30.0, name="recorded")
+    if clip is None:
+        return Motion(skeleton, np.array([session.pose.q, session.pose.q]), 30.0, name="pose")
+    engine = Engine(session)
+    engine.prepare()
+    rows: list[Array] = []
+    for frame in range(len(clip)):
+        start = Pose(skeleton, lifted(sample(clip, frame / clip.fps), rooted))
+        rows.append((start if engine.ik is None else engine.ik.solve(engine.targets(), start).pose).q)
+    return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
+

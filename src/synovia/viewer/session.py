@@ -1,0 +1,373 @@
+"""A session: one body as one person edits it. No browser and no thread here; every change is made under its lock."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.motion import Motion
+from synovia.skeleton import Pose, Skeleton
+from synovia.skeleton.pose import inside_limits
+from synovia.solver import Solver, as_solver
+from synovia.viewer.clip import blend, fitting, sample
+from synovia.viewer.root import Rooted, lifted, lowered, rooted
+from synovia.viewer.wish import Wish, kind_of, kinds
+
+_MOST_WISHES: Final = 64
+_MOST_UNDO: Final = 100
+_FAR: Final = 1e4  # targets are kept within so many body sizes
+_EASE: Final = 0.035  # seconds in which an eased target comes 63 % of the way nearer
+
+
+@dataclass(slots=True)
+class Play:
+    """The clip underneath the goals.
+
+    Args:
+        motion: The clip, None for none.
+        time: Seconds from its first frame.
+        playing: Whether time goes on.
+        speed: How fast; 1 as recorded, negative backwards.
+        weight: How much of the clip counts beside the pose without it, 0 to 1.
+    """
+
+    motion: Motion | None = None
+    time: float = 0.0
+    playing: bool = False
+    speed: float = 1.0
+    weight: float = 1.0
+
+    def advance(self, seconds: float) -> None:
+        """Let time go on, round and round."""
+        if self.motion is not None and self.playing and self.motion.duration > 0.0:
+            self.time = (self.time + seconds * self.speed) % self.motion.duration
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What undo brings back."""
+
+    wishes: tuple[Wish, ...]
+    mode: str
+    q: Array
+    solver: Solver
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """A skeleton with wishes, a solver, a root that may move, and a clip underneath.
+
+    Args:
+        given: The skeleton.
+        clips: Clips to choose from, of this skeleton.
+        solver: Settings of the solver; one attempt without, so that the body moves without jumps.
+        mode: How the root moves, see ``rooted``.
+    """
+
+    given: Skeleton
+    clips: Sequence[Motion] = ()
+    solver: Solver = field(default_factory=lambda: as_solver(None).replace(attempts=1))
+    mode: str = "fixed"
+    tolerance: tuple[float, float] | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    changed: threading.Event = field(default_factory=threading.Event)
+    wishes: list[Wish] = field(default_factory=list[Wish])
+    play: Play = field(default_factory=Play)
+    version: int = 0
+    rooted: Rooted = field(init=False)
+    pose: Pose = field(init=False)
+    _base: Array = field(init=False)
+    _memories: list[_Memory] = field(default_factory=list[_Memory])
+    _first: _Memory | None = None
+    _next_key: int = 1
+
+    def __post_init__(self) -> None:
+        """Stand at rest."""
+        self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
+        self.rooted = rooted(self.given, self.mode)
+        self.pose = Pose(self.skeleton, lifted(self.given.rest_q, self.rooted))
+        self._base = self.pose.q.copy()
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton that is solved: the one that was given, with the joints of a root that moves before it."""
+        return self.rooted.skeleton
+
+    @property
+    def reach(self) -> float:
+        """Size of the body, length units."""
+        return self.given.size or 1.0
+
+    # --- wishes -----------------------------------------------------------------------------------------------------
+
+    def wish(self, key: int) -> Wish:
+        """Return a wish by its key.
+
+        Raises:
+            InputError: If it is gone.
+        """
+        for wish in self.wishes:
+            if wish.key == key:
+                return wish
+        raise InputError("there is no such goal any more", value=key)
+
+    def add(self, kind: str, joint: str | int, *, label: str | None = None) -> Wish:
+        """Add a wish whose target is where the joint is now.
+
+        Raises:
+            UnknownNameError: If there is no such joint or kind.
+            InputError: If there are too many already.
+        """
+        with self.lock:
+            kind_of(kind)
+            row = self.given.index(joint)
+            if len(self.wishes) >= _MOST_WISHES:
+                raise InputError("there are too many goals", value=len(self.wishes), expected=f"at most {_MOST_WISHES}")
+            self.remember()
+            wish = Wish(self._next_key, kind, row, self._free_label(label or self.given.joint_names[row]))
+            self._next_key += 1
+            self.to_current(wish)
+            self.wishes.append(wish)
+            self.touch(structure=True)
+            return wish
+
+    def add_goals(self, goals: Iterable[Goal]) -> None:
+        """Add goals as they come from Python or a file; those without a target stay where the body is.
+
+        Raises:
+            UnsupportedError: If the page has no room for a goal's kind.
+        """
+        by_class = {kind.goal: kind.name for kind in kinds().values()}
+        for goal in goals:
+            if type(goal) not in by_class:
+                raise InputError(
+                    "the page cannot edit this goal", value=goal, expected="a " + ", a ".join(kinds()) + " goal"
+                )
+            wish = self.add(by_class[type(goal)], goal.joint, label=goal.name)
+            wish.weight, wish.priority, wish.offset = goal.weight, goal.priority, np.array(goal.offset)
+            self.to_current(wish)
+            if goal.target is not None:
+                if goal.what & POSITION:
+                    wish.place = np.array(goal.target[:3, 3])
+                if goal.what & ROTATION:
+                    wish.turn = np.array(goal.target[:3, :3])
+                wish.settle()
+        self.touch(structure=True)
+
+    def remove(self, key: int) -> None:
+        """Remove a wish."""
+        with self.lock:
+            wish = self.wish(key)
+            self.remember()
+            self.wishes.remove(wish)
+            self.touch(structure=True)
+
+    def change(self, key: int, **values: Any) -> None:
+        """Change ``enabled``, ``weight``, ``priority`` or ``kind`` of a wish.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        with self.lock:
+            wish = self.wish(key)
+            tried = wish.copy()
+            for name, value in values.items():
+                setattr(tried, name, value)
+            tried.goal(0)  # its constructor refuses what cannot be used
+            self.remember()
+            for name, value in values.items():
+                setattr(wish, name, value)
+            self.touch(structure=True)
+
+    def move(self, key: int, place: Any = None, turn: Any = None) -> None:
+        """Ask a wish's target to be elsewhere; the target eases there.
+
+        Args:
+            key: The wish.
+            place: World position, (3,), length units.
+            turn: World rotation, (3, 3).
+
+        Raises:
+            InputError: If a value is not finite or out of this world.
+        """
+        with self.lock:
+            wish = self.wish(key)
+            if place is not None:
+                place = as_numbers(place, (3,), "target")
+                if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
+                    raise InputError("target is too far away", value=place.tolist(), expected=f"{_FAR:g} body sizes")
+                wish.place = place
+            if turn is not None:
+                wish.turn = as_numbers(turn, (3, 3), "rotation")
+            self.touch()
+
+    def to_current(self, wish: Wish) -> None:
+        """Put a wish's target where its joint is now."""
+        frame = self.pose.frames[wish.row + self.rooted.added]
+        turn = frame[:9].reshape(3, 3)
+        wish.place = frame[9:] + turn @ wish.offset[:3, 3]
+        wish.turn = turn @ wish.offset[:3, :3]
+        wish.settle()
+        self.touch()
+
+    def _free_label(self, label: str) -> str:
+        """Return the label, with a number where it is taken."""
+        taken = {wish.label for wish in self.wishes}
+        out, number = label, 2
+        while out in taken:
+            out, number = f"{label} {number}", number + 1
+        return out
+
+    # --- body -------------------------------------------------------------------------------------------------------
+
+    def set_joint(self, row: int, values: Any) -> None:
+        """Set a joint's own value, brought inside its limits; the goals then pull from there.
+
+        Args:
+            row: Row of the skeleton that is solved.
+            values: As in ``Pose.with_values``.
+        """
+        with self.lock:
+            q = self.pose.q.copy()
+            place = self.skeleton.q_slice(row)
+            q[place] = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
+            self.put(self.skeleton.follow(q))
+
+    def put(self, q: Array) -> None:
+        """Put the body into a pose (joint values of the skeleton that is solved), inside its limits."""
+        with self.lock:
+            inside = inside_limits(self.skeleton, np.array(q).reshape(1, -1))[0]
+            self._base = np.array(inside)
+            self.pose = Pose(self.skeleton, inside)
+            self.touch()
+
+    def set_root(self, mode: str) -> None:
+        """Let the root be held, free, or slide along axes; the body stays as it is."""
+        with self.lock:
+            to = rooted(self.given, mode)
+            self.remember()
+            self._root(to)
+
+    def _root(self, to: Rooted) -> None:
+        """Change to another root."""
+        q = lowered(self.pose.q, self.given)
+        self.rooted, self.mode = to, to.mode
+        self.pose = Pose(to.skeleton, lifted(q, to))
+        self._base = self.pose.q.copy()
+        self.touch(structure=True)
+
+    def set_solver(self, solver: Solver | str) -> None:
+        """Take other settings, or another solver with its own."""
+        with self.lock:
+            settings = as_solver(solver)
+            if isinstance(solver, str):
+                settings = settings.replace(attempts=1)
+            self.remember()
+            self.solver = settings
+            self.touch(structure=True)
+
+    def set_clip(self, number: int | None) -> None:
+        """Play another clip underneath, or none."""
+        with self.lock:
+            if number is not None and not 0 <= number < len(self.clips):
+                raise InputError("there is no such clip", value=number, expected=f"0 to {len(self.clips) - 1}")
+            self.play = Play(None if number is None else self.clips[number])
+            self.touch()
+
+    def set_play(self, **values: Any) -> None:
+        """Change ``time``, ``playing``, ``speed`` or ``weight`` of the clip."""
+        with self.lock:
+            for name, value in values.items():
+                if name != "playing" and not math.isfinite(value):
+                    raise InputError(f"{name} is not finite", value=value)
+                setattr(self.play, name, value)
+            self.touch()
+
+    def start(self) -> Pose:
+        """Return the pose to solve from: the clip's, weighted, or the one that the body is in."""
+        if self.play.motion is None:
+            return self.pose
+        q = blend(self.skeleton, self._base, lifted(sample(self.play.motion, self.play.time), self.rooted), self.play.weight)
+        return Pose.trusted(self.skeleton, q)
+
+    def ease(self, seconds: float) -> bool:
+        """Bring eased targets nearer to where they are asked to be; return whether any is still on its way."""
+        part = 1.0 - math.exp(-seconds / _EASE)
+        moving = False
+        for wish in self.wishes:
+            away = wish.place - wish.at_place
+            if float(np.abs(away).max()) <= 1e-5 * self.reach:
+                wish.at_place = wish.place
+            else:
+                wish.at_place = wish.at_place + part * away
+                moving = True
+            wish.at_turn, turning = _turned(wish.at_turn, wish.turn, part)
+            moving = moving or turning
+        return moving
+
+    # --- memory -----------------------------------------------------------------------------------------------------
+
+    def touch(self, *, structure: bool = False) -> None:
+        """Note a change; ``structure``: one for which the problem must be packed anew."""
+        self.version += structure
+        self.changed.set()
+
+    def remember(self) -> None:
+        """Keep what is there for undo."""
+        with self.lock:
+            self._memories.append(self._memory())
+            del self._memories[:-_MOST_UNDO]
+
+    def mark_first(self) -> None:
+        """Keep what is there as what ``reset`` brings back."""
+        with self.lock:
+            self._first = self._memory()
+            self._memories.clear()
+
+    def undo(self) -> bool:
+        """Bring back what was before the last change; return whether there was one."""
+        with self.lock:
+            if not self._memories:
+                return False
+            self._recall(self._memories.pop())
+            return True
+
+    def reset(self) -> None:
+        """Bring back what was at first."""
+        with self.lock:
+            if self._first is not None:
+                self.remember()
+                self._recall(self._first)
+
+    def _memory(self) -> _Memory:
+        return _Memory(tuple(wish.copy() for wish in self.wishes), self.mode, self.pose.q.copy(), self.solver)
+
+    def _recall(self, memory: _Memory) -> None:
+        self.wishes = [wish.copy() for wish in memory.wishes]
+        for wish in self.wishes:
+            wish.settle()
+        self._root(rooted(self.given, memory.mode))
+        self.solver = memory.solver
+        self.put(memory.q)
+        self.touch(structure=True)
+
+
+def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
+    """Return a rotation brought part of the way to another, and whether some of the way is left."""
+    if at is to:
+        return to, False
+    from scipy.spatial.transform import Rotation
+
+    step = Rotation.from_matrix(to @ at.T).as_rotvec()
+    if float(np.abs(step).max()) <= 1e-4:
+        return to, False
+    return Rotation.from_rotvec(part * step).as_matrix() @ at, True

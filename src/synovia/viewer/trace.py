@@ -1,0 +1,129 @@
+"""How the error falls from iteration to iteration, and how several solvers compare on the same targets.
+
+A solver tells where it ended, not how it came there; but it is deterministic, so that the error after k steps is what
+a solve with ``max_steps = k`` ends with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import SynoviaError
+from synovia.geometry import Array
+from synovia.ik import IK, Solution
+from synovia.skeleton import Pose
+from synovia.solver import Solver, solvers
+from synovia.viewer.session import Session
+
+_STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
+_FLOOR: Final = 1e-12  # of the reach; a logarithm needs something
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One solver on the targets of a page.
+
+    Args:
+        name: The solver.
+        steps: Iterations, (k,), from 0.
+        errors: Error after them, (k,): lengths per reach and radians together, root of the sum of squares.
+        pose: Where it ended.
+        status: How it ended.
+        trouble: Why it cannot take part, empty where it can.
+    """
+
+    name: str
+    steps: Array
+    errors: Array
+    pose: Pose | None
+    status: str
+    trouble: str = ""
+
+
+def problem_of(session: Session) -> tuple[list[object], Pose]:
+    """Return the enabled goals on the skeleton that is solved, and the pose to start from."""
+    with session.lock:
+        added = session.rooted.added
+        goals: list[object] = [wish.goal(wish.row + added, wanted=True) for wish in session.wishes if wish.enabled]
+        return goals, session.start()
+
+
+def trace(session: Session, settings: Solver, goals: Sequence[object], start: Pose) -> Run:
+    """Return how one solver fares, in one attempt from a start."""
+    whole = settings.replace(attempts=1)
+    try:
+        final = _solved(session, whole, goals, start)
+    except SynoviaError as error:
+        return Run(settings.name, np.zeros(0), np.zeros(0), None, "", str(error))
+    open_ended = _unsettled(type(settings))(**{field.name: getattr(whole, field.name) for field in fields(whole)})
+    steps, errors = [0], [_error(session, goals, start)]
+    for count in _STEPS:
+        if count >= min(final.steps, whole.max_steps):
+            break
+        part = _solved(session, open_ended.replace(max_steps=count), goals, start)
+        steps.append(count)
+        errors.append(min(errors[-1], _total(part)))
+    steps.append(max(final.steps, steps[-1] + 1))
+    errors.append(min(errors[-1], _total(final)))
+    name = final.status.name.lower().replace("_", " ")
+    return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
+
+
+def race(session: Session, names: Sequence[str], tell: Callable[[str], None]) -> list[Run]:
+    """Return how several solvers fare on the same targets, all from the rest pose.
+
+    Args:
+        session: The session.
+        names: The solvers; settings of the page's own solver are kept.
+        tell: Told each solver's name before it runs: its first use may compile it.
+    """
+    goals, _ = problem_of(session)
+    start = session.skeleton.rest_pose()
+    runs: list[Run] = []
+    for name in names:
+        tell(name)
+        settings = session.solver if session.solver.name == name else solvers[name]()
+        runs.append(trace(session, settings, goals, start))
+    return runs
+
+
+@cache
+def _unsettled(kind: type[Solver]) -> type[Solver]:
+    """Return a kind of solver that leaves a miss where its steps ended, instead of settling it."""
+    return type(kind.__name__, (kind,), {"settles": False, "__slots__": ()})
+
+
+def _solved(session: Session, settings: Solver, goals: Sequence[object], start: Pose) -> Solution:
+    """Return what one solve ends with."""
+    rooted = session.rooted
+    return IK(
+        rooted.skeleton, goals, settings, tolerance=session.tolerance, root=rooted.ik_root  # type: ignore[arg-type]
+    ).solve(start=start)
+
+
+def _total(solution: Solution) -> float:
+    """Return the error of a solution."""
+    reach = solution.pose.skeleton.size or 1.0
+    return max(float(np.sqrt(sum((e.position / reach) ** 2 + e.angle**2 for e in solution.errors))), _FLOOR)
+
+
+def _error(session: Session, goals: Sequence[object], pose: Pose) -> float:
+    """Return the error of a pose: that of a solve that may take one step and ends where it began is not asked for."""
+    total = 0.0
+    reach = pose.skeleton.size or 1.0
+    for goal in goals:
+        frame = pose.transform(goal.joint) @ goal.offset  # type: ignore[attr-defined]
+        target = goal.target  # type: ignore[attr-defined]
+        if target is None:
+            continue
+        if goal.what & 1:  # type: ignore[attr-defined]
+            total += float(np.sum((target[:3, 3] - frame[:3, 3]) ** 2)) / reach**2
+        if goal.what & 2:  # type: ignore[attr-defined]
+            turn = target[:3, :3] @ frame[:3, :3].T
+            total += float(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0)) ** 2)
+    return max(float(np.sqrt(total)), _FLOOR)

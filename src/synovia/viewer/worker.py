@@ -1,0 +1,67 @@
+"""The thread that keeps a session alive: latest wins, 60 times a second while anything moves, asleep otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from synovia.viewer.engine import Engine, Frame
+from synovia.viewer.session import Session
+
+RATE: Final = 60.0  # steps a second
+_LONGEST: Final = 0.1  # seconds; after a pause, time goes on by no more than this
+
+
+class Worker:
+    """Runs a session in a thread of its own and tells a listener what to show.
+
+    Args:
+        session: The session.
+        listener: Called with each frame, from the thread.
+    """
+
+    def __init__(self, session: Session, listener: Callable[[Frame], None]) -> None:
+        """Start the thread."""
+        self.session = session
+        self.engine = Engine(session)
+        self.frames = 0
+        self._listener = listener
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="synovia-session", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, after the step that it is at."""
+        self._stopped.set()
+        self.session.changed.set()
+
+    def join(self, seconds: float = 5.0) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        """Step, tell, wait; a step that fails is told and tried again at the next change."""
+        last = time.perf_counter()
+        moving = True
+        shown: Frame | None = None
+        while not self._stopped.is_set():
+            if not moving:
+                self.session.changed.wait()
+                last = time.perf_counter() - 1.0 / RATE
+            if self._stopped.is_set():
+                return
+            if self.engine.stale and shown is not None:
+                self._listener(dataclasses.replace(shown, busy=True))
+            now = time.perf_counter()
+            frame, moving = self.engine.step(min(now - last, _LONGEST))
+            last = now
+            shown = frame
+            self.frames += 1
+            self._listener(frame)
+            moving = moving or self.session.changed.is_set()
+            rest = 1.0 / RATE - (time.perf_counter() - now)
+            if moving and rest > 0.0:
+                self._stopped.wait(rest)

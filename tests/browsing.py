@@ -1,0 +1,100 @@
+"""A real browser for tests of the live page: where it is, what its scene was told, and the mouse over it."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+import numpy as np
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def browser_path() -> str | None:
+    """Where a Chromium is, None where there is none."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+def until(what: Callable[[], object], seconds: float = 60.0, why: str = "it never happened") -> object:
+    """Wait until something holds; hanging is all that is measured."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if value := what():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(why)
+
+
+class Heard:
+    """What a browser's scene was told over its WebSocket: the last value of every property of every node."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, dict[str, object]] = {}
+
+    def __call__(self, frame: bytes | str) -> None:
+        if isinstance(frame, str):
+            return
+        import zstandard
+
+        packed = int.from_bytes(frame[8:16], "little")
+        inner = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(frame[16 : 16 + packed]))
+        at, buffers = 16 + packed, []
+        for length in inner["binaryBufferLengths"]:
+            at += (8 - at % 8) % 8
+            buffers.append(frame[at : at + length])
+            at += length
+        for message in inner["messages"]:
+            kind, name = message["type"], message.get("name")
+            if kind == "SetPositionMessage":
+                self.nodes.setdefault(name, {})["position"] = np.array(message["position"])
+            elif kind == "SceneNodeUpdateMessage":
+                self.nodes.setdefault(name, {}).update(
+                    {key: _plain(value, buffers) for key, value in message["updates"].items()}
+                )
+            elif kind == "RemoveSceneNodeMessage":
+                self.nodes.pop(name, None)
+            elif "props" in message and name:
+                props = {key: _plain(value, buffers) for key, value in message["props"].items()}
+                self.nodes.setdefault(name, {}).update(props)
+
+
+def _plain(value: object, buffers: list[bytes]) -> object:
+    """Return a value of a message; arrays as their bytes."""
+    return buffers[value["__binary_index"]] if isinstance(value, dict) and "__binary_index" in value else value
+
+
+@contextmanager
+def chromium() -> Iterator[object]:
+    """A headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=browser_path(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def pixel(camera: object, point: np.ndarray, width: int, height: int) -> tuple[float, float]:
+    """Where a point of the scene is on the page, pixels."""
+    w, x, y, z = camera.wxyz
+    turn = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    local = turn.T @ (np.asarray(point) - camera.position)
+    focal = 0.5 * height / np.tan(0.5 * camera.fov)
+    return 0.5 * width + focal * local[0] / local[2], 0.5 * height + focal * local[1] / local[2]
