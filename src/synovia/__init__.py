@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         RotationGoal,
     )
     from synovia.ik import IK, GoalError, Solution, Solutions, Status, Tracked, solve
+    from synovia.ik.goalwrite import write_goals
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from synovia.retargeting import Retargeted, read_map, retarget, write_map
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.solver import Ccd, DampedLeastSquares, Fabrik, LevenbergMarquardt, Particles, Solver, solvers
+    from synovia.viewer import View, view, write_page
 
 _HOMES = {
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
@@ -99,6 +101,8 @@ _HOMES = {
     "synovia.retargeting": ("Retargeted", "read_map", "retarget", "write_map"),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": ("Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Particles", "Solver", "solvers"),
+    "synovia.ik.goalwrite": ("write_goals",),
+    "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -149,6 +153,7 @@ __all__ = [
     "UnknownNameError",
     "UnsolvedError",
     "UnsupportedError",
+    "View",
     "bundled",
     "bundled_names",
     "compare",
@@ -168,8 +173,11 @@ __all__ = [
     "save_motion",
     "solve",
     "solvers",
+    "view",
     "write_bvh",
+    "write_goals",
     "write_map",
+    "write_page",
     "write_skeleton",
 ]
 

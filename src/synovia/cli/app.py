@@ -8,6 +8,7 @@ import typer
 
 from synovia.cli.commands.clip import convert, retarget
 from synovia.cli.commands.model import bench, inspect, solve
+from synovia.cli.commands.page import view
 from synovia.cli.commands.picture import plot, render
 from synovia.cli.commands.tools import doctor, schema
 
@@ -45,5 +46,5 @@ def synovia(
     del version
 
 
-for command in (inspect, solve, retarget, convert, render, plot, bench, schema, doctor):
+for command in (inspect, solve, view, retarget, convert, render, plot, bench, schema, doctor):
     app.command()(command)

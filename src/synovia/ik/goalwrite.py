@@ -17,7 +17,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.io.base import write_bytes
 
 _SCHEMA: Final = "synovia.goals/1"
-_KINDS: Final = {PositionGoal: "position", RotationGoal: "rotation", PoseGoal: "pose"}
+_KINDS: Final[dict[type[Goal], str]] = {PositionGoal: "position", RotationGoal: "rotation", PoseGoal: "pose"}
 
 
 def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: bool = False) -> None:

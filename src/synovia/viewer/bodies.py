@@ -81,7 +81,7 @@ class Build:
 
 
 def from_z(along: Array) -> Array:
-    """Return the shortest turns that bring z to directions (n, 3), as quaternions (n, 4) wxyz; those of no length rest."""
+    """Return the shortest turns (n, 4; wxyz) that bring z to directions (n, 3); those of no length stay unturned."""
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)
@@ -139,13 +139,13 @@ def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
     elif isinstance(limit, SwingTwist):
         frame = np.asarray(limit.frame)
         around = np.linspace(0.0, 2.0 * math.pi, 49)
-        rim = []
+        cone: list[Array] = []
         for angle in around:
             x, y = math.cos(angle), math.sin(angle)
             a, b = limit.x[x > 0.0], limit.y[y > 0.0]
             size = 1.0 / math.hypot(x / max(a, 1e-9), y / max(b, 1e-9))
-            rim.append(frame @ _about(np.array([x, y, 0.0]), size) @ (0.0, 0.0, 1.0))
-        points = np.array(rim) * radius
+            cone.append(frame @ _about(np.array([x, y, 0.0]), size) @ (0.0, 0.0, 1.0))
+        points = np.array(cone) * radius
     else:
         return np.zeros((0, 2, 3))
     points = points @ rest.T
@@ -160,7 +160,7 @@ def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
         if np.linalg.norm(part) > 1e-3 * np.linalg.norm(bone) > 0.0:
             return part / np.linalg.norm(part)
     part = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
-    return part / np.linalg.norm(part)
+    return np.asarray(part / np.linalg.norm(part), np.float64)
 
 
 def _about(axis: Array, angle: float) -> Array:

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
+
+
+@dataclass(slots=True)
+class Play:
+    """The clip underneath the goals.
+
+    Args:
+        motion: The clip, None for none.
+        time: Seconds from its first frame.
+        playing: Whether time goes on.
+        speed: How fast; 1 as recorded, negative backwards.
+        weight: How much of the clip counts beside the pose without it, 0 to 1.
+    """
+
+    motion: Motion | None = None
+    time: float = 0.0
+    playing: bool = False
+    speed: float = 1.0
+    weight: float = 1.0
+
+    def advance(self, seconds: float) -> None:
+        """Let time go on, round and round."""
+        if self.motion is not None and self.playing and self.motion.duration > 0.0:
+            self.time = (self.time + seconds * self.speed) % self.motion.duration
 
 
 def fitting(motion: Motion, skeleton: Skeleton) -> Motion:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import http
 import logging
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from synovia.errors import SynoviaError
 from synovia.viewer.guard import COOKIE, Rules
@@ -61,6 +61,8 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
     """
     import viser
 
+    # a page's last words to a browser that has just gone are no one's concern
+    warnings.filterwarnings("ignore", message="Queued a .* on a closed connection", category=UserWarning)
     with _STARTING, _in_place(rules) as used, redirect_stdout(StringIO()):  # viser prints a banner
         server = viser.ViserServer(host=rules.host, port=port, verbose=False)
     if not used:
@@ -75,7 +77,7 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
 
 
 @contextmanager
-def _in_place(rules: Rules) -> Iterator[list[bool]]:
+def _in_place(rules: Rules) -> Generator[list[bool]]:
     """Put the guard in place of ``serve``, and tell whether it was used."""
     import websockets.asyncio.server as module
 
@@ -85,7 +87,7 @@ def _in_place(rules: Rules) -> Iterator[list[bool]]:
     def serve(handler: Any, *args: Any, **options: Any) -> Any:
         """Serve with the guard before the given handler."""
         used.append(True)
-        options["process_request"] = _checked(rules, options.get("process_request"))
+        options["process_request"] = _checked(rules, options["process_request"])
         options["create_connection"] = _connection_class(rules)
         options["max_size"] = _PICTURE
         options["open_timeout"] = 5
@@ -137,7 +139,7 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
             text = (reason + "\n").encode()
             plain = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(text)), **_HEADERS}
             return Response(status, http.HTTPStatus(status).phrase, Headers(**plain), text)
-        if not socket and urlsplit(request.path).path not in ("/", "/index.html"):
+        if not socket and _path(request.path) not in ("/", "/index.html"):
             return Response(404, "Not Found", Headers(**{"Content-Length": "0"}), b"")  # the page is one file
         answer = then(connection, request)
         if answer is not None:
@@ -151,6 +153,11 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
     return process
 
 
+def _path(target: str) -> str:
+    """Return the path of what is asked for."""
+    return target.partition("?")[0]
+
+
 _READ: Final = ("Host", "Origin", "Cookie", "Sec-Fetch-Site")
 
 
@@ -159,7 +166,7 @@ def _connection_class(rules: Rules) -> type:
     import msgspec
     from viser._messages import Message  # viser has no public way to read a message
     from websockets.asyncio.server import ServerConnection
-    from websockets.exceptions import ConnectionClosed
+    from websockets.exceptions import ConnectionClosedError
 
     class Envelope(msgspec.Struct):
         """The part of every message that says what it is."""
@@ -197,7 +204,7 @@ def _connection_class(rules: Rules) -> type:
                         code, reason = 1007, "not understood"
                 if code:
                     await self.close(code, reason)
-                    raise ConnectionClosed(None, None)
+                    raise ConnectionClosedError(None, None)
                 if kind in _HEARD:
                     return raw
 

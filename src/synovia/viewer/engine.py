@@ -1,22 +1,31 @@
-"""The engine: eases targets, solves, and says what came out. One step at a time; ``worker`` runs it 60 times a second."""
+"""The engine: eases targets, solves, and says what came out, one step at a time; ``worker`` runs it."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from synovia.errors import SynoviaError
 from synovia.geometry import Array
 from synovia.ik import IK, Solution
-from synovia.ik.solution import GoalError
+from synovia.ik.solution import GoalError, length_text
+from synovia.ik.status import Status
 from synovia.skeleton import Pose
+from synovia.viewer.clip import blend
 from synovia.viewer.session import Session
 from synovia.viewer.wish import Wish
 
+_EASE: Final = 0.035  # seconds in which an eased target comes 63 % of the way nearer
+_NUDGES: Final = 4
+_NUDGE: Final = 0.06  # of the way to a random pose
+_BETTER: Final = 0.8  # what the squared error must fall to
 _REMEMBERED: Final = 60  # solves that the median time is taken from
 
 
@@ -80,17 +89,18 @@ class Engine:
         self.ik, self._trouble = None, ""
         if wishes:
             try:
-                goals = [wish.goal(wish.row + rooted.added) for wish in wishes]
+                goals = [wish.goal(lambda row: row + rooted.added) for wish in wishes]
                 self.ik = IK(rooted.skeleton, goals, solver, tolerance=tolerance, root=rooted.ik_root)
             except SynoviaError as error:
                 self._trouble = str(error)
         self.active = tuple(wish.key for wish in wishes)
         self._version = version
 
-    def targets(self, wishes: Iterable[Wish] | None = None) -> dict[str, Array | tuple[Array, Array]]:
+    def targets(self, wishes: Iterable[Wish] | None = None) -> dict[str, Any]:
         """Return the eased targets of the enabled wishes, as ``IK.solve`` takes them."""
         chosen = self.session.wishes if wishes is None else wishes
-        return {wish.label: wish.target() for wish in chosen if wish.key in self.active}
+        told = {wish.label: wish.target() for wish in chosen if wish.key in self.active}
+        return {label: target for label, target in told.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
         """Go on by so many seconds; return what to show, and whether anything still moves.
@@ -101,7 +111,9 @@ class Engine:
         self.prepare()
         with session.lock:
             session.changed.clear()
-            moving = session.ease(seconds)
+            part = 1.0 - math.exp(-seconds / _EASE)
+            on_their_way = [wish.ease(part, 1e-5 * session.reach) for wish in session.wishes]  # every one
+            moving = any(on_their_way)
             session.play.advance(seconds)
             version, start = session.version, session.start()
             before = session.pose
@@ -116,7 +128,7 @@ class Engine:
             targets = self.targets(wishes)
             try:
                 begun = time.perf_counter()
-                solution = self.ik.solve(targets, start)
+                solution = self._solved(self.ik, targets, start)
                 self._times.append(time.perf_counter() - begun)
                 pose, self._trouble = solution.pose, ""
             except SynoviaError as error:
@@ -126,6 +138,24 @@ class Engine:
             if session.version == version and session.pose is before:
                 session.pose = pose
         return self._frame(pose, wishes, solution, clock), moving or playing
+
+    def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
+        """Return the answer from a start, or a better one from beside it.
+
+        A straight limb that is asked to shorten has no slope to follow: a nudge shows it the way to bend. A nudge is
+        taken only where it is clearly better, so that a body at the end of its reach does not tremble.
+        """
+        best = ik.solve(targets, start)
+        if ik.solver.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
+            return best
+        for seed in range(_NUDGES):
+            beside = blend(ik.skeleton, best.pose.q, ik.skeleton.random_pose(seed).q, _NUDGE)
+            other = ik.solve(targets, beside)
+            if _total(other) < _BETTER * _total(best):
+                best = other
+                if best.reached:
+                    break
+        return best
 
     def _frame(self, pose: Pose, wishes: tuple[Wish, ...], solution: Solution | None, clock: float) -> Frame:
         """Return what to show."""
@@ -138,8 +168,36 @@ class Engine:
         return Frame(pose, wishes, errors, missed, solution, spent, self._trouble, False, clock)
 
 
+def _total(solution: Solution) -> float:
+    """Return the squared error of a solution: lengths per reach and radians."""
+    reach = solution.pose.skeleton.size or 1.0
+    return sum((error.position / reach) ** 2 + error.angle**2 for error in solution.errors)
+
+
 def tip_of(frame: Frame, wish: Wish, added: int) -> tuple[Array, Array]:
     """Return position (3,) and rotation (3, 3), in the world, of what should meet a wish's target."""
+    if wish.row is None:
+        return balance_of(frame.pose), np.eye(3)
     row = frame.pose.frames[wish.row + added]
     turn = row[:9].reshape(3, 3)
     return row[9:] + turn @ wish.offset[:3, 3], turn @ wish.offset[:3, :3]
+
+
+def balance_of(pose: Pose) -> Array:
+    """Return the centre of mass, (3,), length units; the middle of the joints where the file names no masses."""
+    mass = np.array([joint.mass for joint in pose.skeleton.joints])
+    if not mass.sum() > 0.0:
+        return pose.positions.mean(axis=0)
+    turns = pose.frames[:, :9].reshape(-1, 3, 3)
+    centres = pose.positions + np.einsum("nij,nj->ni", turns, np.array([joint.com for joint in pose.skeleton.joints]))
+    return mass @ centres / mass.sum()
+
+
+def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
+    """Return how far a wish is missed, as people read it."""
+    parts: list[str] = []
+    if error.position > 0.0:
+        parts.append(length_text(error.position, meters_per_unit))
+    if error.angle > 0.0:
+        parts.append(f"{math.degrees(error.angle):.2g}°")
+    return ", ".join(parts)

@@ -76,7 +76,9 @@ class Rules:
     open_pages: int = 0
     _knocks: Bucket = field(default_factory=lambda: Bucket(*_KNOCKS))
 
-    def refusal(self, path: str, headers: Mapping[str, str], *, socket: bool, many: bool = False) -> tuple[int, str] | None:
+    def refusal(
+        self, path: str, headers: Mapping[str, str], *, socket: bool, many: bool = False
+    ) -> tuple[int, str] | None:
         """Return why a request is refused (HTTP status and reason), None where it may go on.
 
         Args:
@@ -169,4 +171,3 @@ def _split(host: str) -> tuple[str | None, int | None]:
         return parts.hostname, parts.port
     except ValueError:
         return None, None
-

@@ -14,6 +14,7 @@ from synovia.goals import Goal
 from synovia.motion import Motion
 from synovia.skeleton import Kind, Pose, Skeleton
 from synovia.solver import Solver, as_solver
+from synovia.viewer.begin import add_goals
 from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
 from synovia.viewer.session import Session
@@ -172,7 +173,7 @@ def view(
             session.set_clip(playing)
             session.set_play(playing=True)
         if wanted is not None:
-            session.add_goals(wanted)
+            add_goals(session, wanted)
         elif playing is None:
             _first_goals(session)
         session.mark_first()
@@ -211,7 +212,9 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
     except FileError as error:
         if error.hint is not None or path.exists():
             raise
-        raise FileError(error.what, where=error.where, hint="bundled models are " + ", ".join(bundled_names())) from error
+        raise FileError(
+            error.what, where=error.where, hint="bundled models are " + ", ".join(bundled_names())
+        ) from error
     return skeleton, None, load_motions(path), str(model)
 
 
@@ -220,7 +223,7 @@ def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[
     out = list(clips)
     if isinstance(clip, Motion):
         return [*out, clip], len(out)
-    if isinstance(clip, int) and not isinstance(clip, bool):
+    if isinstance(clip, int):
         if not 0 <= clip < len(out):
             raise InputError("there is no such clip", value=clip, where=skeleton.name, expected=f"0 to {len(out) - 1}")
         return out, clip
@@ -230,7 +233,9 @@ def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[
     if not Path(clip).exists() and names:
         from synovia.errors import did_you_mean
 
-        raise InputError("there is no such clip", value=str(clip), where=skeleton.name, hint=did_you_mean(str(clip), names))
+        raise InputError(
+            "there is no such clip", value=str(clip), where=skeleton.name, hint=did_you_mean(str(clip), names)
+        )
     from synovia.io.load import load_motion
 
     return [*out, load_motion(clip)], len(out)
@@ -268,4 +273,3 @@ def _moves(skeleton: Skeleton, row: int) -> bool:
             return True
         row = skeleton.parents[row]
     return False
-

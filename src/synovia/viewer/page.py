@@ -37,7 +37,9 @@ class Page:
         shadows: Whether the body throws a shadow; off where there is no graphics hardware.
     """
 
-    def __init__(self, client: ClientHandle, session: Session, command: str, *, dark: bool = False, shadows: bool = True) -> None:
+    def __init__(
+        self, client: ClientHandle, session: Session, command: str, *, dark: bool = False, shadows: bool = True
+    ) -> None:
         """Make scene and controls, and start to solve."""
         self.client, self.session, self.command, self.dark = client, session, command, dark
         self.selected: int | None = session.wishes[0].key if session.wishes else None
@@ -49,7 +51,7 @@ class Page:
         self._closed = False
         self._theme()
         self.scene = Scene(client, session, self.select, dark=dark, shadows=shadows)
-        self.scene.selected = self.selected
+        self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel()
         self.worker = Worker(session, self._show)
@@ -80,7 +82,7 @@ class Page:
         """Select a goal, or none."""
         if key == self.selected:
             return
-        self.selected = self.scene.selected = key
+        self.selected = self.scene.targets.selected = key
         for tab in self._tabs:
             if isinstance(tab, Goals):
                 tab.select(key)
@@ -174,4 +176,11 @@ def _labels(session: Session) -> dict[str, int]:
     return out
 
 
-TABS: list[tuple[str, Any]] = [("Goals", Goals), ("Body", Body), ("Clip", Clip), ("Solver", SolverTab), ("Why", Why), ("Keep", Keep)]
+TABS: list[tuple[str, Any]] = [
+    ("Goals", Goals),
+    ("Body", Body),
+    ("Clip", Clip),
+    ("Solver", SolverTab),
+    ("Why", Why),
+    ("Keep", Keep),
+]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import struct
 import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
 from synovia.geometry import Array, matrix_to_quat
@@ -26,7 +29,7 @@ from synovia.viewer.session import Session
 def goals_of(session: Session) -> list[Goal]:
     """Return the enabled goals, on the skeleton that was given, where they are asked to be."""
     with session.lock:
-        return [wish.goal(_address(session, wish.row), wanted=True) for wish in session.wishes if wish.enabled]
+        return [wish.goal(lambda row: _address(session, row), wanted=True) for wish in session.wishes if wish.enabled]
 
 
 def _address(session: Session, row: int) -> str | int:
@@ -49,7 +52,17 @@ def goal_file(session: Session) -> bytes:
 
 def command_line(session: Session, model: str) -> str:
     """Return the command that solves the saved goals from the saved pose."""
-    words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", session.solver.name]
+    words = [
+        "synovia",
+        "solve",
+        model,
+        "--goals",
+        "goals.toml",
+        "--start",
+        "pose.json",
+        "--solver",
+        session.solver.name,
+    ]
     if session.mode == "free":
         words += ["--root", "free"]
     return shlex.join(words)
@@ -61,8 +74,7 @@ def python_text(session: Session, model: str) -> str:
     if not goals:
         return "# no goal is enabled\n"
     lines = ["import synovia as sy", "", f"body = {_opened(model)}", "goals = ["]
-    for goal in goals:
-        lines.append(f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))}),")
+    lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
     settings = session.solver
     defaults = type(settings)()
     changed = [
@@ -132,6 +144,19 @@ def motion_file(motion: Motion) -> bytes:
         return path.read_bytes()
 
 
+def png(picture: NDArray[np.uint8]) -> bytes:
+    """Return a picture, (height, width, 3 or 4), as a PNG file."""
+    height, width, channels = picture.shape
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # every row begins with "no filter"
+    rows[:, 1:] = np.ascontiguousarray(picture, np.uint8).reshape(height, -1)
+    head = struct.pack(">IIBBBBB", width, height, 8, 6 if channels == 4 else 2, 0, 0, 0)
+    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b"")]
+    parts = [
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
 def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
     """Return the motion of a page: what was recorded, else the clip with the goals on top, else the one pose.
 
@@ -154,4 +179,3 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
         start = Pose(skeleton, lifted(sample(clip, frame / clip.fps), rooted))
         rows.append((start if engine.ik is None else engine.ik.solve(engine.targets(), start).pose).q)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
-

@@ -1,8 +1,7 @@
-"""What a browser shows in three dimensions: the body, targets that can be dragged, ghosts, and lines to what is missed."""
+"""What a browser shows in three dimensions: the body, its limits, the floor, and other solvers as ghosts."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,21 +10,19 @@ import numpy as np
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES, Theme
-from synovia.errors import SynoviaError
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
-from synovia.ik.solution import length_text
+from synovia.geometry import Array
 from synovia.skeleton import Pose
 from synovia.viewer.bodies import Build, ball, build, limit_arcs, rod
-from synovia.viewer.engine import Frame, tip_of
+from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
-from synovia.viewer.wish import Wish, kind_of
+from synovia.viewer.targets import Targets
+from synovia.viewer.wish import kind_of
 
 if TYPE_CHECKING:
     from viser import ClientHandle, ViserServer
 
 _TALL: Final = 1.7  # size of a body in scene units where its file names no unit
 _SANE: Final = (0.2, 20.0)  # metres; a body of known unit within is shown in metres
-_BALL: Final = 0.032  # radius of a target, as a part of the body's size
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # across x, y, z
 _SEGMENTS: Final = 4000  # line segments of limits; more would fill the line to the browser
@@ -38,12 +35,6 @@ def scene_scale(session: Session) -> float:
     if unit is not None and _SANE[0] <= extent * unit <= _SANE[1]:
         return unit
     return _TALL / extent
-
-
-def wxyz(matrix: Array) -> Array:
-    """Return a rotation matrix as viser takes it."""
-    x, y, z, w = matrix_to_quat(matrix)
-    return np.array([w, x, y, z])
 
 
 class Scene:
@@ -70,23 +61,17 @@ class Scene:
         self.client, self.session = client, session
         self.scale = scene_scale(session)
         self.theme: Theme = THEMES["dark" if dark else "light"]
-        self.selected: int | None = None
         self.arcs = "selected"
         self.shadows = shadows
-        self._select = on_select
         self._up = direction(up_of(session.given), "y")
         pose = session.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
         self._build: Build = build(session.given, self.theme, self.scale)
-        self._balls: dict[int, Any] = {}
-        self._ghosts: dict[int, Any] = {}
-        self._colours: dict[int, tuple[int, int, int]] = {}
-        self._grab: dict[str, tuple[int, Array]] = {}
         self._runners: list[Any] = []
-        self._gizmo: Any = None
-        self._gizmo_of: tuple[int, str] | None = None
-        self._held = False
         self._rims: dict[int, Array] = {}
+        self.targets = Targets(
+            client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
+        )
         self._make()
 
     # --- made once --------------------------------------------------------------------------------------------------
@@ -117,6 +102,7 @@ class Scene:
             position=tuple(foot),
         )
         place, turn, scale = self._build.bone_frames(positions)
+        self._lengths = scale
         vertices, faces = rod()
         options: Any = {"material": "standard", "lod": "off"}
         self._bones = scene.add_batched_meshes_simple(
@@ -143,13 +129,9 @@ class Scene:
         )
         self._joints.on_drag("left")(self._on_joint)
         nothing = np.zeros((1, 2, 3), np.float32)
-        self._misses = scene.add_line_segments(
-            "/misses", nothing, theme.missed, thickness=3.0, thickness_units="screen", visible=False
-        )
         self._limits = scene.add_line_segments(
             "/limits", nothing, _LIMIT, thickness=1.5, thickness_units="screen", visible=False
         )
-        self._label = scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def set_theme(self, dark: bool) -> None:
         """Take the colours of the dark or the light page."""
@@ -158,7 +140,7 @@ class Scene:
         self._bones.batched_colors = self._build.bone_colours
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
-        self._misses.colors = np.array(self.theme.missed, np.uint8)
+        self.targets.set_theme(self.theme)
 
     def show_runners(self, runners: Sequence[tuple[Pose, tuple[int, int, int]]]) -> None:
         """Show poses as ghosts, each in its colour, in place of those before."""
@@ -189,136 +171,20 @@ class Scene:
 
     def show(self, frame: Frame) -> None:
         """Show a frame."""
-        added = frame.pose.skeleton.nq and len(frame.pose.skeleton) - len(self.session.given)
+        added = len(frame.pose.skeleton) - len(self.session.given)
         world = frame.pose.frames[added:]
         positions = world[:, 9:] * self.scale
         place, turn, scale = self._build.bone_frames(positions)
         with self.client.atomic():
             self._bones.batched_positions = place.astype(np.float32)
             self._bones.batched_wxyzs = turn.astype(np.float32)
-            if np.abs(scale - self._bones.batched_scales).max(initial=0.0) > 1e-5 * self.size:
+            if np.abs(scale - self._lengths).max(initial=0.0) > 1e-5 * self.size:
+                self._lengths = scale
                 self._bones.batched_scales = scale.astype(np.float32)
             self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
-            self._show_wishes(frame, added)
-            self._show_gizmo(frame)
+            self.targets.show(frame, added)
             self._show_limits(world)
         self.client.flush()
-
-    def _show_wishes(self, frame: Frame, added: int) -> None:
-        """Show targets, ghosts of what should meet them, and lines to those that are missed."""
-        alive = {wish.key for wish in frame.wishes}
-        for key in [key for key in self._balls if key not in alive]:
-            self._balls.pop(key).remove()
-            self._ghosts.pop(key).remove()
-            self._colours.pop(key)
-        lines: list[tuple[Array, Array]] = []
-        for wish in frame.wishes:
-            tip, tip_turn = tip_of(frame, wish, added)
-            kind = kind_of(wish.kind)
-            place = (wish.at_place if kind.places else tip) * self.scale
-            missed = wish.key in frame.missed
-            colour = self.theme.quiet if not wish.enabled else self.theme.missed if missed else self.theme.reached
-            if wish.key not in self._balls:
-                self._add_ball(wish, place, colour)
-            ball_handle, ghost = self._balls[wish.key], self._ghosts[wish.key]
-            ball_handle.position = tuple(place.tolist())
-            if self._colours[wish.key] != colour:
-                self._colours[wish.key] = colour
-                ball_handle.color = colour
-            ghost.position = tuple((tip * self.scale).tolist())
-            ghost.wxyz = tuple(wxyz(tip_turn).tolist())
-            if missed and kind.places:
-                lines.append((tip * self.scale, place))
-        if lines:
-            self._misses.points = np.array(lines, np.float32)
-        self._misses.visible = bool(lines)
-
-    def _add_ball(self, wish: Wish, place: Array, colour: tuple[int, int, int]) -> None:
-        """Make the ball of a target, and the ghost of what should meet it."""
-        kind = kind_of(wish.kind)
-        key, radius = wish.key, _BALL * self.size
-        handle = self.client.scene.add_icosphere(
-            f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
-        )
-
-        async def on_click(_: Any) -> None:
-            self._select(key)
-
-        async def on_drag(event: Any) -> None:
-            self.drag(f"target {key}", event, lambda: key)
-
-        handle.on_click(on_click)
-        handle.on_drag("left")(on_drag)
-        self._balls[key] = handle
-        self._colours[key] = colour
-        self._ghosts[key] = self.client.scene.add_frame(
-            f"/ghosts/{key}",
-            show_axes=kind.turns,
-            axes_length=2.6 * radius,
-            axes_radius=0.16 * radius,
-            origin_radius=0.55 * radius,
-            origin_color=self.theme.ink,
-            position=tuple(place),
-        )
-
-    def _show_gizmo(self, frame: Frame) -> None:
-        """Keep the gizmo on the selected target."""
-        wish = next((wish for wish in frame.wishes if wish.key == self.selected), None)
-        shape = None if wish is None else (wish.key, wish.kind)
-        if shape != self._gizmo_of:
-            if self._gizmo is not None:
-                self._gizmo.remove()
-                self._gizmo = None
-            self._held = False
-            self._gizmo_of = shape
-            if wish is not None:
-                self._gizmo = self._add_gizmo(wish)
-        if wish is None or self._gizmo is None:
-            self._label.visible = False
-            return
-        kind = kind_of(wish.kind)
-        place = (wish.place if kind.places else tip_of(frame, wish, len(frame.pose.skeleton) - len(self.session.given))[0])
-        if not self._held:
-            self._gizmo.position = tuple((place * self.scale).tolist())
-            if kind.turns:
-                self._gizmo.wxyz = tuple(wxyz(wish.turn).tolist())
-        self._label.position = tuple((place * self.scale + 2.2 * _BALL * self.size * self._up).tolist())
-        text = wish.label
-        if wish.key in frame.missed:
-            text += f"  missed by {_miss_text(frame, wish, self.session)}"
-        self._label.text = text
-        self._label.visible = True
-
-    def _add_gizmo(self, wish: Wish) -> Any:
-        """Make the gizmo of a target."""
-        kind = kind_of(wish.kind)
-        key = wish.key
-        gizmo = self.client.scene.add_transform_controls(
-            "/gizmo",
-            scale=0.22 * self.size,
-            disable_axes=not kind.places,
-            disable_sliders=True,
-            disable_rotations=not kind.turns,
-            depth_test=False,
-            opacity=0.85,
-            position=tuple(wish.place * self.scale),
-            wxyz=tuple(wxyz(wish.turn)),
-        )
-
-        async def on_update(event: Any) -> None:
-            if event.phase == "start":
-                self.session.remember()
-            self._held = event.phase != "end"
-            w, x, y, z = event.target.wxyz
-            length = math.sqrt(w * w + x * x + y * y + z * z)
-            if not (math.isfinite(length) and length > 1e-6):
-                return
-            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if kind.turns else None
-            place = np.array(event.target.position, float) / self.scale if kind.places else None
-            self._try(lambda: self.session.move(key, place, turn))
-
-        gizmo.on_update(on_update)
-        return gizmo
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and those above it, or of all."""
@@ -326,9 +192,9 @@ class Scene:
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
-        elif self.arcs == "selected" and self.selected is not None:
-            wish = next((wish for wish in self.session.wishes if wish.key == self.selected), None)
-            row = -1 if wish is None else wish.row
+        elif self.arcs == "selected" and self.targets.selected is not None:
+            wish = next((wish for wish in self.session.wishes if wish.key == self.targets.selected), None)
+            row = -1 if wish is None or wish.row is None else wish.row
             while row >= 0 and len(rows) < 4:
                 if skeleton.joints[row].limit is not None:
                     rows.append(row)
@@ -364,52 +230,7 @@ class Scene:
                     return wish.key
             return self.session.add("position", row).key
 
-        self.drag(f"joint {row}", event, key)
-
-    def drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
-        """Follow a drag: the grabbed point stays under the pointer, in the plane that faces the camera."""
-        pointer = np.array(event.end_position, float) / self.scale
-        if not np.isfinite(pointer).all():
-            return
-
-        def act() -> None:
-            if event.phase == "start" or what not in self._grab:
-                key = key_of()
-                wish = self.session.wish(key)
-                if not kind_of(wish.kind).places:
-                    return
-                self.session.remember()
-                grabbed = np.array(event.start_position, float) / self.scale
-                self._grab[what] = key, wish.place - grabbed
-                self._select(key)
-            key, offset = self._grab[what]
-            self.session.move(key, pointer + offset)
-
-        self._try(act)
-        if event.phase == "end":
-            self._grab.pop(what, None)
-
-    @staticmethod
-    def _try(action: Callable[[], None]) -> None:
-        """Act; what a page asks for and cannot have is left as it was."""
-        try:
-            action()
-        except SynoviaError:
-            return
-
-
-
-
-def _miss_text(frame: Frame, wish: Wish, session: Session) -> str:
-    """Return how far a wish is missed, as people read it."""
-    error = frame.errors[wish.key]
-    parts: list[str] = []
-    kind = kind_of(wish.kind)
-    if kind.places:
-        parts.append(length_text(error.position, session.given.meters_per_unit))
-    if kind.turns:
-        parts.append(f"{math.degrees(error.angle):.3g}°")
-    return ", ".join(parts)
+        self.targets.drag(f"joint {row}", event, key)
 
 
 def aim_camera(server: ViserServer, session: Session) -> None:

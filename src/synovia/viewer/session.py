@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,44 +12,18 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
-from synovia.goals import Goal
-from synovia.goals.base import POSITION, ROTATION
 from synovia.motion import Motion
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.clip import blend, fitting, sample
+from synovia.viewer.begin import begin_values, place_at_current
+from synovia.viewer.clip import Play, blend, fitting, sample
 from synovia.viewer.root import Rooted, lifted, lowered, rooted
-from synovia.viewer.wish import Wish, kind_of, kinds
+from synovia.viewer.undo import Undo
+from synovia.viewer.wish import Wish, kind_of
 
 _MOST_WISHES: Final = 64
-_MOST_UNDO: Final = 100
 _FAR: Final = 1e4  # targets are kept within so many body sizes
-_EASE: Final = 0.035  # seconds in which an eased target comes 63 % of the way nearer
-
-
-@dataclass(slots=True)
-class Play:
-    """The clip underneath the goals.
-
-    Args:
-        motion: The clip, None for none.
-        time: Seconds from its first frame.
-        playing: Whether time goes on.
-        speed: How fast; 1 as recorded, negative backwards.
-        weight: How much of the clip counts beside the pose without it, 0 to 1.
-    """
-
-    motion: Motion | None = None
-    time: float = 0.0
-    playing: bool = False
-    speed: float = 1.0
-    weight: float = 1.0
-
-    def advance(self, seconds: float) -> None:
-        """Let time go on, round and round."""
-        if self.motion is not None and self.playing and self.motion.duration > 0.0:
-            self.time = (self.time + seconds * self.speed) % self.motion.duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +60,13 @@ class Session:
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
     _base: Array = field(init=False)
-    _memories: list[_Memory] = field(default_factory=list[_Memory])
-    _first: _Memory | None = None
+    _undo: Undo[_Memory] = field(default_factory=Undo[_Memory])
     _next_key: int = 1
+    reach: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Stand at rest."""
+        self.reach = self.given.size or 1.0  # size of the body, length units
         self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
         self.rooted = rooted(self.given, self.mode)
         self.pose = Pose(self.skeleton, lifted(self.given.rest_q, self.rooted))
@@ -101,11 +76,6 @@ class Session:
     def skeleton(self) -> Skeleton:
         """The skeleton that is solved: the one that was given, with the joints of a root that moves before it."""
         return self.rooted.skeleton
-
-    @property
-    def reach(self) -> float:
-        """Size of the body, length units."""
-        return self.given.size or 1.0
 
     # --- wishes -----------------------------------------------------------------------------------------------------
 
@@ -120,7 +90,7 @@ class Session:
                 return wish
         raise InputError("there is no such goal any more", value=key)
 
-    def add(self, kind: str, joint: str | int, *, label: str | None = None) -> Wish:
+    def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> Wish:
         """Add a wish whose target is where the joint is now.
 
         Raises:
@@ -128,40 +98,23 @@ class Session:
             InputError: If there are too many already.
         """
         with self.lock:
-            kind_of(kind)
-            row = self.given.index(joint)
+            whole = kind_of(kind).whole
+            row = None if whole else self.given.index(0 if joint is None else joint)
+            called = label or (kind if row is None else self.given.joint_names[row])
             if len(self.wishes) >= _MOST_WISHES:
                 raise InputError("there are too many goals", value=len(self.wishes), expected=f"at most {_MOST_WISHES}")
             self.remember()
-            wish = Wish(self._next_key, kind, row, self._free_label(label or self.given.joint_names[row]))
+            wish = Wish(self._next_key, kind, row, self._free_label(called))
             self._next_key += 1
-            self.to_current(wish)
+            self._begin(wish)
             self.wishes.append(wish)
             self.touch(structure=True)
             return wish
 
-    def add_goals(self, goals: Iterable[Goal]) -> None:
-        """Add goals as they come from Python or a file; those without a target stay where the body is.
-
-        Raises:
-            UnsupportedError: If the page has no room for a goal's kind.
-        """
-        by_class = {kind.goal: kind.name for kind in kinds().values()}
-        for goal in goals:
-            if type(goal) not in by_class:
-                raise InputError(
-                    "the page cannot edit this goal", value=goal, expected="a " + ", a ".join(kinds()) + " goal"
-                )
-            wish = self.add(by_class[type(goal)], goal.joint, label=goal.name)
-            wish.weight, wish.priority, wish.offset = goal.weight, goal.priority, np.array(goal.offset)
-            self.to_current(wish)
-            if goal.target is not None:
-                if goal.what & POSITION:
-                    wish.place = np.array(goal.target[:3, 3])
-                if goal.what & ROTATION:
-                    wish.turn = np.array(goal.target[:3, :3])
-                wish.settle()
-        self.touch(structure=True)
+    def _begin(self, wish: Wish) -> None:
+        """Let a wish of a new kind ask for what is, as far as its kind can."""
+        begin_values(wish, self.given)
+        self.to_current(wish)
 
     def remove(self, key: int) -> None:
         """Remove a wish."""
@@ -182,7 +135,15 @@ class Session:
             tried = wish.copy()
             for name, value in values.items():
                 setattr(tried, name, value)
-            tried.goal(0)  # its constructor refuses what cannot be used
+            if tried.kind != wish.kind:
+                if kind_of(tried.kind).whole != kind_of(wish.kind).whole:
+                    raise InputError(
+                        "a goal on a joint cannot become one of the whole body, nor back", value=tried.kind
+                    )
+                self._begin(tried)
+                values = {**values, "place": tried.place, "turn": tried.turn, "values": tried.values}
+                wish.at_place, wish.at_turn = tried.place, tried.turn
+            tried.goal(int)  # its constructor refuses what cannot be used
             self.remember()
             for name, value in values.items():
                 setattr(wish, name, value)
@@ -212,11 +173,7 @@ class Session:
 
     def to_current(self, wish: Wish) -> None:
         """Put a wish's target where its joint is now."""
-        frame = self.pose.frames[wish.row + self.rooted.added]
-        turn = frame[:9].reshape(3, 3)
-        wish.place = frame[9:] + turn @ wish.offset[:3, 3]
-        wish.turn = turn @ wish.offset[:3, :3]
-        wish.settle()
+        place_at_current(wish, self.pose, self.rooted.added, self.reach)
         self.touch()
 
     def _free_label(self, label: str) -> str:
@@ -226,8 +183,6 @@ class Session:
         while out in taken:
             out, number = f"{label} {number}", number + 1
         return out
-
-    # --- body -------------------------------------------------------------------------------------------------------
 
     def set_joint(self, row: int, values: Any) -> None:
         """Set a joint's own value, brought inside its limits; the goals then pull from there.
@@ -296,25 +251,10 @@ class Session:
         """Return the pose to solve from: the clip's, weighted, or the one that the body is in."""
         if self.play.motion is None:
             return self.pose
-        q = blend(self.skeleton, self._base, lifted(sample(self.play.motion, self.play.time), self.rooted), self.play.weight)
+        q = blend(
+            self.skeleton, self._base, lifted(sample(self.play.motion, self.play.time), self.rooted), self.play.weight
+        )
         return Pose.trusted(self.skeleton, q)
-
-    def ease(self, seconds: float) -> bool:
-        """Bring eased targets nearer to where they are asked to be; return whether any is still on its way."""
-        part = 1.0 - math.exp(-seconds / _EASE)
-        moving = False
-        for wish in self.wishes:
-            away = wish.place - wish.at_place
-            if float(np.abs(away).max()) <= 1e-5 * self.reach:
-                wish.at_place = wish.place
-            else:
-                wish.at_place = wish.at_place + part * away
-                moving = True
-            wish.at_turn, turning = _turned(wish.at_turn, wish.turn, part)
-            moving = moving or turning
-        return moving
-
-    # --- memory -----------------------------------------------------------------------------------------------------
 
     def touch(self, *, structure: bool = False) -> None:
         """Note a change; ``structure``: one for which the problem must be packed anew."""
@@ -324,29 +264,27 @@ class Session:
     def remember(self) -> None:
         """Keep what is there for undo."""
         with self.lock:
-            self._memories.append(self._memory())
-            del self._memories[:-_MOST_UNDO]
+            self._undo.keep(self._memory())
 
     def mark_first(self) -> None:
         """Keep what is there as what ``reset`` brings back."""
         with self.lock:
-            self._first = self._memory()
-            self._memories.clear()
+            self._undo.begin(self._memory())
 
     def undo(self) -> bool:
         """Bring back what was before the last change; return whether there was one."""
         with self.lock:
-            if not self._memories:
-                return False
-            self._recall(self._memories.pop())
-            return True
+            memory = self._undo.take()
+            if memory is not None:
+                self._recall(memory)
+            return memory is not None
 
     def reset(self) -> None:
         """Bring back what was at first."""
         with self.lock:
-            if self._first is not None:
+            if self._undo.first is not None:
                 self.remember()
-                self._recall(self._first)
+                self._recall(self._undo.first)
 
     def _memory(self) -> _Memory:
         return _Memory(tuple(wish.copy() for wish in self.wishes), self.mode, self.pose.q.copy(), self.solver)
@@ -359,15 +297,3 @@ class Session:
         self.solver = memory.solver
         self.put(memory.q)
         self.touch(structure=True)
-
-
-def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Return a rotation brought part of the way to another, and whether some of the way is left."""
-    if at is to:
-        return to, False
-    from scipy.spatial.transform import Rotation
-
-    step = Rotation.from_matrix(to @ at.T).as_rotvec()
-    if float(np.abs(step).max()) <= 1e-4:
-        return to, False
-    return Rotation.from_rotvec(part * step).as_matrix() @ at, True

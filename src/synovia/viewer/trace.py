@@ -15,6 +15,7 @@ import numpy as np
 
 from synovia.errors import SynoviaError
 from synovia.geometry import Array
+from synovia.goals import Goal
 from synovia.ik import IK, Solution
 from synovia.skeleton import Pose
 from synovia.solver import Solver, solvers
@@ -30,7 +31,7 @@ class Run:
 
     Args:
         name: The solver.
-        steps: Iterations, (k,), from 0.
+        steps: Iterations, (k,).
         errors: Error after them, (k,): lengths per reach and radians together, root of the sum of squares.
         pose: Where it ended.
         status: How it ended.
@@ -45,15 +46,15 @@ class Run:
     trouble: str = ""
 
 
-def problem_of(session: Session) -> tuple[list[object], Pose]:
+def problem_of(session: Session) -> tuple[list[Goal], Pose]:
     """Return the enabled goals on the skeleton that is solved, and the pose to start from."""
     with session.lock:
         added = session.rooted.added
-        goals: list[object] = [wish.goal(wish.row + added, wanted=True) for wish in session.wishes if wish.enabled]
+        goals: list[Goal] = [wish.goal(lambda row: row + added, wanted=True) for wish in session.wishes if wish.enabled]
         return goals, session.start()
 
 
-def trace(session: Session, settings: Solver, goals: Sequence[object], start: Pose) -> Run:
+def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
     """Return how one solver fares, in one attempt from a start."""
     whole = settings.replace(attempts=1)
     try:
@@ -61,15 +62,16 @@ def trace(session: Session, settings: Solver, goals: Sequence[object], start: Po
     except SynoviaError as error:
         return Run(settings.name, np.zeros(0), np.zeros(0), None, "", str(error))
     open_ended = _unsettled(type(settings))(**{field.name: getattr(whole, field.name) for field in fields(whole)})
-    steps, errors = [0], [_error(session, goals, start)]
+    steps: list[int] = []
+    errors: list[float] = []
     for count in _STEPS:
         if count >= min(final.steps, whole.max_steps):
             break
         part = _solved(session, open_ended.replace(max_steps=count), goals, start)
         steps.append(count)
-        errors.append(min(errors[-1], _total(part)))
-    steps.append(max(final.steps, steps[-1] + 1))
-    errors.append(min(errors[-1], _total(final)))
+        errors.append(min([*errors[-1:], _total(part)]))
+    steps.append(max([final.steps, *[last + 1 for last in steps[-1:]]]))
+    errors.append(min([*errors[-1:], _total(final)]))
     name = final.status.name.lower().replace("_", " ")
     return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
 
@@ -98,11 +100,15 @@ def _unsettled(kind: type[Solver]) -> type[Solver]:
     return type(kind.__name__, (kind,), {"settles": False, "__slots__": ()})
 
 
-def _solved(session: Session, settings: Solver, goals: Sequence[object], start: Pose) -> Solution:
+def _solved(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Solution:
     """Return what one solve ends with."""
     rooted = session.rooted
     return IK(
-        rooted.skeleton, goals, settings, tolerance=session.tolerance, root=rooted.ik_root  # type: ignore[arg-type]
+        rooted.skeleton,
+        goals,
+        settings,
+        tolerance=session.tolerance,
+        root=rooted.ik_root,
     ).solve(start=start)
 
 
@@ -110,20 +116,3 @@ def _total(solution: Solution) -> float:
     """Return the error of a solution."""
     reach = solution.pose.skeleton.size or 1.0
     return max(float(np.sqrt(sum((e.position / reach) ** 2 + e.angle**2 for e in solution.errors))), _FLOOR)
-
-
-def _error(session: Session, goals: Sequence[object], pose: Pose) -> float:
-    """Return the error of a pose: that of a solve that may take one step and ends where it began is not asked for."""
-    total = 0.0
-    reach = pose.skeleton.size or 1.0
-    for goal in goals:
-        frame = pose.transform(goal.joint) @ goal.offset  # type: ignore[attr-defined]
-        target = goal.target  # type: ignore[attr-defined]
-        if target is None:
-            continue
-        if goal.what & 1:  # type: ignore[attr-defined]
-            total += float(np.sum((target[:3, 3] - frame[:3, 3]) ** 2)) / reach**2
-        if goal.what & 2:  # type: ignore[attr-defined]
-            turn = target[:3, :3] @ frame[:3, :3].T
-            total += float(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0)) ** 2)
-    return max(float(np.sqrt(total)), _FLOOR)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
@@ -16,48 +15,74 @@ from synovia import goals
 from synovia.errors import unknown_name
 from synovia.geometry import Array
 from synovia.goals import Goal
-from synovia.goals.base import POSITION, ROTATION
 
-_COMMON: Final = ("self", "joint", "position", "rotation", "transform", "quat_xyzw", "quat_wxyz")
-_SHARED: Final = ("weight", "priority", "offset", "name")
+_VECTORS: Final = ("axis", "normal")
+_NUMBERS: Final = ("minimum", "maximum")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of goal that the page offers.
+    """A kind of goal that the page offers, read off its class: adding a goal to the library adds it here.
 
     Args:
         name: What people call it, for example ``position``.
         goal: Its class.
-        places: Whether it has a position that can be dragged.
-        turns: Whether it has a rotation that can be turned.
+        place: Name of the argument that takes a position that can be dragged, empty for none.
+        turn: Name of the argument that takes a rotation, empty for none.
+        whole: Whether it concerns the whole body and no joint.
+        other: Whether it needs a second joint (True), takes one (None) or has none (False).
+        vectors: Further directions that can be set, with what they are at first.
+        numbers: Further numbers that can be set.
+        levels: Whether it has a priority.
     """
 
     name: str
     goal: type[Goal]
-    places: bool
-    turns: bool
+    place: str
+    turn: str
+    whole: bool
+    other: bool | None
+    vectors: tuple[str, ...]
+    numbers: tuple[str, ...]
+    levels: bool
+
+    @property
+    def places(self) -> bool:
+        """Whether it has a position that can be dragged."""
+        return bool(self.place)
+
+    @property
+    def turns(self) -> bool:
+        """Whether it has a rotation that can be turned."""
+        return bool(self.turn)
 
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Return the kinds of goals that can be asked for by a joint, a position and a rotation alone, by name."""
+    """Return the kinds of goals, by name."""
     out: dict[str, Kind] = {}
     for word in goals.__all__:
         cls = getattr(goals, word)
         if not (isinstance(cls, type) and issubclass(cls, Goal)) or cls is Goal:
             continue
         asked = inspect.signature(cls.__init__).parameters
-        needed = [
-            name
-            for name, parameter in asked.items()
-            if name not in (*_COMMON, *_SHARED) and parameter.default is inspect.Parameter.empty
-        ]
-        if needed or "joint" not in asked or not cls.what:
-            continue
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", word.removesuffix("Goal")).lower()
-        out[name] = Kind(name, cls, bool(cls.what & POSITION), bool(cls.what & ROTATION))
-    return MappingProxyType(out)
+        other = asked["other"].default is inspect.Parameter.empty or None if "other" in asked else False
+        kept = other is True  # its target is in the other joint's frame: it keeps what the start has
+        out[cls.kind.replace("_", " ")] = Kind(
+            cls.kind.replace("_", " "),
+            cls,
+            "" if kept else next((name for name in ("position", "point") if name in asked), ""),
+            "rotation" if "rotation" in asked and not kept else "",
+            "joint" not in asked,
+            other,
+            tuple(name for name in _VECTORS if name in asked and "keep" not in asked),
+            tuple(name for name in _NUMBERS if name in asked),
+            "priority" in asked,
+        )
+    return MappingProxyType(dict(sorted(out.items(), key=lambda item: _ORDER.get(item[0], 9))))
+
+
+_ORDER: Final = {"position": 0, "rotation": 1, "pose": 2, "aim": 3, "pole": 4, "distance": 5, "center of mass": 6}
 
 
 def kind_of(name: str) -> Kind:
@@ -86,7 +111,7 @@ class Wish:
     Args:
         key: Number that stays the same while it lives.
         kind: Name of its kind.
-        row: Joint, a row of the skeleton that was given.
+        row: Joint, a row of the skeleton that was given; None for the whole body.
         label: What it is called; no two wishes share a label.
         place: World position that is asked for, (3,), length units.
         turn: World rotation that is asked for, (3, 3).
@@ -96,11 +121,12 @@ class Wish:
         offset: Frame on the joint that should meet the target, (4, 4).
         at_place: Position that the solver is asked for now.
         at_turn: Rotation that the solver is asked for now.
+        values: What else its kind has: directions, numbers, and ``other``, a row of the skeleton that was given.
     """
 
     key: int
     kind: str
-    row: int
+    row: int | None
     label: str
     place: Array = field(default_factory=_origin)
     turn: Array = field(default_factory=_unturned)
@@ -110,35 +136,80 @@ class Wish:
     offset: Array = field(default_factory=lambda: np.eye(4))
     at_place: Array = field(default_factory=_origin)
     at_turn: Array = field(default_factory=_unturned)
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def copy(self) -> Wish:
         """Return a copy that shares nothing that changes: arrays are replaced, never written."""
-        return replace(self)
+        return replace(self, values=dict(self.values))
 
     def settle(self) -> None:
         """Let the eased target be where it is asked to be."""
         self.at_place, self.at_turn = self.place, self.turn
 
-    def target(self) -> Array | tuple[Array, Array]:
-        """Return the eased target as ``IK.solve`` takes it."""
+    def ease(self, part: float, near: float) -> bool:
+        """Bring the eased target a part of the way nearer; return whether some of the way is left.
+
+        Args:
+            part: From 0 to 1.
+            near: Length that counts as arrived.
+        """
+        away = self.place - self.at_place
+        moving = float(np.abs(away).max()) > near
+        self.at_place = self.at_place + part * away if moving else self.place
+        self.at_turn, turning = _turned(self.at_turn, self.turn, part)
+        return moving or turning
+
+    def target(self) -> Array | tuple[Array, Array] | None:
+        """Return the eased target as ``IK.solve`` takes it, None where the goal takes none."""
         kind = kind_of(self.kind)
         if kind.places and kind.turns:
             return self.at_place, self.at_turn
-        return self.at_place if kind.places else self.at_turn
+        if kind.name == "distance" and self.values.get("other") is not None:
+            return None
+        return self.at_place if kind.places else self.at_turn if kind.turns else None
 
-    def goal(self, joint: str | int, *, wanted: bool = False) -> Goal:
-        """Return the goal on a joint; ``wanted``: with the target that is asked for, not the eased one.
+    def goal(self, address: Callable[[int], str | int], *, wanted: bool = False) -> Goal:
+        """Return the goal.
+
+        Args:
+            address: From a row of the skeleton that was given to what the goal calls that joint.
+            wanted: Whether with the target that is asked for, and not the eased one.
 
         Raises:
-            InputError: If the weight or the priority cannot be used.
+            InputError: If a value cannot be used.
         """
         kind = kind_of(self.kind)
         place, turn = (self.place, self.turn) if wanted else (self.at_place, self.at_turn)
-        values: dict[str, Any] = {"weight": self.weight, "priority": self.priority, "name": self.label}
-        if kind.places:
-            values["position"] = place
+        values: dict[str, Any] = {"weight": self.weight, "name": self.label}
+        values |= {
+            name: self.values[name] for name in (*kind.vectors, *kind.numbers) if self.values.get(name) is not None
+        }
+        other = self.values.get("other") if kind.other is not False else None
+        if other is not None:
+            values["other"] = address(other)
+        if kind.levels:
+            values["priority"] = self.priority
+        if kind.places and other is None:
+            values[kind.place] = place
         if kind.turns:
-            values["rotation"] = turn
-        if not np.array_equal(self.offset, np.eye(4)):
+            values[kind.turn] = turn
+        if kind.other is True:
+            values["parts"] = "pose"
+        if not np.array_equal(self.offset, np.eye(4)) and kind.name in _OFFSET:
             values["offset"] = self.offset if kind.turns else self.offset[:3, 3]
-        return kind.goal(joint, **values)
+        return kind.goal(**values) if self.row is None else kind.goal(address(self.row), **values)
+
+
+_OFFSET: Final = ("position", "rotation", "pose")
+
+
+def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
+    """Return a rotation brought part of the way to another, and whether some of the way is left."""
+    if at is to:
+        return to, False
+    from scipy.spatial.transform import Rotation
+
+    step = Rotation.from_matrix(to @ at.T).as_rotvec()
+    if float(np.abs(step).max()) <= 1e-4:
+        return to, False
+    return Rotation.from_rotvec(part * step).as_matrix() @ at, True

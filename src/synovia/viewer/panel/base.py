@@ -31,6 +31,7 @@ class Tab(ABC):
     def build(self) -> None:
         """Make the controls, inside the tab."""
 
+    @abstractmethod
     def show(self, frame: Frame) -> None:
         """Bring what the controls show up to date; called a few times a second."""
 
@@ -41,6 +42,7 @@ class Tab(ABC):
             frame: The frame.
             now: Seconds of a clock that only goes forward.
         """
+        del frame, now
 
     def hear(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
         """Let an action follow a control, with its new value; mistakes are shown on the page.
@@ -75,4 +77,6 @@ def safe(text: object) -> str:
 
 def note(text: str, colour: str = "inherit") -> str:
     """Return a small paragraph of HTML (already safe)."""
-    return f'<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;color:{colour}">{text}</div>'
+    return (
+        f'<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;color:{colour}">{text}</div>'
+    )

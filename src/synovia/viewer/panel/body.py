@@ -88,7 +88,9 @@ class Body(Tab):
     def _values(self, row: int) -> Array:
         """Return a joint's values as its sliders show them: degrees, length units."""
         solved = self.session.pose[row + self.session.rooted.added]
-        return to_sliders(self.session.given.joints[row].kind, self.session.given.joints[row].limit, np.atleast_1d(solved))
+        return to_sliders(
+            self.session.given.joints[row].kind, self.session.given.joints[row].limit, np.atleast_1d(solved)
+        )
 
     def _slide(self, row: int, part: int, number: float) -> None:
         joint = self.session.given.joints[row]
@@ -160,7 +162,7 @@ def to_sliders(kind: Kind, limit: Any, values: Array) -> Array:
     half = math.hypot(z, w)
     # swing = q · twist⁻¹: its rotation vector lies across the bone
     c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
-    sx, sy = x * c + y * s, y * c - x * s
+    sx, sy = x * c - y * s, y * c + x * s
     size = 2.0 * math.atan2(math.hypot(x, y), half)
     length = math.hypot(sx, sy)
     factor = size / length if length > 1e-12 else 2.0

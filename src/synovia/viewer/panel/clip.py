@@ -33,7 +33,9 @@ class Clip(Tab):
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
         self._weight = self.hear(
-            gui.add_slider("Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip counts beside the pose without it."),
+            gui.add_slider(
+                "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip counts beside the pose without it."
+            ),
             lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
         gui.add_html(note("Goals hold on top of the clip: what they do not need follows it."))

@@ -31,7 +31,9 @@ class Keep(Tab):
         self._recorder = threading.Lock()
         self.hear(gui.add_button("Save goals"), lambda _: self._send("goals.toml", goal_file(self.session)), click=True)
         self.hear(gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True)
-        self._record = self.hear(gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._recording)
+        self._record = self.hear(
+            gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._recording
+        )
         self._count = gui.add_html(note("Without a recording, the clip with the goals on top is saved."))
         self.hear(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
         self.hear(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
@@ -72,28 +74,26 @@ class Keep(Tab):
             return [row for row in self._rows if len(row) == self.session.skeleton.nq]
 
     def _picture(self, _: Any) -> None:
-        from io import BytesIO
-
-        from imageio.v3 import imwrite
+        from synovia.viewer.saving import png
 
         camera = self.page.client.camera
-        picture = self.page.client.get_render(camera.image_height, camera.image_width, transport_format="png", timeout=60.0)
-        out = BytesIO()
-        imwrite(out, picture, extension=".png")
-        self._send(f"{_file_name(self.session.given.name)}.png", out.getvalue())
+        picture = self.page.client.get_render(
+            camera.image_height, camera.image_width, transport_format="png", timeout=60.0
+        )
+        self._send(f"{_file_name(self.session.given.name)}.png", png(picture))
 
     def _python(self, _: Any) -> None:
         model = self.page.command
         text = python_text(self.session, model)
+        command = safe(command_line(self.session, model))
         copy = (
-            "navigator.clipboard.writeText(this.parentElement.querySelector('pre').innerText);"
-            "this.innerText='Copied'"
+            "navigator.clipboard.writeText(this.parentElement.querySelector('pre').innerText);this.innerText='Copied'"
         )
         with self.gui.add_modal("Python") as modal:
             self.gui.add_html(
                 f'<div style="padding:.4em .8em"><button onclick="{copy}" style="float:right">Copy</button>'
                 f'<pre style="overflow:auto;max-height:50vh;font-size:.84em">{safe(text)}</pre>'
-                f'On the command line, with saved goals and pose:<br><code>{safe(command_line(self.session, model))}</code></div>'
+                f"On the command line, with saved goals and pose:<br><code>{command}</code></div>"
             )
             self.hear(self.gui.add_button("Close"), lambda _: modal.close(), click=True)
 

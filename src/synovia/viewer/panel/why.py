@@ -72,7 +72,9 @@ class Why(Tab):
                 self._draw(runs)
                 self._traced = None if self._traced is None else self._traced
                 colours = [_rgb(_COLOURS[i % len(_COLOURS)]) for i in range(len(runs))]
-                self.page.scene.show_runners([(run.pose, rgb) for run, rgb in zip(runs, colours, strict=True) if run.pose])
+                self.page.scene.show_runners(
+                    [(run.pose, rgb) for run, rgb in zip(runs, colours, strict=True) if run.pose]
+                )
                 self._legend.content = _legend(runs)
                 self.page.client.flush()
         except (SynoviaError, RuntimeError) as error:
@@ -105,8 +107,8 @@ class Why(Tab):
             self._plot.series = tuple(series)
             self._plot.data = tuple(data)
             return
-        made = self._plot is None
-        if not made:
+        order: float | None = None
+        if self._plot is not None:
             order = self._plot.order
             self._plot.remove()
         self._plot = self.gui.add_uplot(
@@ -118,7 +120,7 @@ class Why(Tab):
                 {"stroke": "#868e96", "label": "log10 of the error", "labelSize": 18, "size": 44},
             ),
             height=210,
-            order=None if made else order,
+            order=order,
         )
 
 

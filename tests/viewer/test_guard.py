@@ -1,0 +1,299 @@
+"""Who may use the live page, and how much: over real sockets."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+import numpy as np
+import pytest
+
+pytest.importorskip("viser")
+websockets = pytest.importorskip("websockets")
+
+import synovia as sy  # noqa: E402
+from synovia.viewer import View, view  # noqa: E402
+from synovia.viewer.guard import Bucket, Rules  # noqa: E402
+
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:Queued a:UserWarning"),  # viser's, of a last word to a browser that is gone
+]
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[View]:
+    with view("arm7", port=0) as running:
+        yield running
+
+
+def ask(page: View, text: str) -> bytes:
+    """What a raw request gets."""
+    with socket.create_connection(("127.0.0.1", page.rules.port), timeout=10) as plain:
+        plain.sendall(text.encode())
+        got = b""
+        while len(got) < 65536:
+            try:
+                part = plain.recv(65536)
+            except TimeoutError:
+                break
+            if not part:
+                break
+            got += part
+    return got
+
+
+def get(page: View, path: str = "/", host: str | None = None, **headers: str) -> bytes:
+    lines = [f"GET {path} HTTP/1.1", f"Host: {host or f'127.0.0.1:{page.rules.port}'}", "Connection: close"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return ask(page, "\r\n".join(lines) + "\r\n\r\n")
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+def test_the_page_is_served_to_this_machine(page: View) -> None:
+    answer = get(page)
+    assert status(answer) == 200
+    assert b"nosniff" in answer
+    assert status(get(page, host=f"localhost:{page.rules.port}")) == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.com", "evil.com:8080", "127.0.0.1.evil.com", "a@127.0.0.1", "127.0.0.1:1", "[::2]", ""]
+)
+def test_foreign_hosts_are_refused(page: View, host: str) -> None:
+    assert status(get(page, host=host or " ")) in (400, 421)
+
+
+def test_foreign_origins_are_refused(page: View) -> None:
+    for origin in ("http://evil.com", "null", "http://127.0.0.1:1", f"http://127.0.0.1.evil.com:{page.rules.port}"):
+        assert status(get(page, Origin=origin)) == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../etc/passwd",
+        "/..%2f..%2fetc%2fpasswd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+        "/index.html/../../../_viser.py",
+        "/..\\..\\_viser.py",
+        "/package.json",
+        "http://127.0.0.1/etc/passwd",
+        "/\x00",
+    ],
+)
+def test_no_other_file_is_served(page: View, path: str) -> None:
+    answer = get(page, path)
+    assert status(answer) in (0, 400, 404)
+    assert b"root:" not in answer
+    assert b"import" not in answer
+
+
+def test_two_hosts_are_none(page: View) -> None:
+    text = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{page.rules.port}\r\nHost: evil.com\r\n\r\n"
+    assert status(ask(page, text)) in (400, 421)
+
+
+async def _open(page: View, **options: object) -> object:
+    import viser
+
+    port = page.rules.port
+    options.setdefault("origin", f"http://127.0.0.1:{port}")
+    return await websockets.connect(
+        f"ws://127.0.0.1:{port}/", subprotocols=[f"viser-v{viser.__version__}"], max_size=None, **options
+    )
+
+
+async def _closed(socket: object) -> int:
+    """Read to the end and return the code that the server closed with."""
+    with suppress(websockets.exceptions.ConnectionClosed):
+        while True:
+            await asyncio.wait_for(socket.recv(), 20)
+    return socket.close_code
+
+
+def _camera() -> bytes:
+    return msgspec.msgpack.encode(
+        {
+            "type": "ViewerCameraMessage",
+            "wxyz": [1.0, 0.0, 0.0, 0.0],
+            "position": [0.0, 0.0, 3.0],
+            "fov": 1.0,
+            "near": 0.01,
+            "far": 100.0,
+            "image_height": 480,
+            "image_width": 640,
+            "look_at": [0.0, 0.0, 0.0],
+            "up_direction": [0.0, 0.0, 1.0],
+        }
+    )
+
+
+def _drag(owner: int, key: int, x: float, phase: str = "update") -> bytes:
+    return msgspec.msgpack.encode(
+        {
+            "type": "SceneNodeDragMessage",
+            "phase": phase,
+            "name": f"/targets/{key}",
+            "instance_index": None,
+            "start_position": [0.0, 0.0, 0.0],
+            "start_screen_pos": [0.5, 0.5],
+            "end_position": [x, 0.0, 0.0],
+            "end_screen_pos": [0.5, 0.5],
+            "button": "left",
+            "modifier": None,
+            "owner": str(owner),
+        }
+    )
+
+
+def test_sockets_of_other_sites_are_refused(page: View) -> None:
+    async def go() -> None:
+        for origin in (None, "http://evil.com", "null"):
+            with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
+                await _open(page, origin=origin)
+            assert refused.value.response.status_code == 403
+
+    asyncio.run(go())
+
+
+SPOILT = {
+    "noise": b"\xff\x00nonsense" * 9,
+    "text": "hello",
+    "no map": msgspec.msgpack.encode([1, 2, 3]),
+    "wrong fields": msgspec.msgpack.encode({"type": "SceneNodeDragMessage", "name": 7}),
+    "oversized": msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": "x" * 400_000, "updates": {}}),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_what_is_not_understood_or_too_large_ends_the_connection(page: View, what: str) -> None:
+    async def go() -> int:
+        async with await _open(page) as socket:
+            await socket.send(SPOILT[what])
+            return await _closed(socket)
+
+    assert asyncio.run(go()) in (1003, 1007, 1009)
+
+
+def test_what_no_page_says_is_not_heard(page: View) -> None:
+    async def go() -> None:
+        async with await _open(page) as socket:
+            await socket.send(msgspec.msgpack.encode({"type": "ShareUrlRequest"}))
+            await socket.send(msgspec.msgpack.encode({"type": "FileTransferStartUpload"}))
+            await asyncio.sleep(0.3)
+            await socket.ping()
+
+    asyncio.run(go())
+    assert page.server._share_tunnel is None
+
+
+def test_a_flood_is_cut_off_while_a_good_page_goes_on(page: View) -> None:
+    """The good page's drag goes on to its end while a stranger pours messages in; the stranger is cut off."""
+
+    async def flood() -> int:
+        async with await _open(page) as socket:
+            message = _camera()
+            with suppress(websockets.exceptions.ConnectionClosed):
+                for _ in range(100_000):
+                    await socket.send(message)
+            return await _closed(socket)
+
+    async def drain(socket: object) -> None:
+        async for _ in socket:
+            pass
+
+    async def go() -> None:
+        async with await _open(page) as good:
+            reading = asyncio.create_task(drain(good))
+            await good.send(_camera())
+            for _ in range(200):
+                if page.pages:
+                    break
+                await asyncio.sleep(0.1)
+            mine = max(page.pages)
+            session = page.pages[mine].session
+            key = session.wishes[0].key
+            await asyncio.sleep(0.5)
+            place = session.wishes[0].place.copy()
+            stranger = asyncio.create_task(flood())
+            await good.send(_drag(mine, key, 0.0, "start"))
+            for i in range(1, 21):
+                await good.send(_drag(mine, key, 0.005 * i))
+                await asyncio.sleep(0.05)
+            assert await stranger == 1008
+            await good.send(_drag(mine, key, 0.1, "end"))
+            for _ in range(100):
+                if np.allclose(session.wishes[0].place, place + np.array((0.1, 0.0, 0.0)), atol=1e-6):
+                    break
+                await asyncio.sleep(0.05)
+            np.testing.assert_allclose(session.wishes[0].place, place + np.array((0.1, 0.0, 0.0)), atol=1e-6)
+            reading.cancel()
+
+    asyncio.run(go())
+
+
+def test_other_addresses_need_the_token() -> None:
+    with view("arm7", host="0.0.0.0", port=0) as running:
+        assert running.rules.token in running.url
+        assert status(get(running)) == 401
+        assert status(get(running, "/?token=wrong")) == 401
+        good = get(running, f"/?token={running.rules.token}")
+        assert status(good) == 200
+        assert b"HttpOnly" in good
+        assert b"SameSite=Strict" in good
+        assert status(get(running, Cookie=f"synovia_token={running.rules.token}")) == 200
+
+
+def test_two_browsers_keep_their_own_state(page: View) -> None:
+    async def go() -> None:
+        async with await _open(page) as one, await _open(page) as two:
+            before = set(page.pages)
+            for socket in (one, two):
+                await socket.send(_camera())
+            for _ in range(200):
+                if len(set(page.pages) - before) == 2:
+                    break
+                await asyncio.sleep(0.05)
+            a, b = (page.pages[key].session for key in sorted(set(page.pages) - before))
+            a.add("pose", "joint4")
+            a.set_root("free")
+            assert len(b.wishes) == 1
+            assert b.mode == "fixed"
+
+    asyncio.run(go())
+
+
+def test_rules_by_themselves() -> None:
+    rules = Rules(port=8080)
+    good = {"Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"}
+    assert rules.refusal("/", good, socket=True) is None
+    assert rules.refusal("/", {**good, "Sec-Fetch-Site": "cross-site"}, socket=True) is not None
+    assert rules.refusal("/", {**good, "Host": "[::1]:8080", "Origin": "http://[::1]:8080"}, socket=True) is None
+    rules.open_pages = rules.pages
+    assert rules.refusal("/", good, socket=True)[0] == 503
+    named = Rules(port=8080, names=("studio.example",))
+    assert named.refusal("/", {"Host": "studio.example"}, socket=False) is None
+    bucket = Bucket(1000.0, 3.0)
+    assert [bucket.spend() for _ in range(4)] == [True, True, True, False]
+    time.sleep(0.01)
+    assert bucket.spend()
+
+
+def test_a_page_that_cannot_be_made_is_refused_before_it_opens() -> None:
+    for arguments, error in (
+        ({"model": "no such file.glb"}, sy.FileError),
+        ({"model": 7}, sy.InputError),
+        ({"model": "arm7", "root": "sideways"}, sy.InputError),
+        ({"model": "arm7", "solver": "nothing"}, sy.UnknownNameError),
+        ({"model": "arm7", "goals": sy.PositionGoal("nothing")}, sy.UnknownNameError),
+        ({"model": "arm7", "clip": 3}, sy.InputError),
+    ):
+        with pytest.raises(error):
+            view(**arguments, port=0)

@@ -1,0 +1,282 @@
+"""The model under the live page: no browser, no thread."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.viewer.begin import add_goals
+from synovia.viewer.bodies import build, from_z, limit_arcs
+from synovia.viewer.clip import blend, sample
+from synovia.viewer.engine import Engine
+from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
+from synovia.viewer.root import ROOTS, lifted, lowered, rooted
+from synovia.viewer.saving import goal_file, pose_file, python_text, solved_clip
+from synovia.viewer.session import Session
+from synovia.viewer.trace import problem_of, trace
+from synovia.viewer.wish import kinds
+
+GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
+
+
+def _arm(**options: object) -> Session:
+    session = Session(sy.bundled("arm7"), **options)
+    session.add("position", "tool")
+    session.mark_first()
+    return session
+
+
+def _settled(session: Session, steps: int = 200) -> object:
+    engine = Engine(session)
+    for _ in range(steps):
+        frame, moving = engine.step(1.0 / 60.0)
+        if not moving:
+            return frame
+    raise AssertionError("it never came to rest")
+
+
+def test_the_body_follows_an_eased_target() -> None:
+    session = _arm()
+    engine = Engine(session)
+    session.move(1, GOOD)
+    first, moving = engine.step(1.0 / 60.0)
+    away = np.linalg.norm(session.wishes[0].at_place - GOOD)
+    assert moving
+    assert 0.05 < away < np.linalg.norm(first.pose.position("tool") - (0.1, 0.0, 0.822)) * 10
+    frame = _settled(session)
+    assert frame.solution.reached
+    np.testing.assert_allclose(frame.pose.position("tool"), GOOD, atol=1e-3)
+
+
+def test_a_miss_is_told_and_a_wish_that_is_off_does_not_pull() -> None:
+    session = _arm()
+    session.move(1, (5.0, 0.0, 0.5))
+    frame = _settled(session)
+    assert frame.missed == {1}
+    session.change(1, enabled=False)
+    frame = _settled(session)
+    assert frame.solution is None
+    assert not frame.missed
+
+
+def test_what_a_solver_cannot_honour_is_a_message() -> None:
+    session = _arm()
+    session.set_solver("dls")
+    session.change(1, priority=3)
+    frame = _settled(session)
+    assert "priorit" in frame.trouble
+    session.change(1, priority=0)
+    assert _settled(session).trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "word"), [({"weight": -1.0}, "weight"), ({"priority": -1}, "priority"), ({"kind": "nothing"}, "kind")]
+)
+def test_refused_values_change_nothing(values: dict, word: str) -> None:
+    session = _arm()
+    before = session.wishes[0].copy()
+    with pytest.raises(sy.SynoviaError, match=word):
+        session.change(1, **values)
+    assert session.wishes[0].weight == before.weight
+    assert session.wishes[0].kind == before.kind
+
+
+@pytest.mark.parametrize("place", [(np.nan, 0, 0), (np.inf, 0, 0), (1e12, 0, 0), (1, 2), "far"])
+def test_targets_out_of_this_world_are_refused(place: object) -> None:
+    session = _arm()
+    before = session.wishes[0].place
+    with pytest.raises(sy.SynoviaError):
+        session.move(1, place)
+    assert session.wishes[0].place is before
+
+
+def test_a_straight_limb_finds_the_way_to_bend() -> None:
+    session = Session(sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)]))
+    session.add("position", "joint2")
+    session.move(1, (0.0, 1.4, 0.0))
+    assert _settled(session).solution.reached
+
+
+def test_undo_and_reset_bring_back_what_was() -> None:
+    session = _arm()
+    q = session.pose.q.copy()
+    session.set_root("free")
+    session.add("pose", 3)
+    session.set_joint(4 + session.rooted.added, [0.7])
+    assert session.undo()
+    assert len(session.wishes) == 1
+    assert session.undo()
+    assert session.mode == "fixed"
+    np.testing.assert_array_equal(session.pose.q, q)
+    assert not session.undo()
+    session.add("pose", 3)
+    session.reset()
+    assert len(session.wishes) == 1
+    assert session.undo()
+    assert len(session.wishes) == 2
+
+
+@pytest.mark.parametrize("mode", ROOTS)
+def test_roots_move_as_told_and_the_body_stays(mode: str) -> None:
+    body = sy.bundled("humanoid")
+    pose = body.random_pose(4)
+    to = rooted(body, mode)
+    q = lifted(pose.q, to)
+    lifted_pose = sy.Pose(to.skeleton, q)
+    np.testing.assert_allclose(lifted_pose.positions[to.added :], pose.positions, atol=1e-12)
+    np.testing.assert_array_equal(lowered(q, body), pose.q)
+    if mode not in ("fixed", "free"):
+        q[: len(mode)] = 0.25
+        moved = sy.Pose(to.skeleton, q).positions[to.added :] - pose.positions
+        expected = [0.25 * (axis in mode) for axis in "xyz"]
+        np.testing.assert_allclose(moved, np.tile(expected, (len(moved), 1)), atol=1e-12)
+
+
+def test_joints_stay_within_their_limits() -> None:
+    session = _arm()
+    row = session.given.index("joint4")
+    session.set_joint(row, [99.0])
+    assert session.pose["joint4"] == pytest.approx(session.given.joints[row].limit.upper)
+
+
+def test_sliders_and_values_are_one_thing() -> None:
+    body = sy.bundled("humanoid")
+    for seed in range(5):
+        pose = body.random_pose(seed)
+        for row, joint in enumerate(body.joints):
+            if not joint.kind.q_size:
+                continue
+            shown = to_sliders(joint.kind, joint.limit, np.atleast_1d(pose[row]))
+            assert len(shown) == len(ranges(joint.kind, joint.limit, 1.0))
+            for value, (_, low, high, _) in zip(shown, ranges(joint.kind, joint.limit, 1.0), strict=True):
+                assert low - 1e-6 <= value <= high + 1e-6
+            back = from_sliders(joint.kind, joint.limit, shown)
+            given = np.atleast_1d(pose[row])
+            if len(back) >= 4:  # q and -q are the same turn
+                back[-4:] *= np.sign(back[-4:] @ given[-4:])
+            np.testing.assert_allclose(back, given, atol=1e-9)
+
+
+def test_blending_takes_the_shorter_way_at_even_speed() -> None:
+    body = sy.bundled("humanoid")
+    a, b = body.random_pose(1).q, body.random_pose(2).q
+    np.testing.assert_array_equal(blend(body, a, b, 0.0), a)
+    np.testing.assert_array_equal(blend(body, a, b, 1.0), b)
+    half = blend(body, a, b, 0.5)
+    quarter = blend(body, a, half, 0.5)
+    np.testing.assert_allclose(quarter, blend(body, a, b, 0.25), atol=1e-9)
+    flipped = b.copy()
+    at = body.tables.variables[body.tables.variables[:, 0] == 1, 1][0]
+    flipped[at : at + 4] *= -1.0
+    turned = blend(body, a, flipped, 0.5)
+    assert abs(turned[at : at + 4] @ half[at : at + 4]) == pytest.approx(1.0)
+
+
+def test_a_clip_plays_underneath_and_goals_hold_on_top() -> None:
+    arm = sy.bundled("arm7")
+    motion = sy.Motion(arm, np.array([arm.random_pose(1).q, arm.random_pose(2).q]), 1.0)
+    session = Session(arm, [motion])
+    session.set_clip(0)
+    session.set_play(time=0.25)
+    frame = _settled(session)
+    np.testing.assert_allclose(frame.pose.q, sample(motion, 0.25))
+    session.add("position", "tool")
+    session.move(1, GOOD)
+    frame = _settled(session)
+    np.testing.assert_allclose(frame.pose.position("tool"), GOOD, atol=1e-3)
+    saved = solved_clip(session, [])
+    assert len(saved) == 2
+    np.testing.assert_allclose(saved.pose(0).position("tool"), GOOD, atol=1e-3)
+
+
+def test_a_clip_of_another_body_is_refused() -> None:
+    other = sy.bundled("humanoid")
+    motion = sy.Motion(other, other.rest_q.reshape(1, -1), 30.0)
+    with pytest.raises(sy.InputError, match="another skeleton"):
+        Session(sy.bundled("arm7"), [motion])
+
+
+def test_every_kind_of_goal_begins_with_what_is() -> None:
+    session = Session(sy.bundled("humanoid"))
+    for kind in kinds().values():
+        wish = session.add(kind.name, "left_lower_arm")
+        assert wish.goal(int).kind.replace("_", " ") == kind.name
+    assert len({wish.label for wish in session.wishes}) == len(kinds())
+
+
+def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
+    turn = sy.Rotation.from_euler("xyz", [10, 20, 30], degrees=True)
+    goals = [
+        sy.PositionGoal("tool", (0.3, 0.1, 0.6), weight=2.5, offset=(0.0, 0.0, 0.1), name='t"ö\\'),
+        sy.RotationGoal("joint5", turn),
+        sy.PoseGoal(2, (0.0, 0.0, 0.3), turn, priority=1),
+    ]
+    session = Session(sy.bundled("arm7"))
+    add_goals(session, goals)
+    path = tmp_path / "goals.toml"
+    path.write_bytes(goal_file(session))
+    tomllib.loads(path.read_text(encoding="utf-8"))
+    from synovia.ik.goalfile import read_goals
+
+    for before, after in zip(goals, read_goals(path), strict=True):
+        assert type(after) is type(before)
+        assert (after.weight, after.priority) == (before.weight, before.priority)
+        assert session.given.index(after.joint) == session.given.index(before.joint)
+        np.testing.assert_allclose(after.offset, before.offset, atol=1e-12)
+        np.testing.assert_allclose(after.target, before.target, atol=1e-12)
+    sy.write_goals(goals, tmp_path / "more.toml")
+    with pytest.raises(sy.FileError, match="exists"):
+        sy.write_goals(goals, tmp_path / "more.toml")
+
+
+def test_saved_goals_give_the_same_pose_on_the_command_line_and_in_python(tmp_path: Path) -> None:
+    from cli_runs import run
+
+    session = _arm()
+    session.move(1, GOOD)
+    frame = _settled(session)
+    goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
+    goals.write_bytes(goal_file(session))
+    start.write_bytes(pose_file(session))
+    result = run("solve", "arm7", "--goals", str(goals), "--start", str(start), "-o", str(out))
+    assert result.code == 0
+    from synovia.io.posefile import read_pose
+
+    np.testing.assert_allclose(read_pose(out, session.given).q, frame.pose.q, atol=1e-9)
+    space: dict = {}
+    exec(python_text(session, "arm7"), space)
+    np.testing.assert_allclose(space["solution"].pose.position("tool"), GOOD, atol=1e-3)
+
+
+def test_the_error_falls_from_iteration_to_iteration() -> None:
+    session = _arm()
+    session.move(1, GOOD)
+    goals, _ = problem_of(session)
+    run = trace(session, sy.solvers["lm"](), goals, session.skeleton.rest_pose())
+    assert (np.diff(run.steps) > 0).all()
+    assert (np.diff(run.errors) <= 0).all()
+    assert run.errors[-1] < 0.5 * run.errors[0]
+
+
+def test_bones_lie_between_their_joints() -> None:
+    body = sy.bundled("humanoid")
+    from synovia.draw.theme import THEMES
+
+    shape = build(body, THEMES["light"], 2.0)
+    positions = body.random_pose(3).positions * 2.0
+    place, turn, scale = shape.bone_frames(positions)
+    ahead = sy.Rotation.from_quat(turn[:, [1, 2, 3, 0]]).apply([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(place + ahead * scale[:, 2:], positions[shape.bones], atol=1e-9)
+    down = from_z(np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(np.abs(down), [[0, 1, 0, 0], [1, 0, 0, 0]], atol=1e-12)
+
+
+def test_arcs_of_limits_are_as_wide_as_the_limits() -> None:
+    arm = sy.bundled("arm7")
+    row = arm.index("joint4")
+    arc = limit_arcs(arm, row, 1.0)
+    rim = arc[1:-1]
+    angle = np.sum(np.arccos(np.clip(np.sum(rim[:, 0] * rim[:, 1], axis=1), -1.0, 1.0)))
+    assert angle == pytest.approx(arm.joints[row].limit.upper - arm.joints[row].limit.lower, rel=1e-6)
