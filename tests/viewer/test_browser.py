@@ -180,7 +180,7 @@ def test_a_page_plays_from_disk_without_a_network(browser: object, tmp_path: Pat
     tab.on("dialog", lambda dialog: mistakes.append(dialog))
     tab.goto((tmp_path / "page.html").as_uri())
     clock = tab.locator("#time")
-    until(lambda: float(clock.inner_text().split()[0] or 0.0) > 0.3)
+    until(lambda: float((clock.inner_text().split() or ["0"])[0]) > 0.3)
     tab.click("#play")
     before = tab.screenshot(timeout=60_000)
     tab.locator("#scrub").fill("1")

@@ -12,7 +12,7 @@ from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.skeleton import Pose, Skeleton
+from synovia.skeleton import Kind, Pose, Skeleton
 from synovia.viewer.wish import Wish, kind_of
 
 if TYPE_CHECKING:
@@ -114,3 +114,57 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
         wish = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
         wish_from(wish, goal, session.given.index)
     session.touch(structure=True)
+
+
+def ends_of(skeleton: Skeleton, word: str) -> list[int]:
+    """Return the left and the right hand or foot, by role or by name; none where there are not two.
+
+    Args:
+        skeleton: The skeleton.
+        word: ``hand`` or ``foot``.
+    """
+    roles = [f"{side}_{word}" for side in ("left", "right")]
+    if all(role in skeleton.roles for role in roles):
+        return [skeleton.index(skeleton.roles[role]) for role in roles]
+    named = [word in joint.name.lower() for joint in skeleton.joints]
+    top = [row for row in range(len(skeleton)) if named[row] and not _below(skeleton, row, named)]
+    return top if len(top) == 2 else []
+
+
+def _below(skeleton: Skeleton, row: int, marked: list[bool]) -> bool:
+    """Return whether a joint above is marked."""
+    while (row := skeleton.parents[row]) >= 0:
+        if marked[row]:
+            return True
+    return False
+
+
+def first_goals(session: Session) -> None:
+    """Add goals to begin with: hands to drag and feet that stay, or the ends of the longest limbs."""
+    skeleton = session.given
+    hands = ends_of(skeleton, "hand")
+    for row in hands or _limbs(skeleton):
+        session.add("position", row)
+    if hands:
+        for row in ends_of(skeleton, "foot"):
+            session.add("pose", row)
+
+
+def _limbs(skeleton: Skeleton) -> list[int]:
+    """Return up to two tips of limbs that have little in common."""
+    chains: list[list[int]] = []
+    for row in range(len(skeleton)):
+        if skeleton.children[row]:
+            continue
+        chain: list[int] = []
+        at = row
+        while at >= 0:
+            chain.append(at)
+            at = skeleton.parents[at]
+        if any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain):
+            chains.append(chain)
+    chosen: list[list[int]] = []
+    for chain in sorted(chains, key=len, reverse=True):
+        if all(len(set(chain) & set(other)) <= 0.5 * len(chain) for other in chosen):
+            chosen.append(chain)
+    return [chain[0] for chain in chosen[:2]]

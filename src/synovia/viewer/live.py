@@ -7,24 +7,20 @@ import threading
 import webbrowser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from synovia.errors import FileError, InputError, MissingExtraError
 from synovia.goals import Goal
 from synovia.motion import Motion
-from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.skeleton import Pose, Skeleton
 from synovia.solver import Solver, as_solver
-from synovia.viewer.begin import add_goals
+from synovia.viewer.begin import add_goals, ends_of, first_goals
 from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
 from synovia.viewer.session import Session
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
-
-_HANDS: Final = ("left_hand", "right_hand")
-_FEET: Final = ("left_foot", "right_foot")
-_MOST_TIPS: Final = 2
 
 
 class View:
@@ -130,7 +126,7 @@ def view(
         clip: A ``Motion``, a file, or the name or number of a clip in the model's file, to play underneath.
         solver: Settings or name of the solver.
         root: ``"fixed"``, ``"free"``, or axes along which the root slides such as ``"xz"``; without, bodies with
-            hands and feet are free and others fixed.
+            two feet are free and others fixed.
         tolerance: As in ``IK``.
         host: Address to serve on. Any but this machine's own needs a token.
         port: Port to try first, 0 for any.
@@ -160,7 +156,7 @@ def view(
     if not isinstance(solver, Solver):
         settings = settings.replace(attempts=1)
     wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
-    mode = root if root is not None else ("free" if _is_body(skeleton) else "fixed")
+    mode = root if root is not None else ("free" if len(ends_of(skeleton, "foot")) == 2 else "fixed")
     rooted(skeleton, mode)
 
     def make() -> Session:
@@ -175,7 +171,7 @@ def view(
         if wanted is not None:
             add_goals(session, wanted)
         elif playing is None:
-            _first_goals(session)
+            first_goals(session)
         session.mark_first()
         return session
 
@@ -243,33 +239,3 @@ def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[
 
 def _is_bvh(model: Any) -> bool:
     return isinstance(model, str | Path) and Path(model).suffix.lower() == ".bvh"
-
-
-def _is_body(skeleton: Skeleton) -> bool:
-    """Return whether a skeleton has hands and feet."""
-    return all(role in skeleton.roles for role in (*_HANDS, *_FEET))
-
-
-def _first_goals(session: Session) -> None:
-    """Add goals to begin with: hands to drag and feet that stay, or the tips."""
-    skeleton = session.given
-    if _is_body(skeleton):
-        for role in _FEET:
-            session.add("pose", skeleton.roles[role])
-        for role in _HANDS:
-            session.add("position", skeleton.roles[role])
-        session.wishes.sort(key=lambda wish: wish.kind != "position")
-        return
-    moving = [row for row in range(len(skeleton)) if not skeleton.children[row] and _moves(skeleton, row)]
-    depth = [skeleton.path(row).count("/") for row in moving]
-    for _, row in sorted(zip(depth, moving, strict=True), key=lambda pair: -pair[0])[:_MOST_TIPS]:
-        session.add("position", row)
-
-
-def _moves(skeleton: Skeleton, row: int) -> bool:
-    """Return whether any joint above a tip moves it."""
-    while row >= 0:
-        if skeleton.joints[row].kind not in (Kind.FIXED, Kind.FREE):
-            return True
-        row = skeleton.parents[row]
-    return False
