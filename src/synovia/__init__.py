@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
+    from synovia.clips import Fitted, FootLocked, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
     from synovia.errors import (
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
+    "synovia.clips": ("Fitted", "FootLocked", "fit_positions", "foot_lock"),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
     "synovia.errors": (
@@ -118,6 +120,8 @@ __all__ = [
     "DistanceGoal",
     "Fabrik",
     "FileError",
+    "Fitted",
+    "FootLocked",
     "FormatError",
     "Goal",
     "GoalError",
@@ -157,6 +161,8 @@ __all__ = [
     "bundled",
     "bundled_names",
     "compare",
+    "fit_positions",
+    "foot_lock",
     "load_motion",
     "load_skeleton",
     "make_problems",

@@ -105,7 +105,12 @@ class Reduced:
 
 
 def reduce(
-    skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]], *, free_root: bool = False
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    hangs: Sequence[Sequence[int]],
+    *,
+    free_root: bool = False,
+    translate: bool = False,
 ) -> Reduced:
     """Return the part of a skeleton that moves its goals.
 
@@ -116,6 +121,7 @@ def reduce(
         goals: The goals, resolved.
         hangs: Rows of each goal's joints.
         free_root: Whether a free root moves.
+        translate: Whether all other free joints translate too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
     balanced = any(isinstance(goal, CenterOfMassGoal) for goal in goals)
@@ -147,7 +153,7 @@ def reduce(
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
-    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root)
+    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root, translate)
     table = np.array(rows, np.int32).reshape(-1, 6)
     fixed_table = np.array(fixed).reshape(-1, 12)
     tables = goal_tables(skeleton, goals, hangs, place, since)
@@ -203,6 +209,7 @@ def _variables(
     joints: list[int],
     moving: NDArray[np.bool_],
     free_root: bool,
+    translate: bool,
 ) -> tuple[Ints, Array, Array, Ints]:
     """Choose the variables, give them columns, and write columns and couplings into the rows."""
     t = skeleton.tables
@@ -235,7 +242,7 @@ def _variables(
             continue
         elif kind == Kind.BALL:
             row[3] = take(at)
-        elif free_root and is_root:
+        elif free_root if is_root else translate:
             row[4] = take(at)
             take(at + 1)
             take(at + 2)

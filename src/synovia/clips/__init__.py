@@ -1,0 +1,6 @@
+"""Clips: joint values from points over time, and feet that stay where they stand."""
+
+from synovia.clips.fit import Fitted, fit_positions
+from synovia.clips.footlock import FootLocked, foot_lock
+
+__all__ = ["Fitted", "FootLocked", "fit_positions", "foot_lock"]

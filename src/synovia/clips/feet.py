@@ -1,0 +1,143 @@
+"""Feet: which joints they are, which way is up, and when they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.geometry import Array
+from synovia.motion import Motion
+from synovia.skeleton import Skeleton
+
+Bools = NDArray[np.bool_]
+_FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
+_TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
+LOW: Final = 0.34  # of its heights, and of its speeds, count as low: walking stands for longer
+GAP: Final = 0.06  # seconds; a gap in a contact that is shorter is noise
+HERE: Final = 0.01  # of the whole way of a point; nearer is the same place
+AROUND: Final = 0.012  # seconds by which a contact is longer than what was seen of it
+
+
+@dataclass(frozen=True, slots=True)
+class Foot:
+    """One foot.
+
+    Args:
+        joints: Rows of the joints that can stand: foot, toe.
+        points: Rows of all its points, tips included.
+    """
+
+    joints: tuple[int, ...]
+    points: tuple[int, ...]
+
+
+def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> list[Foot]:
+    """Return the feet of a skeleton.
+
+    Args:
+        skeleton: The skeleton.
+        names: The joint of each foot (the ankle); by roles and names without.
+
+    Raises:
+        UnsupportedError: If no joint is known as a foot.
+        UnknownNameError: If a joint does not exist.
+    """
+    if names is not None:
+        heads = [skeleton.index(name) for name in names]
+    else:
+        heads = [row for row, joint in enumerate(skeleton.joints) if joint.role in ("left_foot", "right_foot")]
+        for word in (_FOOT, _TOE):
+            heads = heads or [row for row, joint in enumerate(skeleton.joints) if word.search(joint.name)]
+    heads = [row for row in dict.fromkeys(heads) if not _has_above(skeleton, row, heads)]
+    if not heads:
+        raise UnsupportedError(
+            "no joint is known as a foot", where=skeleton.name, hint="name the ankles: feet=[...], --feet LEFT,RIGHT"
+        )
+    feet: list[Foot] = []
+    for head in heads:
+        points = [row for row in range(head, len(skeleton)) if row == head or _has_above(skeleton, row, [head])]
+        joints = [row for row in points if not skeleton.joints[row].tip and (row == head or skeleton.children[row])]
+        feet.append(Foot(tuple(joints), tuple(points)))
+    return feet
+
+
+def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
+    """Return whether one of the rows is an ancestor of a joint."""
+    while (row := skeleton.parents[row]) >= 0:
+        if row in rows:
+            return True
+    return False
+
+
+def up_axis(motion: Motion, feet: Sequence[Foot], up: str | None = None) -> int:
+    """Return the axis (0, 1, 2) that points up: as told, as the file says, or from the feet to the other joints.
+
+    Raises:
+        InputError: If it is no axis, or the clip does not tell.
+    """
+    said = up if up is not None else motion.skeleton.up
+    if said is not None:
+        if said not in ("x", "y", "z"):
+            raise InputError("up is no axis", value=said, expected="'x', 'y' or 'z'")
+        return "xyz".index(said)
+    places = motion.positions()
+    low = [row for foot in feet for row in foot.points]
+    rest = [row for row in range(places.shape[1]) if row not in low]
+    way = np.median(places[:, rest].mean(1) - places[:, low].mean(1), axis=0) if rest else np.zeros(3)
+    axis = int(np.argmax(np.abs(way)))
+    if not way[axis] > 2.0 * np.delete(np.abs(way), axis).max():
+        raise InputError("the clip does not tell which way is up", where=motion.name, hint="say up='y' (--up y)")
+    return axis
+
+
+def speeds(places: Array, fps: float) -> Array:
+    """Return the speeds (T, n) of places (T, n, 3) by central differences, length units per second."""
+    return np.linalg.norm(np.gradient(places, axis=0), axis=-1) * fps
+
+
+def contacts(places: Array, axis: int, fps: float) -> Bools:
+    """Return when points stand, (T, n): low among their own heights and slow among their own speeds.
+
+    Short gaps are closed, and what is left is taken a little longer.
+
+    Args:
+        places: Where the points are, (T, n, 3).
+        axis: The axis that points up.
+        fps: Frames per second.
+    """
+    height, speed = places[..., axis], speeds(places, fps)
+    stands = (height <= np.quantile(height, LOW, axis=0)) & (speed <= np.quantile(speed, LOW, axis=0))
+    least = max(1, round(GAP * fps))
+    around = max(1, round(AROUND * fps))
+    for k in range(stands.shape[1]):
+        stands[:, k] = _without_gaps(stands[:, k], least, places[:, k])
+        for _ in range(around):
+            wider = stands[:, k].copy()
+            wider[1:] |= stands[:-1, k]
+            wider[:-1] |= stands[1:, k]
+            stands[:, k] = wider
+    return stands
+
+
+def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
+    """Return flags with gaps that are shorter than this closed, where the point is still at the same place after."""
+    out = flags.copy()
+    extent = float(np.linalg.norm(np.ptp(places, axis=0)))
+    for first, last in runs(~flags):
+        if not (last - first < least and first > 0 and last < len(flags)):
+            continue
+        if np.linalg.norm(places[last] - places[first - 1]) < HERE * extent:
+            out[first:last] = True
+    return out
+
+
+def runs(flags: Bools) -> list[tuple[int, int]]:
+    """Return (first, end) of every run of true flags."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -1,0 +1,103 @@
+"""Joint values from points in closed form: down the tree, each joint is turned onto the points that hang on it.
+
+The best rotation between two sets of points is that of Kabsch (1976), by a singular value decomposition for all frames
+at once. A bone with a single point leaves its twist open: a faint pull to the rest orientation closes it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.skeleton import Kind, Skeleton
+
+_PRIOR: Final = 0.01  # of the skeleton's size: bones much shorter than this keep their rest orientation, as noise
+# would turn them anywhere
+_NO_LENGTH: Final = 1e-9  # of the skeleton's size: such a point says nothing about a rotation
+
+
+def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Array) -> Array:
+    """Return joint values (T, nq) that bring points on joints near places in the world.
+
+    Args:
+        skeleton: The skeleton.
+        rows: Joint of each of the K points.
+        offsets: The point in its joint's frame, (K, 3).
+        points: Places, (T, K, 3), without gaps.
+    """
+    count = len(points)
+    q = np.repeat(skeleton.rest_q[None], count, axis=0)
+    own: list[list[int]] = [[] for _ in range(len(skeleton))]
+    for k, row in enumerate(rows):
+        own[row].append(k)
+    hanging = [_hanging(skeleton, own, offsets, row) for row in range(len(skeleton))]
+    turns = np.empty((count, len(skeleton), 3, 3))
+    places = np.empty((count, len(skeleton), 3))
+    prior = max((_PRIOR * skeleton.size) ** 2, 1e-300)
+    smallest = _NO_LENGTH * max(skeleton.size, 1e-300)
+    for row, joint in enumerate(skeleton.joints):
+        parent = skeleton.parents[row]
+        turn = np.broadcast_to(joint.rest[:3, :3], (count, 3, 3))
+        place = np.broadcast_to(joint.rest[:3, 3], (count, 3))
+        if parent >= 0:
+            place = places[:, parent] + (turns[:, parent] @ joint.rest[:3, 3])
+            turn = turns[:, parent] @ joint.rest[:3, :3]
+        local = [(k, a) for k, a in hanging[row] if np.linalg.norm(a) > smallest]
+        at = skeleton.q_slice(row).start
+        arms = np.array([a for _, a in local]).reshape(-1, 3)
+        seen = points[:, [k for k, _ in local]]
+        if joint.kind is Kind.FREE:
+            centre = [k for k in own[row] if np.linalg.norm(offsets[k]) <= smallest]
+            if centre:
+                middle, pivot = points[:, centre].mean(1), np.zeros(3)
+            else:
+                middle, pivot = (seen.mean(1), arms.mean(0)) if local else (place, np.zeros(3))
+            new = _turned(turn, arms - pivot, seen - middle[:, None], prior)
+            where = middle - new @ pivot
+            q[:, at : at + 3] = np.matmul(np.swapaxes(turn, 1, 2), (where - place)[:, :, None])[:, :, 0]
+            q[:, at + 3 : at + 7] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
+            turn, place = new, where
+        elif joint.kind is Kind.BALL and local:
+            new = _turned(turn, arms, seen - place[:, None], prior)
+            q[:, at : at + 4] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
+            turn = new
+        elif joint.kind is Kind.HINGE and local:
+            angle = _angle(joint.axis, arms, np.matmul(seen - place[:, None], turn))
+            q[:, at] = angle
+            half = 0.5 * angle[:, None]
+            turn = turn @ quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))
+        turns[:, row], places[:, row] = turn, place
+    return q
+
+
+def _hanging(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
+    """Return the points next to a joint, as (number, place in its frame at rest).
+
+    They are its own, and on each way down those of the first joint that has any.
+    """
+    found = [(k, offsets[k]) for k in own[row]]
+    left = [(child, skeleton.joints[child].rest) for child in skeleton.children[row]]
+    while left:
+        at, frame = left.pop()
+        if own[at]:
+            found += [(k, frame[:3, :3] @ offsets[k] + frame[:3, 3]) for k in own[at]]
+        else:
+            left += [(child, frame @ skeleton.joints[child].rest) for child in skeleton.children[at]]
+    return found
+
+
+def _turned(turn: Array, arms: Array, seen: Array, prior: float) -> Array:
+    """Return the rotations (T, 3, 3) that take arms (n, 3) nearest to what is seen (T, n, 3), else near ``turn``."""
+    if len(arms) == 0:
+        return turn
+    u, _, vt = np.linalg.svd(np.einsum("tni,nj->tij", seen, arms) + prior * turn)
+    u[:, :, 2] *= np.linalg.det(u @ vt)[:, None]  # a rotation, never a reflection
+    return u @ vt
+
+
+def _angle(axis: Array, arms: Array, seen: Array) -> Array:
+    """Return the angles (T,) about an axis that take arms (n, 3) nearest to what is seen (T, n, 3), both local."""
+    flat = arms - np.outer(arms @ axis, axis)
+    return np.arctan2(np.einsum("tni,ni->t", seen, np.cross(axis, flat)), np.einsum("tni,ni->t", seen, flat))

@@ -1,0 +1,97 @@
+"""Points over time at the door: places of joints or markers, with gaps and confidence, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+from synovia.skeleton import Skeleton
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """K points on joints over T frames.
+
+    Args:
+        rows: Joint of each point.
+        offsets: The point in its joint's frame, (K, 3), length units.
+        places: Where it was seen, (T, K, 3); 0 where it was not.
+        weights: Confidence, (T, K); 0 where it was not seen.
+    """
+
+    rows: list[int]
+    offsets: Array
+    places: Array
+    weights: Array
+
+    def filled(self, first: int = 0, last: int | None = None) -> tuple[list[int], Array]:
+        """Return the points that are seen in some frames, and their places there, (frames, n, 3), without gaps.
+
+        Gaps are filled along straight lines, from these frames alone.
+        """
+        places, seen = self.places[first:last].copy(), self.weights[first:last] > 0.0
+        times = np.arange(len(places))
+        used = np.flatnonzero(seen.any(0)).tolist()
+        for k in used:
+            there = seen[:, k]
+            if not there.all():
+                for axis in range(3):
+                    places[~there, k, axis] = np.interp(times[~there], times[there], places[there, k, axis])
+        return used, places[:, used]
+
+
+def points_of(
+    skeleton: Skeleton, positions: Any, joints: Sequence[str | int] | None, offsets: Any, confidence: Any
+) -> Points:
+    """Return points from what users give; those that are never seen are left out.
+
+    Raises:
+        InputError: If shapes do not fit, or nothing was seen.
+        UnknownNameError: If a joint does not exist.
+    """
+    if isinstance(positions, Mapping):
+        table = cast("Mapping[Any, Any]", positions)
+        if joints is not None:
+            raise InputError("joints are given twice", hint="a dict of positions names them already")
+        if not table:
+            raise InputError("there are no positions")
+        each = [as_numbers(value, (-1, 3), f"positions of {key!r}", finite=False) for key, value in table.items()]
+        if len({len(one) for one in each}) > 1:
+            raise InputError("positions have different lengths", value=[len(one) for one in each])
+        joints = list(table)
+        positions = np.stack(each, axis=1)
+    places = as_numbers(positions, (-1, -1, 3), "positions", finite=False)
+    count, points = places.shape[:2]
+    if joints is None:
+        if points != len(skeleton):
+            raise InputError(
+                f"positions hold {points} points", expected=f"{len(skeleton)}, one for each joint, or joints=[...]"
+            )
+        joints = range(len(skeleton))
+    rows = [skeleton.index(joint) for joint in joints]
+    if len(rows) != points:
+        raise InputError("joints do not match the positions", value=len(rows), expected=f"{points} joints")
+    where = np.zeros((points, 3)) if offsets is None else as_numbers(offsets, (points, 3), "offsets")
+    weights = np.ones((count, points))
+    if confidence is not None:
+        given = as_numbers(confidence, (-1,) * np.ndim(confidence), "confidence", finite=False)
+        if given.shape not in ((points,), (count, points)):
+            raise InputError(f"confidence has shape {given.shape}", expected=f"({count}, {points}) or ({points},)")
+        weights = np.where(np.isnan(given), 0.0, given) * weights
+        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+            raise InputError("confidence is negative or not finite", expected="0 for not seen, and more for better")
+    seen = ~np.isnan(places).any(2)
+    if np.isinf(places).any():
+        raise InputError("positions are not finite", expected="numbers, NaN where a point was not seen")
+    weights = np.where(seen, weights, 0.0)
+    used = np.flatnonzero((weights > 0.0).any(0))
+    if count == 0 or len(used) == 0:
+        raise InputError("no point was seen in any frame")
+    weights = weights / weights.max()
+    clean = np.where(seen[..., None], places, 0.0)
+    return Points([rows[k] for k in used], where[used], clean[:, used], weights[:, used])

@@ -1,0 +1,139 @@
+"""A problem seen frame by frame: its residuals over time, and steps and differences of its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from synovia.geometry import Array
+from synovia.goals import Goal
+from synovia.problem import pack, reduce
+from synovia.skeleton import Skeleton
+
+_SMALL = 1e-8  # radians; below, a quotient of sines is its limit
+
+
+class Model:
+    """A skeleton with goals as a least-squares problem of each frame, in the units of the solvers.
+
+    Columns are those of the variables between the root and the goals: radians, and lengths divided by ``reach``.
+
+    Args:
+        skeleton: The skeleton.
+        goals: The goals; their weights count, their targets do not.
+        hangs: Joints of each goal.
+        free_root: Whether a free root moves.
+        translate: Whether all other free joints move about too.
+        tolerance: (position in length units, angle in radians).
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Sequence[Goal],
+        hangs: Sequence[Sequence[int]],
+        *,
+        free_root: bool,
+        translate: bool = False,
+        tolerance: tuple[float, float] = (1.0, 1.0),
+    ) -> None:
+        """Pack the problem."""
+        from synovia.kernels.problem import work_size
+
+        reduced = reduce(skeleton, goals, hangs, free_root=free_root, translate=translate)
+        self.skeleton = skeleton
+        self.reach = reduced.reach
+        self.rows = reduced.residuals
+        self.columns = reduced.columns
+        self._goals = len(goals)
+        self._ints, self._floats = pack(
+            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, own=(),
+        )  # fmt: skip
+        self._scratch = np.empty(work_size(self._ints))
+        variables = reduced.variables
+        numbers, turns = variables[variables[:, 0] == 0], variables[variables[:, 0] == 1]
+        self.number_at, self.number_column = numbers[:, 1], numbers[:, 2]
+        self.turn_at, self.turn_column = turns[:, 1], turns[:, 2]
+        angles = reduced.limits[variables[:, 0] == 0, 10] != 0.0
+        self.unit = np.where(angles, 1.0, self.reach)  # of each number, in the units of q
+        self.lower = reduced.limits[variables[:, 0] == 0, 0]
+        self.upper = reduced.limits[variables[:, 0] == 0, 1]
+        self.is_length = np.zeros(self.columns, bool)
+        self.is_length[self.number_column[~angles]] = True
+
+    def evaluate(self, q: Array, targets: Array, *, derivative: bool = True) -> tuple[Array, Array, Array]:
+        """Return (residuals (T, rows), their negative derivative (T, rows, columns), errors (T, goals, 2)).
+
+        Args:
+            q: Joint values, (T, nq).
+            targets: Transforms, (T, goals, 16).
+            derivative: Whether it is wanted; it is empty otherwise.
+        """
+        from synovia.kernels.trajectory import evaluate_rows
+
+        count = len(q)
+        e = np.empty((count, self.rows))
+        J = np.empty((count if derivative else 0, self.rows, self.columns))
+        errors = np.empty((count, 2 * self._goals))
+        evaluate_rows(self._ints, self._floats, targets, q, self._scratch, e, J, errors)
+        return e, J, errors.reshape(count, -1, 2)
+
+    def move(self, q: Array, x: Array) -> Array:
+        """Return joint values (T, nq) moved by x (T, columns), brought inside the limits; followers move along."""
+        from synovia.kernels.tables import clamp_rows
+
+        out = q.copy()
+        out[:, self.number_at] += x[:, self.number_column] * self.unit
+        for at, column in zip(self.turn_at.tolist(), self.turn_column.tolist(), strict=True):
+            out[:, at : at + 4] = _times_exp(q[:, at : at + 4], x[:, column : column + 3])
+        t = self.skeleton.tables
+        clamp_rows(t.variables, t.limits, out)
+        return self.skeleton.follow(out)
+
+    def difference(self, a: Array, b: Array) -> Array:
+        """Return the step (T, columns) that takes joint values a (T, nq) to b."""
+        out = np.empty((len(a), self.columns))
+        out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
+        for at, column in zip(self.turn_at.tolist(), self.turn_column.tolist(), strict=True):
+            out[:, column : column + 3] = turn_between(a[:, at : at + 4], b[:, at : at + 4])
+        return out
+
+    def pressed(self, q: Array, gradient: Array) -> Any:
+        """Return which columns (T, columns) stand at an interval's end and are pushed (gradient) beyond it."""
+        held = np.zeros(gradient.shape, bool)
+        values, push = q[:, self.number_at], gradient[:, self.number_column]
+        slack = 1e-9 * self.unit
+        held[:, self.number_column] = ((values >= self.upper - slack) & (push > 0.0)) | (
+            (values <= self.lower + slack) & (push < 0.0)
+        )
+        return held
+
+
+def _times_exp(quat: Array, w: Array) -> Array:
+    """Return quat · exp(w), of length 1: quaternions (T, 4) xyzw and rotation vectors (T, 3)."""
+    angle = np.linalg.norm(w, axis=1, keepdims=True)
+    half = 0.5 * angle
+    xyz = w * np.where(angle > _SMALL, np.sin(half) / np.maximum(angle, _SMALL), 0.5)
+    out = quat_product(quat, np.concatenate([xyz, np.cos(half)], axis=1))
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def quat_product(a: Array, b: Array) -> Array:
+    """Return the products a b of quaternions (..., 4) xyzw."""
+    av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
+    return np.concatenate(
+        [aw * bv + bw * av + np.cross(av, bv), aw * bw - np.sum(av * bv, axis=-1, keepdims=True)], axis=-1
+    )
+
+
+def turn_between(a: Array, b: Array) -> Array:
+    """Return the rotation vectors (..., 3) of at most half a turn with a · exp(w) = b, for unit quaternions (..., 4)."""
+    back = a * np.array([-1.0, -1.0, -1.0, 1.0])
+    turn = quat_product(back, b)
+    turn = np.where(turn[..., 3:] < 0.0, -turn, turn)
+    sine = np.linalg.norm(turn[..., :3], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, turn[..., 3:])
+    out: Array = turn[..., :3] * np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
+    return out
