@@ -61,9 +61,7 @@ def angles_between(a, b):
 def turn_accelerations(turns, fps):
     """Return the largest angular acceleration of each joint's own rotation, (n,), rad/s²."""
     a, b = turns[:-1] * (-1.0, -1.0, -1.0, 1.0), turns[1:]
-    w = np.concatenate(
-        [a[..., 3:] * b[..., :3] + b[..., 3:] * a[..., :3] + np.cross(a[..., :3], b[..., :3])]
-        , axis=-1)
+    w = np.concatenate([a[..., 3:] * b[..., :3] + b[..., 3:] * a[..., :3] + np.cross(a[..., :3], b[..., :3])], axis=-1)
     c = np.abs(np.sum(turns[:-1] * turns[1:], axis=-1, keepdims=True))
     sign = np.sign(np.sum(turns[:-1] * turns[1:], axis=-1, keepdims=True))
     size = np.linalg.norm(w, axis=-1, keepdims=True)

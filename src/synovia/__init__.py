@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         RotationGoal,
     )
     from synovia.ik import IK, GoalError, Solution, Solutions, Status, Tracked, solve
+    from synovia.ik.follow import targets_from
     from synovia.ik.goalwrite import write_goals
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
@@ -90,6 +91,7 @@ _HOMES = {
         "RestGoal",
         "RotationGoal",
     ),
+    "synovia.ik.follow": ("targets_from",),
     "synovia.ik": ("IK", "GoalError", "Solution", "Solutions", "Status", "Tracked", "solve"),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
@@ -179,6 +181,7 @@ __all__ = [
     "save_motion",
     "solve",
     "solvers",
+    "targets_from",
     "view",
     "write_bvh",
     "write_goals",

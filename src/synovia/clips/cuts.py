@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -27,4 +28,4 @@ def pieces_of(places: Array) -> list[tuple[int, int]]:
     around = np.maximum(padded[:-2], padded[2:])
     cuts = np.flatnonzero((way > SUDDEN * around) & (way > LEAST * extent)) + 1 if count > 3 else np.zeros(0, int)
     edges = [0, *cuts.tolist(), count]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))

@@ -102,7 +102,9 @@ def fit_positions(
     weight = None if smoothness is None else float(as_numbers(smoothness, (), "smoothness"))
     if rate <= 0.0 or (weight is not None and weight < 0.0):
         raise InputError("fps or smoothness is negative", value=(fps, smoothness), expected="fps above 0")
-    goals = [PositionGoal(row, offset=offset).resolved(body) for row, offset in zip(points.rows, points.offsets, strict=True)]
+    goals = [
+        PositionGoal(row, offset=offset).resolved(body) for row, offset in zip(points.rows, points.offsets, strict=True)
+    ]
     model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True)
     pieces = pieces_of(points.filled()[1])
     terms = _terms(model, points, np.repeat(body.rest_q[None], len(points.places), axis=0))
@@ -125,19 +127,25 @@ def fit_positions(
 
 def _guess(model: Model, points: Points, terms: Terms, piece: tuple[int, int], fps: float) -> Array:
     """Return where to start, (T, nq): from the points as they are if they fit, else from their averages over time."""
-    from scipy.ndimage import gaussian_filter1d
-
     used, places = points.filled(*piece)
     rows, offsets = [points.rows[k] for k in used], points.offsets[used]
     body = model.skeleton
     q = np.empty((0, body.nq))
     for blur in (0.0, BLUR * fps):
-        calm = np.asarray(gaussian_filter1d(places, blur, axis=0, mode="nearest")) if blur else places
+        calm = _blurred(places, blur) if blur else places
         q = inside_limits(body, body.follow(first_guess(body, rows, offsets, calm)))
         e, _, _ = model.evaluate(q, terms.targets, derivative=False)
         if len(q) < 3 or np.sqrt(np.mean(terms.weights * e * e)) < NEAR:
             break
     return q
+
+
+def _blurred(places: Array, blur: float) -> Array:
+    """Return averages over time with Gaussian weights; blur is their width in frames."""
+    from scipy import ndimage
+
+    smooth: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return np.asarray(smooth(places, blur, axis=0, mode="nearest"), np.float64)
 
 
 def _terms(model: Model, points: Points, q: Array) -> Terms:
@@ -174,9 +182,7 @@ def _learned(
     for k, ladder in enumerate((LADDER, LADDER)):
         lowest, tried = np.inf, q[first:last]
         for number, value in enumerate(ladder if k == 0 else ladder[ladder >= 0.09 * factor]):
-            tried = solve_in_windows(
-                model, replace(rest, smooth=value * shape), tried, steps=STEPS // 2, enough=ENOUGH
-            )
+            tried = solve_in_windows(model, replace(rest, smooth=value * shape), tried, steps=STEPS // 2, enough=ENOUGH)
             e, _, _ = model.evaluate(tried, part.targets, derivative=False)
             off = float(np.sum(check * e * e))
             if progress is not None:

@@ -96,9 +96,7 @@ def foot_lock(
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, axis)
     model = Model(skeleton, [PositionGoal(row) for row in points], [(row,) for row in points], free_root=True)
     terms = _terms(model, motion, points, _columns_of(contact, joints, points), axis, ground, seconds)
-    q = solve_in_windows(
-        model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress
-    )
+    q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch)
     moved = locked.positions()
     return FootLocked(

@@ -85,13 +85,13 @@ def points_of(
         weights = np.where(np.isnan(given), 0.0, given) * weights
         if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
             raise InputError("confidence is negative or not finite", expected="0 for not seen, and more for better")
-    seen = ~np.isnan(places).any(2)
+    seen = np.logical_not(np.isnan(places).any(axis=2, keepdims=True))
     if np.isinf(places).any():
         raise InputError("positions are not finite", expected="numbers, NaN where a point was not seen")
-    weights = np.where(seen, weights, 0.0)
+    weights = np.where(seen[:, :, 0], weights, 0.0)
     used = np.flatnonzero((weights > 0.0).any(0))
     if count == 0 or len(used) == 0:
         raise InputError("no point was seen in any frame")
     weights = weights / weights.max()
-    clean = np.where(seen[..., None], places, 0.0)
+    clean = np.where(seen, places, 0.0)
     return Points([rows[k] for k in used], where[used], clean[:, used], weights[:, used])

@@ -9,18 +9,21 @@ import numpy as np
 
 from synovia.batch import Progress, checked_threads, in_lanes, run_rows
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers, dimensions
+from synovia.geometry import Array, as_numbers
 from synovia.goals import Goal
 from synovia.ik.door import Desk, Door, Targets
-from synovia.ik.root import with_free_root, with_root_at_rest
+from synovia.ik.root import with_free_root
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
-from synovia.ik.targets import shape_of
+from synovia.ik.starts import as_start, joints_beyond, start_rows
 from synovia.ik.tolerance import checked_tolerance
+from synovia.ik.track import tracked
 from synovia.problem import pack, reduce
 from synovia.skeleton import Pose, Skeleton
-from synovia.skeleton.pose import checked_q, inside_limits
+from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
+
+_REPORT = 200  # frames between two reports of progress
 
 
 class IK:
@@ -214,7 +217,19 @@ class IK:
             self._door.refuse(code, targets)
         return Solutions(self, out, first).errors
 
-    def track(self, targets: Targets, start: Pose | Any = None, *, fps: float = 30.0) -> Tracked:
+    def track(
+        self,
+        targets: Targets,
+        start: Pose | Any = None,
+        *,
+        fps: float = 30.0,
+        warm: bool = True,
+        starts: int = 1,
+        both_ways: bool = False,
+        smoothness: float = 0.0,
+        velocity: Any = None,
+        progress: Progress | None = None,
+    ) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
 
         A frame is restarted elsewhere only if it misses its goals, and then only an answer that reaches them counts:
@@ -224,73 +239,62 @@ class IK:
             targets: As in ``solve_many``, B being the frames.
             start: Pose before the first frame; the rest pose without.
             fps: Frames per second, for the motion that comes out.
+            warm: Whether a frame starts from the one before; otherwise each starts from ``start``.
+            starts: Poses to begin from, random ones after ``start``; of all tracks the path that moves least is taken.
+            both_ways: Whether the clip is also tracked from its end, for the best path through both.
+            smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
+            velocity: Highest velocity of all joints, or by joint: radians or length units per second.
+            progress: Called with (frames done, all).
 
         Raises:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
+            UnsupportedError: If a goal that is no place or rotation is to be smoothed or slowed.
         """
-        rate = float(as_numbers(fps, (), "fps"))
-        if rate <= 0.0:
-            raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
         table = self._door.table_of_many(targets)
         pose = self.default_start if start is None else self._as_start(start)
-        first = pose.inside
+
+        def follow(table: Array, first: Array) -> Array:
+            return self._follow(table, first, targets, warm, progress)
+
+        return tracked(self, table, pose, follow, fps, starts, both_ways, smoothness, velocity)
+
+    def _follow(
+        self, table: Array, first: Array, targets: Targets, warm: bool, progress: Progress | None
+    ) -> Array:
+        """Return the rows of one track from one start."""
         out = rows_of(self, len(table))
         scratch = np.empty(self._scratch_size)
         frame = 0
         while frame < len(out):
-            code = self._kernel(self._ints, self._floats, table, first, out, scratch, True, frame)
+            last = len(out) if warm and progress is None else min(frame + (_REPORT if warm else 1), len(out))
+            known = 0 if warm else frame
+            part = out[known:last]
+            code = self._kernel(self._ints, self._floats, table[known:last], first, part, scratch, warm, frame - known)
             if code < 0:
                 self._door.refuse(code, targets)
-            frame = code >> 1
+            frame = known + (code >> 1)
             if code & 1:
                 self._conclude(out[frame - 1 : frame], scratch)
-        return Tracked(self, out, pose.values.reshape(1, -1), rate)
+            if progress is not None:
+                progress(frame, len(out))
+        return out
 
     def _as_start(self, start: Pose | Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved."""
-        if isinstance(start, Pose):
-            if start.skeleton is self.skeleton:
-                return start
-            if start.skeleton.joint_names not in (self._given.joint_names, self.skeleton.joint_names):
-                raise InputError(
-                    "start is a pose of another skeleton", value=start.skeleton, expected=repr(self.skeleton)
-                )
-            start = start.q
-        if shape_of(start) == (self._given.nq,) and self._given is not self.skeleton:
-            start = with_root_at_rest(as_numbers(start, (self._given.nq,), "start"))
-        return Pose(self.skeleton, start)
+        return as_start(start, self.skeleton, self._given)
 
     def _start_rows(self, starts: Any, count: int) -> Array:
         """Return the starts of many problems."""
-        if starts is None:
-            return self._rest
-        if isinstance(starts, Pose) or dimensions(starts) == 1:
-            return self._as_start(starts).values.reshape(1, -1)
-        if self._given is not self.skeleton and shape_of(starts)[1:] == (self._given.nq,):
-            starts = with_root_at_rest(as_numbers(starts, (-1, self._given.nq), "starts"))
-        rows = checked_q(self.skeleton, starts, "starts")
-        if rows.shape != (count, self.skeleton.nq):
-            raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {self.skeleton.nq})")
-        return np.ascontiguousarray(rows)
+        return self._rest if starts is None else start_rows(starts, count, self.skeleton, self._given)
 
     def outside(self, start: Pose) -> tuple[str, ...]:
         """Return the joints that a start (a pose of this skeleton) has outside their limits."""
-        return self._joints_where(start.values.reshape(1, -1), beyond=1e-9)
+        return joints_beyond(self.skeleton, start, 1e-9)
 
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
         """Return the joints that a pose has at a limit (within 1e-6)."""
-        return self._joints_where(pose.values.reshape(1, -1), beyond=-1e-6)
-
-    def _joints_where(self, q: Array, *, beyond: float) -> tuple[str, ...]:
-        """Return the joints whose value lies further beyond its limit than this."""
-        from synovia.kernels.tables import excesses
-
-        t = self.skeleton.tables
-        out = np.empty(len(t.variables))
-        excesses(t.variables, t.limits, q[0], out)
-        rows = dict.fromkeys(int(row) for row in t.owner[out > beyond])
-        return tuple(self.skeleton.joint_names[row] for row in rows)
+        return joints_beyond(self.skeleton, pose, -1e-6)
 
 
 def _rebuild(

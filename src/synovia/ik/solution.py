@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
 _STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _HEAD = 0, 1, 2, 3, 5, 6  # see kernels.problem
+STATUS, WINNER, HEAD = _STATUS, _WINNER, _HEAD
 _EVERY_STATUS = tuple(Status)
 
 

@@ -18,7 +18,7 @@ from synovia.skeleton import Pose
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
-_STATUS, _STEPS, _WINNER, _HEAD = 0, 1, 3, 6  # see kernels.problem
+_STATUS, _STEPS, _HEAD = 0, 1, 6  # see kernels.problem
 
 
 class Solutions:
@@ -83,10 +83,11 @@ class Solutions:
 class Tracked(Solutions):
     """The answers of targets over time, frame by frame."""
 
-    def __init__(self, ik: IK, rows: Array, start: Array, fps: float) -> None:
-        """Keep the answers, the start of the first frame and the rate."""
+    def __init__(self, ik: IK, rows: Array, start: Array, fps: float, jumped: NDArray[np.bool_]) -> None:
+        """Keep the answers, the start of the first frame, the rate, and which frames do not follow from the last."""
         super().__init__(ik, rows, start)
         self.fps = fps
+        self._jumped = jumped
 
     def _start(self, b: int) -> Pose:
         """Return where frame b started: where the one before ended."""
@@ -105,6 +106,4 @@ class Tracked(Solutions):
     @property
     def jumps(self) -> tuple[int, ...]:
         """Frames after the first that were solved from another start than the frame before."""
-        restarted = self._rows[:, _WINNER] > 0
-        restarted[:1] = False
-        return tuple(np.flatnonzero(restarted).tolist())
+        return tuple(np.flatnonzero(self._jumped).tolist())

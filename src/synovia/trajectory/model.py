@@ -129,7 +129,7 @@ def quat_product(a: Array, b: Array) -> Array:
 
 
 def turn_between(a: Array, b: Array) -> Array:
-    """Return the rotation vectors (..., 3) of at most half a turn with a · exp(w) = b, for unit quaternions (..., 4)."""
+    """Return the rotation vectors (..., 3) w of at most half a turn with a · exp(w) = b; a, b (..., 4)."""
     back = a * np.array([-1.0, -1.0, -1.0, 1.0])
     turn = quat_product(back, b)
     turn = np.where(turn[..., 3:] < 0.0, -turn, turn)

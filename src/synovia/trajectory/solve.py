@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -201,12 +201,13 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
 
 def _solved(band: Array, gradient: Array, damping: float) -> Array:
     """Return the damped step (T, columns)."""
-    from scipy.linalg import LinAlgError, solveh_banded
+    from scipy import linalg
 
+    solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     damped = band.copy()
     damped[0] *= 1.0 + damping  # Marquardt's: each variable by its own curvature
     try:
-        x = cast("Any", solveh_banded(damped, gradient.ravel(), overwrite_ab=True, lower=True, check_finite=False))
-    except LinAlgError:  # rounding took a pivot away: more damping brings it back
+        x = solve(damped, gradient.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:  # rounding took a pivot away: more damping brings it back
         return np.zeros_like(gradient)
     return np.asarray(x, np.float64).reshape(gradient.shape)

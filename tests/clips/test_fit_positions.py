@@ -1,0 +1,140 @@
+"""Keypoints to rotations: exact on clean points, calmer than noise, through gaps, with markers and confidence."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.clips.cuts import pieces_of
+from synovia.errors import InputError, UnknownNameError
+from synovia.trajectory import Model, Terms
+from synovia.trajectory.solve import _cost, _normal_equations
+
+BODY = sy.bundled("humanoid")
+
+
+def wander(frames=60, seed=0, size=0.12):
+    """Return a smooth motion with a free root: every number swings slowly about the rest pose."""
+    body = sy.IK(BODY, sy.PositionGoal("head"), root="free").skeleton
+    rng = np.random.default_rng(seed)
+    q = np.repeat(body.rest_q[None], frames, axis=0)
+    time = np.linspace(0.0, 2.0, frames)[:, None]
+    swings = size * sum(rng.normal(size=body.nq) * np.sin(f * time + rng.uniform(0, 6, body.nq)) for f in (1.0, 2.0))
+    q += 0.4 * swings
+    for row, joint in enumerate(body.joints):
+        place = body.q_slice(row)
+        if joint.kind.q_size >= 4:
+            turn = slice(place.stop - 4, place.stop)
+            q[:, turn] /= np.linalg.norm(q[:, turn], axis=1, keepdims=True)
+    from synovia.skeleton.pose import inside_limits
+
+    return sy.Motion(body, inside_limits(body, q), 30.0)
+
+
+@pytest.mark.compiled
+def test_clean_points_come_back():
+    """Joints meet points that a pose of the skeleton can meet."""
+    motion = wander(frames=16)
+    fitted = sy.fit_positions(motion.skeleton, motion.positions(), fps=30.0)
+    off = np.linalg.norm(fitted.positions() - motion.positions(), axis=-1)
+    assert np.median(off) < 1e-3
+    assert np.quantile(off, 0.99) < 5e-3
+    assert fitted.errors.shape == off.shape
+    assert isinstance(fitted, sy.Motion)
+
+
+@pytest.mark.compiled
+def test_noise_is_calmed_and_gaps_are_bridged():
+    """A fifth missing, 5 mm of noise: the fit is nearer to the truth than what was seen, missing points included."""
+    motion = wander(frames=24, seed=1)
+    truth = motion.positions()
+    rng = np.random.default_rng(2)
+    noise = rng.normal(0, 0.005, truth.shape)
+    seen = truth + noise
+    seen[rng.random(truth.shape[:2]) < 0.2] = np.nan
+    fitted = sy.fit_positions(motion.skeleton, seen, fps=30.0)
+    rms = np.sqrt(np.mean(np.sum((fitted.positions() - truth) ** 2, axis=-1)))
+    assert rms < 0.7 * np.sqrt(np.mean(np.sum(noise**2, axis=-1)))
+    assert fitted.smoothness > 0
+    np.testing.assert_array_equal(np.isnan(fitted.errors), np.isnan(seen).any(2))
+
+
+@pytest.mark.compiled
+def test_markers_joints_by_name_and_confidence():
+    """Markers beside joints fit as well; a wrong point with no confidence does no harm; a dict names its joints."""
+    motion = wander(frames=12)
+    names = ["hips", "left_hand", "right_hand", "left_foot", "right_foot", "head"]
+    rng = np.random.default_rng(0)
+    joints = [name for name in names for _ in range(3)]
+    offsets = rng.normal(0, 0.05, (len(joints), 3))
+    rows = [motion.skeleton.index(name) for name in joints]
+    frames = motion.frames()[:, rows]
+    turns = frames[..., :9].reshape(*frames.shape[:2], 3, 3)
+    seen = frames[..., 9:] + np.einsum("tkij,kj->tki", turns, offsets)
+    seen[:, 4] += 3.0
+    confidence = np.ones(len(joints))
+    confidence[4] = 0.0
+    fitted = sy.fit_positions(
+        motion.skeleton, seen, joints, offsets=offsets, confidence=confidence, fps=30, smoothness=0.0
+    )
+    off = np.linalg.norm(fitted.positions() - motion.positions(), axis=-1)[:, rows]
+    assert np.median(off) < 4e-3
+    table = {name: motion.positions()[:, motion.skeleton.index(name)] for name in names}
+    assert np.nanmedian(sy.fit_positions(BODY, table, smoothness=0.0).errors) < 1e-2
+
+
+def test_points_that_cannot_be_used_are_refused():
+    """Shapes, names, infinities, nothing seen: each says what is wrong."""
+    two = np.zeros((2, 2, 3))
+    with pytest.raises(InputError, match="one for each joint"):
+        sy.fit_positions(BODY, two)
+    with pytest.raises(UnknownNameError, match="hed"):
+        sy.fit_positions(BODY, two, ["hed", "hips"])
+    with pytest.raises(InputError, match="do not match"):
+        sy.fit_positions(BODY, two, ["head"])
+    with pytest.raises(InputError, match="not finite"):
+        sy.fit_positions(BODY, two + np.inf, ["head", "hips"])
+    with pytest.raises(InputError, match="no point was seen"):
+        sy.fit_positions(BODY, two * np.nan, ["head", "hips"])
+    with pytest.raises(InputError, match="confidence"):
+        sy.fit_positions(BODY, two, ["head", "hips"], confidence=[1.0, -1.0])
+    with pytest.raises(InputError, match="different lengths"):
+        sy.fit_positions(BODY, {"head": np.zeros((2, 3)), "hips": np.zeros((3, 3))})
+    with pytest.raises(InputError, match="twice"):
+        sy.fit_positions(BODY, {"head": np.zeros((2, 3))}, ["head"])
+    with pytest.raises(InputError, match="fps"):
+        sy.fit_positions(BODY, two, ["head", "hips"], fps=0)
+
+
+def test_cuts_are_found_and_fast_motion_is_none():
+    """A pose that is held for one frame before the motion is a piece of its own."""
+    time = np.linspace(0, 6, 50)
+    places = np.stack([np.sin(time), np.cos(time), time], axis=1)[:, None] * np.ones((1, 3, 1))
+    assert pieces_of(places) == [(0, 50)]
+    places[0] += 5.0
+    assert pieces_of(places) == [(0, 1), (1, 50)]
+    assert pieces_of(places[:2]) == [(0, 2)]
+
+
+def test_the_gradient_of_a_trajectory_is_that_of_its_cost():
+    """Every term, by central differences about a trajectory near its reference."""
+    arm = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.5, 1.5, 0), (0.5, 2, 0.5)])
+    body = sy.IK(arm, sy.PositionGoal("joint3"), root="free").skeleton
+    reference = np.repeat(body.random_pose(4).q[None], 6, axis=0)
+    rows = [3, 4]
+    goals = [sy.PositionGoal(row) for row in rows]
+    model = Model(body, goals, [(row,) for row in rows], free_root=True)
+    rng = np.random.default_rng(0)
+    targets = np.tile(np.eye(4).ravel(), (6, 2, 1))
+    targets[:, :, [3, 7, 11]] = rng.normal(0, 1, (2, 3))
+    q = model.move(reference, 1e-4 * rng.normal(size=(6, model.columns)))
+    pull, smooth = rng.uniform(0.1, 1, (2, model.columns))
+    terms = Terms(
+        targets=targets, weights=rng.uniform(0, 1, (6, 6)), side=np.array([1.0, 0, -1, 0, 1, 0]),
+        reference=reference, pull=pull, smooth=smooth, relative=True, still=rng.uniform(0, 9, (5, 6)),
+    )  # fmt: skip
+    _, gradient = _normal_equations(model, terms, q)
+    for t, k in rng.integers(0, (6, model.columns), (25, 2)):
+        x = np.zeros((6, model.columns))
+        x[t, k] = 1e-5
+        slope = (_cost(model, terms, model.move(q, x)) - _cost(model, terms, model.move(q, -x))) / 2e-5
+        assert slope == pytest.approx(-2.0 * gradient[t, k], abs=2e-3 * max(1.0, np.abs(gradient).max()))

@@ -1,0 +1,124 @@
+"""Foot lock: feet that slide are held, none sinks, the rest of the body hardly notices; and what cannot be done."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.clips.feet import contacts, feet_of, runs, up_axis
+from synovia.errors import InputError, UnknownNameError, UnsupportedError
+
+BODY = sy.bundled("humanoid")
+FPS = 30.0
+
+
+def sliding_walk(frames=90):
+    """Return a walk on the spot whose standing feet slide and dip below the floor."""
+    rest = BODY.rest_pose()
+    time = np.arange(frames) / FPS
+    targets = {}
+    for side, phase in (("left_foot", 0.0), ("right_foot", np.pi)):
+        swing = np.clip(np.sin(2 * np.pi * time + phase), 0.0, None)
+        place = np.tile(rest.position(side), (frames, 1))
+        place[:, 1] += 0.12 * swing - 0.004 * np.sin(9 * time)
+        place[:, 2] += 0.1 * np.cos(2 * np.pi * time + phase) * (swing > 0) + 0.03 * time
+        targets[side] = place
+    hips = np.tile(rest.position("hips"), (frames, 1)) - (0.0, 0.05, 0.0)
+    hips[:, 0] += 0.02 * np.sin(2 * np.pi * time)
+    ik = sy.IK(BODY, [sy.PositionGoal(name) for name in ("left_foot", "right_foot", "hips")], root="free")
+    return ik.track({**targets, "hips": hips}, fps=FPS).motion
+
+
+@pytest.mark.compiled
+def test_standing_feet_stand_still_above_the_floor():
+    """Slides shrink twentyfold, nothing is below the floor, and what is not root or leg keeps its bits."""
+    walk = sliding_walk()
+    seen = []
+    locked = sy.foot_lock(walk, progress=seen.append)
+    assert locked.up == "y"
+    assert locked.slide_before > 0.02
+    assert locked.slide < locked.slide_before / 20
+    assert locked.depth_before > 0.002
+    assert locked.depth < 0.001
+    for name in ("left_upper_arm", "head", "right_hand"):
+        place = walk.skeleton.q_slice(name)
+        np.testing.assert_array_equal(locked.motion.q[:, place], walk.q[:, place])
+    assert np.degrees(np.abs(locked.motion.q - walk.q)).max() < 40
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    np.testing.assert_array_equal(sy.foot_lock(walk).motion.q, locked.motion.q)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "up", "unit"), [("cmu_07_01_walk", "z", 0.056444), ("pymo_8walk", "y", 0.0254)])
+def test_real_walks(shared_data, name, up, unit):
+    """On recorded walks, as ``benchmarks/foot_lock.py`` judges them."""
+    import importlib.util
+    import pathlib
+
+    path = pathlib.Path(__file__).parents[2] / "benchmarks" / "foot_lock.py"
+    spec = importlib.util.spec_from_file_location("foot_lock_judge", path)
+    judge = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(judge)
+    walk = sy.load_motion(shared_data / "motion" / f"{name}.bvh")
+    walk = sy.Motion(walk.skeleton, walk.q[:317], walk.fps, name=name)
+    figures = judge.judge(walk, sy.foot_lock(walk).motion, up, unit)
+    assert figures["speed_ratio"] > 20
+    assert figures["penetration_after_mm"] < 1
+    assert figures["mean_change_of_other_joints_deg"] < 3
+    assert figures["acceleration_peak_ratio"] < 1.5
+    assert figures["angular_acceleration_peak_ratio"] < 1.5
+
+
+def test_contacts_are_low_and_slow_without_gaps():
+    """A point that rests, leaves and comes back; a gap of one frame in a rest is closed, a way to elsewhere is not."""
+    places = np.zeros((60, 1, 3))
+    places[20:40, 0, 1] = np.hanning(20)
+    places[20:, 0, 0] = np.minimum(np.arange(40) * 0.1, 2.0)
+    places[10, 0, 1] = 1e-4
+    found = runs(contacts(places, 1, 60.0)[:, 0])
+    assert found[0][0] == 0
+    assert 17 <= found[0][1] <= 22
+    assert all(first >= 36 or last <= 22 for first, last in found)
+
+
+def test_feet_are_found_by_role_by_name_and_as_told():
+    """Roles first, then names; a toe belongs to its foot."""
+    assert [BODY.joint_names[foot.joints[0]] for foot in feet_of(BODY)] == ["left_foot", "right_foot"]
+    leg = sy.Skeleton.chain(
+        [(0, 1, 0), (0, 0.5, 0), (0, 0.1, 0), (0, 0, 0.1)], names=["hip", "knee", "LeftFoot", "tip"]
+    )
+    foot = feet_of(leg)[0]
+    assert foot.points == (2, 3)
+    assert foot.joints == (2,)
+    assert feet_of(leg, ["knee"])[0].joints == (1, 2)
+    with pytest.raises(UnknownNameError, match="kne"):
+        feet_of(leg, ["kne"])
+    with pytest.raises(UnsupportedError, match="--feet"):
+        feet_of(sy.bundled("arm7"))
+
+
+def test_what_cannot_be_locked_is_refused():
+    """Too short, no such axis, no time to blend in, a floor that is no number."""
+    still = sy.Motion(BODY, np.repeat(BODY.rest_q[None], 8, axis=0), FPS)
+    with pytest.raises(UnsupportedError, match="too short"):
+        sy.foot_lock(sy.Motion(BODY, still.q[:3], FPS))
+    with pytest.raises(InputError, match="up is no axis"):
+        sy.foot_lock(still, up="up")
+    for blend in (0.0, -1.0, 100.0, np.nan):
+        with pytest.raises(InputError, match="blend"):
+            sy.foot_lock(still, blend=blend)
+    with pytest.raises(InputError, match="floor"):
+        sy.foot_lock(still, floor=np.inf)
+
+
+def test_the_way_up_is_read_from_the_clip():
+    """Heads are above feet; a body that lies on its side does not tell."""
+    leg = sy.Skeleton.chain(
+        [(0, 0, 1), (0, 0, 0.5), (0, 0, 0.1), (0, 0.1, 0)], names=["hip", "knee", "LeftFoot", "tip"]
+    )
+    still = sy.Motion(leg, np.repeat(leg.rest_q[None], 5, axis=0), FPS)
+    assert up_axis(still, feet_of(leg)) == 2
+    bent = sy.Skeleton.chain([(0, 1, 1), (0, 0.5, 0.5), (0, 0, 0), (0, 0, 0)], names=["hip", "knee", "LeftFoot", "tip"])
+    with pytest.raises(InputError, match="--up"):
+        up_axis(sy.Motion(bent, np.repeat(bent.rest_q[None], 5, axis=0), FPS), feet_of(bent))
