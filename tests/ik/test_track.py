@@ -108,3 +108,66 @@ def test_a_start_outside_limits_is_told_for_the_first_frame_only():
     clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.full((3, 3), 0.4)}, np.full(7, 9.0))
     assert clip[0].start_clamped == ("joint1", "joint2", "joint3", "joint4", "joint5", "joint6", "joint7")
     assert clip[1].start_clamped == ()
+
+
+@pytest.mark.compiled
+def test_the_best_of_several_starts_moves_least():
+    """From an awkward start and three others, the path that misses least and moves least is taken."""
+    start = start_pose()
+    ik = sy.IK(ARM, sy.PoseGoal("tool"))
+    targets = {"tool": circle(60, start, 0.15)}
+    awkward = ARM.random_pose(11)
+    one, best = ik.track(targets, awkward), ik.track(targets, awkward, starts=4, both_ways=True)
+    assert best.reached.all()
+    assert np.sum(np.diff(best.q, axis=0) ** 2) <= np.sum(np.diff(one.q, axis=0) ** 2)
+    assert len(best.jumps) <= len(one.jumps)
+
+
+@pytest.mark.compiled
+def test_smoothness_calms_and_says_what_it_misses():
+    """Targets that tremble: accelerations fall, errors are those of the poses, misses are told."""
+    start = start_pose()
+    ik = sy.IK(ARM, sy.PositionGoal("tool"))
+    targets = circle(60, start)[:, :3, 3] + np.random.default_rng(0).normal(0, 0.002, (60, 3))
+    rough, calm = ik.track({"tool": targets}, start), ik.track({"tool": targets}, start, smoothness=0.1)
+    bend = [np.sum(np.diff(clip.q, 2, axis=0) ** 2) for clip in (rough, calm)]
+    assert bend[1] < 0.3 * bend[0]
+    off = [np.linalg.norm(s.pose.position("tool") - t) for s, t in zip(calm, targets, strict=True)]
+    np.testing.assert_allclose(calm.errors[:, 0, 0], off, atol=1e-12)
+    assert set(calm.missed) == set(np.flatnonzero(np.array(off) > ik.tolerance[0]))
+
+
+@pytest.mark.compiled
+def test_velocities_hold_and_what_they_cost_is_told():
+    """No joint is faster than it may; frames that are late are missed."""
+    start = start_pose()
+    ik = sy.IK(ARM, sy.PositionGoal("tool"))
+    targets = np.repeat(circle(2, start)[:1, :3, 3], 30, axis=0)
+    targets[10:] += (0.0, 0.2, 0.0)
+    clip = ik.track({"tool": targets}, start, velocity=0.5)
+    assert np.abs(np.diff(clip.q, axis=0)).max() * 30 <= 0.5 + 1e-9
+    assert clip.missed
+    assert clip.missed[0] == 10
+    assert 29 not in clip.missed
+    with pytest.raises(InputError, match="velocity"):
+        ik.track({"tool": targets}, start, velocity=-1.0)
+
+
+@pytest.mark.compiled
+def test_cold_frames_are_those_of_a_batch():
+    """Without warm start every frame is the answer from the first start."""
+    start = start_pose()
+    ik = sy.IK(ARM, sy.PoseGoal("tool"))
+    targets = {"tool": circle(20, start)}
+    np.testing.assert_array_equal(ik.track(targets, start, warm=False).q, ik.solve_many(targets, start).q)
+
+
+@pytest.mark.compiled
+def test_a_clip_follows_another():
+    """Targets from a clip's joints bring it back."""
+    start = start_pose()
+    ik = sy.IK(ARM, sy.PoseGoal("tool"))
+    clip = ik.track({"tool": circle(20, start)}, start).motion
+    targets = sy.targets_from(clip, {"tool": "tool"}, rotations=True)
+    np.testing.assert_allclose(targets["tool"], circle(20, start), atol=2e-4)
+    assert ik.track(targets, start).reached.all()

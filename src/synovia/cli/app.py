@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.commands.animate import animate
 from synovia.cli.commands.clip import convert, retarget
 from synovia.cli.commands.model import bench, inspect, solve
 from synovia.cli.commands.page import view
@@ -46,5 +47,5 @@ def synovia(
     del version
 
 
-for command in (inspect, solve, view, retarget, convert, render, plot, bench, schema, doctor):
+for command in (inspect, solve, animate, view, retarget, convert, render, plot, bench, schema, doctor):
     app.command()(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,7 +31,10 @@ def targets_from(
     """
     if isinstance(joints, str):
         joints = [joints]
-    pairs: dict[str, str] = dict(joints) if isinstance(joints, Mapping) else {name: name for name in joints}
+    if isinstance(joints, Mapping):
+        pairs = dict(cast("Mapping[str, str]", joints))
+    else:
+        pairs = {name: name for name in joints}
     if not pairs:
         raise InputError("no joint is to follow the clip", expected="at least one name")
     rows = {own: motion.skeleton.index(other) for own, other in pairs.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from synovia.batch import Progress, checked_threads, in_lanes, run_rows
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.root import with_free_root
@@ -253,15 +254,10 @@ class IK:
         """
         table = self._door.table_of_many(targets)
         pose = self.default_start if start is None else self._as_start(start)
-
-        def follow(table: Array, first: Array) -> Array:
-            return self._follow(table, first, targets, warm, progress)
-
+        follow = partial(self._follow, targets=targets, warm=warm, progress=progress)
         return tracked(self, table, pose, follow, fps, starts, both_ways, smoothness, velocity)
 
-    def _follow(
-        self, table: Array, first: Array, targets: Targets, warm: bool, progress: Progress | None
-    ) -> Array:
+    def _follow(self, table: Array, first: Array, targets: Targets, warm: bool, progress: Progress | None) -> Array:
         """Return the rows of one track from one start."""
         out = rows_of(self, len(table))
         scratch = np.empty(self._scratch_size)
@@ -272,7 +268,7 @@ class IK:
             part = out[known:last]
             code = self._kernel(self._ints, self._floats, table[known:last], first, part, scratch, warm, frame - known)
             if code < 0:
-                self._door.refuse(code, targets)
+                self._door.refuse(code - len(self.goals) * known, targets)
             frame = known + (code >> 1)
             if code & 1:
                 self._conclude(out[frame - 1 : frame], scratch)

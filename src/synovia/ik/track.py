@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 _PULL: Final = 1e-6  # of the track as it was, on what no goal shows
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion
+_FAR: Final = 9.0  # times the squared change of a track by itself: a jump
 _STEPS: Final = 20
 _ENOUGH: Final = 1e-4
 
@@ -120,17 +121,22 @@ def best_path(ik: IK, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)
     steps = np.array([[_changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
+    own = np.array([steps[k, k] for k in range(size)])  # what each track moves by itself
+    change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # no switch between equals
     for t in range(1, count):
-        ways = cost[:, None] + steps[:, :, t - 1]
+        ways = cost[:, None] + steps[:, :, t - 1] + change
         came[t] = ways.argmin(0)
         cost = ways.min(0) + misses[:, t]
     path = np.zeros(count, np.int64)
     path[-1:] = cost.argmin()
     for t in range(count - 1, 0, -1):
         path[t - 1] = came[t, path[t]]
-    rows = np.array([tracks[k][t] for t, k in enumerate(path)]).reshape(tracks[0].shape)
-    jumped = np.array([jumps[k][t] for t, k in enumerate(path)], bool)
-    jumped[1:] |= path[1:] != path[:-1]
+    at = np.arange(count)
+    rows: Array = np.stack(tracks)[path, at].copy()
+    jumped: Bools = np.stack(jumps)[path, at].copy()
+    a, b = path[:-1], path[1:]
+    far = steps[a, b, at[:-1]] > _FAR * np.maximum(own[a, at[:-1]], own[b, at[:-1]])
+    jumped[1:] |= (a != b) & far  # tracks that have met may be changed without a jump
     return rows, jumped
 
 
@@ -183,7 +189,7 @@ def slowed(ik: IK, rows: Array, fps: float, most: Array) -> None:
     q, _ = _parts(ik, rows)
     for t in range(1, len(q)):
         for (block, at, _), row in zip(variables, owner, strict=True):
-            step = most[row] / fps
+            step = float(most[row]) / fps
             if block == 0:
                 q[t, at] = q[t - 1, at] + np.clip(q[t, at] - q[t - 1, at], -step, step)
                 continue
@@ -210,12 +216,12 @@ def _velocities(ik: IK, limits: Any) -> Array:
     """
     most = np.full(len(ik.skeleton), np.inf)
     if isinstance(limits, Mapping):
-        for joint, value in limits.items():  # pyright: ignore[reportUnknownVariableType]
-            most[ik.skeleton.index(joint)] = as_numbers(value, (), f"velocity of {joint!r}")  # pyright: ignore[reportUnknownArgumentType]
+        for joint, value in cast("Mapping[Any, Any]", limits).items():
+            most[ik.skeleton.index(joint)] = as_numbers(value, (), f"velocity of {joint!r}")
     else:
         most[:] = as_numbers(limits, (), "velocity")
     if not (most > 0.0).all():
-        raise InputError("velocity is not positive", value=limits, expected="radians or length units per second")
+        raise InputError("velocity is not positive", value=most.min(), expected="radians or length units per second")
     return most
 
 

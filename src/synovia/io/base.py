@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,33 +92,26 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
     if path.exists() and not force:
         raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
     handle = -1
-    temporary = ""
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"  # known before it exists: none is left behind
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            handle = -1
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-        temporary = ""
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        left = memoryview(data)
+        while left:
+            left = left[os.write(handle, left) :]
+        os.fsync(handle)
+        os.close(handle)
+        handle = -1
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o777)
+        temporary.replace(path)
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
     finally:
-        if handle >= 0:
-            os.close(handle)
-        if temporary:
-            with suppress(OSError):
-                Path(temporary).unlink()
-
-
-def _umask() -> int:
-    """Return the process's file mode mask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        with suppress(OSError):  # an interruption may have come between closing it and knowing so
+            if handle >= 0:
+                os.close(handle)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _neighbours(path: Path) -> str | None:

@@ -17,16 +17,25 @@ def animate(
     ],
     goals: Annotated[
         Path | None,
-        typer.Option("--goals", "-g", metavar="TRACK", help="Keyframes, TOML or JSON; 'synovia schema track' says how.",
-                     show_default=False),
+        typer.Option(
+            "--goals",
+            "-g",
+            metavar="TRACK",
+            help="Keyframes, TOML or JSON; 'synovia schema track' says how.",
+            show_default=False,
+        ),
     ] = None,
     follow: Annotated[
         str | None, typer.Option("--follow", metavar="CLIP", help="Follow joints of another clip.", show_default=False)
     ] = None,
     joints: Annotated[
         str | None,
-        typer.Option("--joints", metavar="A,B=C", help="Joints that follow; B=C: B follows C of the clip.",
-                     show_default="all tips"),
+        typer.Option(
+            "--joints",
+            metavar="A,B=C",
+            help="Joints that follow; B=C: B follows C of the clip.",
+            show_default="all tips",
+        ),
     ] = None,
     clip: Annotated[
         str | None, typer.Option("--clip", metavar="NAME|N", help="Which clip of a file.", show_default="the first")
@@ -54,8 +63,13 @@ def animate(
     ] = 0.06,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).",
-                     show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).",
+            show_default=False,
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,

@@ -14,6 +14,7 @@ class SchemaName(StrEnum):
     """Published JSON schemas."""
 
     GOALS = "goals"
+    TRACK = "track"
 
 
 def schema(name: Annotated[SchemaName, typer.Argument(help="Which schema.", show_default=False)]) -> None:

@@ -1,0 +1,116 @@
+"""``synovia animate``: keyframes, other clips and held feet; reports, files, refusals, and interruptions."""
+
+import json
+import signal
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from cli_runs import assert_refused, run
+from synovia.ik.trackfile import json_schema, read_track
+from synovia.io.base import write_bytes
+
+TRACK = """schema = "synovia.track/1"
+fps = 10
+interpolation = "cubic"
+[[goals]]
+joint = "tool"
+keys = [
+  { time = 0, position = [0.4, 0.1, 0.5], rotation = { euler = "xyz", degrees = [180, 0, 0] } },
+  { time = 1, position = [0.4, -0.1, 0.5], rotation = { euler = "xyz", degrees = [180, 0, 90] } },
+]
+"""
+
+
+@pytest.fixture
+def track(tmp_path):
+    path = tmp_path / "track.toml"
+    path.write_text(TRACK)
+    return path
+
+
+def test_the_published_schema_is_that_of_the_reader():
+    text = files("synovia").joinpath("schemas", "track-1.json").read_text(encoding="utf-8")
+    assert json.loads(text) == json_schema()
+    assert run("schema", "track").out == text
+
+
+def test_keys_are_joined_by_lines_curves_and_shortest_turns(track):
+    """Keys are met exactly; halfway a turn is half done; the first and last target are the keys'."""
+    read = read_track(track)
+    frames = read.targets["tool"]
+    assert read.frames == 11
+    np.testing.assert_allclose(frames[[0, -1], 1, 3], [0.1, -0.1])
+    half = sy.Rotation.from_matrix(frames[5, :3, :3]) * sy.Rotation.from_matrix(frames[0, :3, :3]).inv()
+    assert half.magnitude() == pytest.approx(np.pi / 4)
+
+
+@pytest.mark.compiled
+def test_an_arm_follows_keys_into_a_file(track, tmp_path):
+    out = tmp_path / "clip.npz"
+    ran = run("animate", "arm7", "--goals", track, "--root", "fixed", "-o", out, "--json")
+    assert ran.code == 0
+    assert ran.data["schema"] == "synovia.animate/1"
+    assert ran.data["track"]["reached"] == 11
+    clip = sy.load_motion(out)
+    assert len(clip) == 11
+    np.testing.assert_allclose(clip.pose(10).position("tool"), (0.4, -0.1, 0.5), atol=1e-3)
+    assert_refused(run("animate", "arm7", "--goals", track, "-o", out), "--force")
+
+
+@pytest.mark.compiled
+def test_frames_out_of_reach_are_told(track):
+    track.write_text(TRACK.replace("[0.4, -0.1, 0.5]", "[4.0, -0.1, 0.5]"))
+    ran = run("animate", "arm7", "--goals", track, "--root", "fixed")
+    assert ran.code == 1
+    assert "missed: frames" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("time = 1", "time = -1", ">= 0"),
+        ("time = 1,", "time = 0,", "rising"),
+        ("synovia.track/1", "synovia.goals/1", "synovia.track/1"),
+        ("time = 1,", "time = 1e9,", "too long"),
+        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], turn", "turn"),
+        ('joint = "tool"', 'joint = "tool"\nweight = 0', "weight"),
+    ],
+)
+def test_tracks_that_cannot_be_used_are_refused(track, old, new, word):
+    track.write_text(TRACK.replace(old, new))
+    assert_refused(run("animate", "arm7", "--goals", track), word)
+
+
+def test_options_that_do_not_go_together(track):
+    assert run("animate", "arm7").code == 2
+    assert run("animate", "arm7", "--goals", track, "--follow", "clip.bvh").code == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_interruption_leaves_the_old_or_the_new_file(tmp_path):
+    """At random moments of writing; nothing else is left in the folder."""
+    path = tmp_path / "clip.bvh"
+    contents = [bytes([letter]) * 200_000 for letter in b"ab"]
+    path.write_bytes(contents[0])
+    rng = np.random.default_rng(0)
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for k in range(60):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(1e-5, 2e-3)))
+                write_bytes(path, contents[k % 2], force=True)
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            except KeyboardInterrupt:
+                pass
+            assert path.read_bytes() in contents
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(list(tmp_path.iterdir())) <= 2  # a file whose name was not known yet may stay
