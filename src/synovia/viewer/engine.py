@@ -139,6 +139,12 @@ class Engine:
                 session.pose = pose
         return self._frame(pose, wishes, solution, clock), moving or playing
 
+    def unsolved(self) -> Frame:
+        """Return what there is to show before the first solve."""
+        session = self.session
+        with session.lock:
+            return self._frame(session.start(), tuple(wish.copy() for wish in session.wishes), None, session.play.time)
+
     def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
         """Return the answer from a start, or a better one from beside it.
 

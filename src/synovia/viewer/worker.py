@@ -53,8 +53,8 @@ class Worker:
                 last = time.perf_counter() - 1.0 / RATE
             if self._stopped.is_set():
                 return
-            if self.engine.stale and shown is not None:
-                self._listener(dataclasses.replace(shown, busy=True))
+            if self.engine.stale:
+                self._listener(dataclasses.replace(shown or self.engine.unsolved(), busy=True))
             now = time.perf_counter()
             frame, moving = self.engine.step(min(now - last, _LONGEST))
             last = now

@@ -1,0 +1,124 @@
+"""The live page without a browser: time from a drag message to the bones that answer it, updates a second, memory.
+
+    python benchmarks/view.py [--seconds 20] [--joints 60]
+
+A WebSocket client speaks as the page does: it drags a target at 60 messages a second and reads what comes back.
+"""
+
+import argparse
+import asyncio
+import resource
+import statistics
+import time
+
+import msgspec
+import numpy as np
+import viser
+import websockets
+import zstandard
+
+import synovia as sy
+
+
+def body(joints):
+    """A body of five limbs on one root."""
+    out = [sy.Joint(name="root", kind=sy.Kind.FIXED)]
+    for limb in range(5):
+        parent = 0
+        for k in range((joints - 1) // 5):
+            turn = 2 * np.pi * limb / 5
+            rest = np.eye(4)
+            rest[:3, 3] = (0.12 * np.cos(turn), 0.12 * np.sin(turn), 0.05)
+            out.append(sy.Joint(name=f"limb{limb}_{k}", parent=parent, kind=sy.Kind.BALL, rest=rest))
+            parent = len(out) - 1
+    return sy.Skeleton(out, name=f"{len(out)} joints", meters_per_unit=1.0, up="z")
+
+
+def heard(frame):
+    """Messages of a frame."""
+    packed = int.from_bytes(frame[8:16], "little")
+    return msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(frame[16 : 16 + packed]))["messages"]
+
+
+def camera():
+    zero, look = [0.0, 0.0, 0.0], [0.0, 0.0, 3.0]
+    sizes = {"fov": 1.0, "near": 0.01, "far": 100.0, "image_height": 480, "image_width": 640}
+    views = {"wxyz": [1.0, 0.0, 0.0, 0.0], "position": look, "look_at": zero, "up_direction": [0.0, 0.0, 1.0]}
+    return msgspec.msgpack.encode({"type": "ViewerCameraMessage", **sizes, **views})
+
+
+def drag(owner, key, place, phase):
+    screen = {"start_screen_pos": [0.5, 0.5], "end_screen_pos": [0.5, 0.5], "button": "left", "modifier": None}
+    places = {"start_position": [0.0, 0.0, 0.0], "end_position": place, "instance_index": None, "owner": str(owner)}
+    named = {"type": "SceneNodeDragMessage", "phase": phase, "name": f"/targets/{key}"}
+    return msgspec.msgpack.encode({**named, **places, **screen})
+
+
+def memory():
+    """Resident memory now, MiB."""
+    with open("/proc/self/statm") as text:
+        return int(text.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+async def run(page, seconds):
+    url = f"127.0.0.1:{page.rules.port}"
+    options = {"origin": f"http://{url}", "subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+    async with websockets.connect(f"ws://{url}/", **options) as socket:
+        await socket.send(camera())
+        arrivals = []
+
+        async def read():
+            async for frame in socket:
+                if any(m["type"] == "SceneNodeUpdateMessage" and m["name"] == "/body/joints" for m in heard(frame)):
+                    arrivals.append(time.perf_counter())
+
+        reading = asyncio.create_task(read())
+        while not page.pages or next(iter(page.pages.values())).worker.frames < 2:
+            await asyncio.sleep(0.1)
+        owner = next(iter(page.pages))
+        session = page.pages[owner].session
+        key = session.wishes[0].key
+        await asyncio.sleep(1.0)
+        waits = []
+        for i in range(40):  # a message when all is still: how long until its first bones
+            count = len(arrivals)
+            sent = time.perf_counter()
+            await socket.send(drag(owner, key, [0.01 * (i % 2 + 1), 0.0, 0.0], "update" if i else "start"))
+            while len(arrivals) == count:
+                await asyncio.sleep(0.0005)
+            waits.append(arrivals[count] - sent)
+            await asyncio.sleep(0.7)
+        del arrivals[:]
+        kept = []
+        begun = time.perf_counter()
+        i = 0
+        while time.perf_counter() - begun < seconds:
+            t = i / 60.0
+            place = [0.1 * float(np.sin(3 * t)), 0.1 * float(np.cos(2 * t)), 0.0]
+            await socket.send(drag(owner, key, place, "update"))
+            i += 1
+            await asyncio.sleep(max(0.0, begun + i / 60.0 - time.perf_counter()))
+            if i % 60 == 0:
+                kept.append(memory())
+        rate = len(arrivals) / (time.perf_counter() - begun)
+        reading.cancel()
+        return waits, rate, kept
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--joints", type=int, default=61)
+    asked = parser.parse_args()
+    with sy.view(body(asked.joints), port=0) as page:
+        waits, rate, kept = asyncio.run(run(page, asked.seconds))
+    ms = sorted(1e3 * wait for wait in waits)
+    print(f"{asked.joints} joints: message to new bones {statistics.median(ms):.1f} ms median, {ms[-3]:.1f} ms at 95 %")
+    print(f"{rate:.1f} updates a second over {asked.seconds:g} s of dragging")
+    half = len(kept) // 2
+    slope = np.polyfit(np.arange(half, len(kept)), kept[half:], 1)[0] if half > 2 else float("nan")
+    print(f"memory {kept[0]:.0f} -> {kept[-1]:.0f} MiB; {60 * slope:+.2f} MiB a minute in the second half")
+
+
+if __name__ == "__main__":
+    main()
