@@ -10,6 +10,7 @@ import asyncio
 import resource
 import statistics
 import time
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -56,8 +57,7 @@ def drag(owner, key, place, phase):
 
 def memory():
     """Resident memory now, MiB."""
-    with open("/proc/self/statm") as text:
-        return int(text.read().split()[1]) * resource.getpagesize() / 2**20
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 async def run(page, seconds):
@@ -69,8 +69,9 @@ async def run(page, seconds):
 
         async def read():
             async for frame in socket:
-                if any(m["type"] == "SceneNodeUpdateMessage" and m["name"] == "/body/joints" for m in heard(frame)):
-                    arrivals.append(time.perf_counter())
+                now = time.perf_counter()
+                found = [m for m in heard(frame) if m["type"] == "SceneNodeUpdateMessage"]
+                arrivals.extend([now] * any(m["name"] == "/body/joints" for m in found))
 
         reading = asyncio.create_task(read())
         while not page.pages or next(iter(page.pages.values())).worker.frames < 2:
@@ -80,7 +81,7 @@ async def run(page, seconds):
         key = session.wishes[0].key
         await asyncio.sleep(1.0)
         waits = []
-        for i in range(40):  # a message when all is still: how long until its first bones
+        for i in range(24):  # a message when all is still: how long until its first bones
             count = len(arrivals)
             sent = time.perf_counter()
             await socket.send(drag(owner, key, [0.01 * (i % 2 + 1), 0.0, 0.0], "update" if i else "start"))
