@@ -74,7 +74,7 @@ async def run(page, seconds):
                 arrivals.extend([now] * any(m["name"] == "/body/joints" for m in found))
 
         reading = asyncio.create_task(read())
-        while not page.pages or next(iter(page.pages.values())).worker.frames < 2:
+        while not page.pages or next(iter(page.pages.values())).worker.frames < 1:
             await asyncio.sleep(0.1)
         owner = next(iter(page.pages))
         session = page.pages[owner].session

@@ -44,13 +44,13 @@ class Worker:
 
     def _run(self) -> None:
         """Step, tell, wait; a step that fails is told and tried again at the next change."""
-        last = time.perf_counter()
+        last = due = time.perf_counter()
         moving = True
         shown: Frame | None = None
         while not self._stopped.is_set():
             if not moving:
                 self.session.changed.wait()
-                last = time.perf_counter() - 1.0 / RATE
+                last = due = time.perf_counter() - 1.0 / RATE
             if self._stopped.is_set():
                 return
             if self.engine.stale:
@@ -62,6 +62,7 @@ class Worker:
             self.frames += 1
             self._listener(frame)
             moving = moving or self.session.changed.is_set()
-            rest = 1.0 / RATE - (time.perf_counter() - now)
+            due = max(due, now - 1.0 / RATE) + 1.0 / RATE  # a late wake-up is made up for, a long pause is not
+            rest = due - time.perf_counter()
             if moving and rest > 0.0:
                 self._stopped.wait(rest)
