@@ -35,7 +35,7 @@ def checked_threads(threads: int | None) -> int:
     return int(threads)
 
 
-def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str) -> Kernel:
+def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str, room: int) -> Kernel:
     """Return a kernel of the ordinary form that solves in lanes, and by the ordinary kernel what those leave.
 
     Args:
@@ -43,6 +43,7 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str) -> Ke
         lanes: Entry point of lanes (see ``kernels.arm_lanes``), None where there is none.
         kernel: Entry point of the same method for one problem after the other.
         name: The solver's name.
+        room: Numbers of memory that the lanes ask for.
 
     Raises:
         InputError: If the choice is neither.
@@ -51,9 +52,10 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str) -> Ke
     if choice is not True and choice != "single":
         raise InputError("lanes is none of its values", value=choice, expected="False, True or 'single'")
     if lanes is None:
-        hint = "lm and dls have, for one goal on an arm of at most 16 joints"
+        hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "
+        hint += "chain of three or more balls without limits"
         raise UnsupportedError(f"{name} has no lanes for this problem", hint=hint)
-    like = np.empty(0, np.float32 if choice == "single" else np.float64)
+    precision = np.float32 if choice == "single" else np.float64
 
     def solve(
         ints: NDArray[np.int32],
@@ -67,7 +69,7 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str) -> Ke
     ) -> int:
         """Solve rows of problems; see ``kernels.drive``."""
         del warm, first
-        left = lanes(ints, floats, targets, starts, out, scratch, like)
+        left = lanes(ints, floats, targets, starts, out, scratch, np.empty(room, precision))
         if left == 0:
             return 2 * len(out)
         rows = np.flatnonzero(out[:, 0] < 0.0) if left > 0 else np.array([-1 - left])

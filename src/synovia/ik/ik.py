@@ -172,8 +172,9 @@ class IK:
                 or (B, 4, 4).
             starts: One pose for all, or joint values (B, nq); the rest pose without.
             threads: Number of threads; all cores without.
-            lanes: True solves an arm's problems in lockstep, ``"single"`` in single precision: several times as fast;
-                each answer is verified in double precision, but the bits are not those of ``solve``.
+            lanes: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
+                ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
+                but the bits are not those of ``solve``.
             progress: Called after each block of problems with (problems done, all).
 
         Raises:
@@ -184,7 +185,8 @@ class IK:
         workers = checked_threads(threads)
         kernel = self._kernel
         if lanes is not False:
-            kernel = in_lanes(lanes, self.solver.lanes(self._reduced), kernel, self.solver.name)
+            room = self.solver.lane_room(self._reduced)
+            kernel = in_lanes(lanes, self.solver.lanes(self._reduced), kernel, self.solver.name, room)
         table = self._door.table_of_many(targets)
         given = self._start_rows(starts, len(table))
         first = inside_limits(self.skeleton, given)

@@ -83,6 +83,11 @@ class Solver(ABC):
         del reduced
         return None
 
+    def lane_room(self, reduced: Reduced) -> int:
+        """Return how many numbers of memory of their own the lanes need."""
+        del reduced
+        return 0
+
     def own(self) -> Sequence[float]:
         """Return the settings that only this algorithm reads, in the order of its kernel."""
         return ()

@@ -9,6 +9,8 @@ from typing import ClassVar
 from synovia.problem import Reduced
 from synovia.solver.base import Heuristic, Kernel
 
+_SHORTEST = 3  # bones of a chain in lanes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabrik(Heuristic):
@@ -38,6 +40,18 @@ class Fabrik(Heuristic):
         from synovia.kernels.fabrik import fabrik
 
         return fabrik
+
+    def lanes(self, reduced: Reduced) -> Kernel | None:
+        """Return the kernel for many targets of a plain chain; two bones need no iteration."""
+        if not reduced.ball_chain or len(reduced.rows) < _SHORTEST:
+            return None
+        from synovia.kernels.fabrik_lanes import fabrik_lanes
+
+        return fabrik_lanes
+
+    def lane_room(self, reduced: Reduced) -> int:
+        """Return the numbers of 32 chains of points."""
+        return 32 * 3 * (len(reduced.rows) + 1)
 
     def own(self) -> Sequence[float]:
         """Return the progress that is asked for."""
