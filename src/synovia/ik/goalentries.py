@@ -39,6 +39,7 @@ _Axis = Annotated[_Three, Meta(description="Direction in the joint's frame; its 
 _Length = Annotated[float, Meta(ge=0, description="Distance in the length unit of the model's file.")]
 _Weight = Annotated[float, Meta(gt=0, description="Weight beside goals of the same priority.")]
 _Priority = Annotated[int, Meta(ge=0, description="0 is the highest.")]
+_Ancestors = Annotated[int, Meta(ge=0, description="How many joints above this one may move for it; all without.")]
 _Name = Annotated[str, Meta(min_length=1, description="What to call the goal.")]
 
 
@@ -79,6 +80,7 @@ class PositionEntry(_Shared, tag_field="kind", tag="position", frozen=True, kw_o
 
     position: _Point | None = None
     offset: _OffsetPoint | None = None
+    ancestors: _Ancestors | None = None
 
 
 class RotationEntry(_Shared, tag_field="kind", tag="rotation", frozen=True, kw_only=True):
@@ -86,6 +88,7 @@ class RotationEntry(_Shared, tag_field="kind", tag="rotation", frozen=True, kw_o
 
     rotation: _Rotation | None = None
     offset_rotation: _OffsetTurn | None = None
+    ancestors: _Ancestors | None = None
 
 
 class PoseEntry(_Shared, tag_field="kind", tag="pose", frozen=True, kw_only=True):
@@ -95,6 +98,7 @@ class PoseEntry(_Shared, tag_field="kind", tag="pose", frozen=True, kw_only=True
     rotation: _Rotation | None = None
     offset: _OffsetPoint | None = None
     offset_rotation: _OffsetTurn | None = None
+    ancestors: _Ancestors | None = None
 
 
 class AimEntry(_Shared, tag_field="kind", tag="aim", frozen=True, kw_only=True):

@@ -140,11 +140,11 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
     options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        if not cached or CACHE is None:
+        file = function.__code__.co_filename
+        if not cached or CACHE is None or not Path(file).is_file():  # a kernel typed at a prompt has no file to hash
             return numba.njit(**options)(function)
         before = numba.config.CACHE_DIR
         # read when a function is decorated, so only ours land there
-        file = function.__code__.co_filename
         numba.config.CACHE_DIR = str(cache_folder(Path(file).stem, file))
         try:
             return numba.njit(cache=True, **options)(function)

@@ -32,7 +32,8 @@ def list_branches(problem, points):
         points[j, LEAVE] = F(-1)
     for j in range(last - 1, -1, -1):
         a = carrier(problem, j)
-        if a >= 0:
+        asks = j < n or problem.goals[j - n, 0] != 0  # a goal for no place is no point
+        if a >= 0 and asks:
             points[j, NEXT] = points[a, FIRST]
             points[a, FIRST] = j
     count = 0

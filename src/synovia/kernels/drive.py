@@ -37,6 +37,7 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
+from synovia.kernels.swivel import forget, remember
 from synovia.kernels.variables import seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
@@ -89,7 +90,9 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
             for g in range(before.shape[0]):
                 copy(before[g], kept[g])
             replace_targets(problem, targets[b], kept)
+            remember(problem.further, problem, work, before, q)
         else:
+            forget(problem.further, problem, work)
             if not all_given(problem, targets[b]):
                 forward(problem.tree, q, work.frames)
             complete_targets(problem, work.frames, targets[b], kept)

@@ -13,11 +13,12 @@ a target of its own to that. Outward, from the root, joints turn within their li
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.branches import FIRST, NEXT, carrier, list_branches
 from synovia.kernels.creep import creep
-from synovia.kernels.drive import drive
-from synovia.kernels.finish import finish
+from synovia.kernels.drive import drive, drive_any
+from synovia.kernels.finish import finish, finish_any
 from synovia.kernels.forward import BALL, SLIDE, forward
 from synovia.kernels.goals import target_frame
 from synovia.kernels.outward import PLACE, TOP, VOTES, reach_out, vote, wrists
+from synovia.kernels.poles import face_poles
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.reach import own_target, prove
 from synovia.kernels.rotations import apply, load_rotation, matmul, matmul_t
@@ -166,3 +167,16 @@ def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
     code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
     return finish(attempt, ints, floats, out, scratch, first, code)
+
+
+@algorithm
+def attempt_any(problem, work, targets, q):
+    """Bring the places where they should be, then the poles."""
+    return face_poles(attempt, problem, work, targets, q)
+
+
+@entry
+def fabrik_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
+    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish_any(attempt_any, ints, floats, out, scratch, first, code)

@@ -7,21 +7,41 @@ itself gives back, or the one where all steps that the attempts were allowed are
 
 import numpy as np
 
-from synovia.kernels._jit import F, device, perform
+from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
-from synovia.kernels.problem import COST, REACHED, STATUS, STEPS, open_problem, open_row, open_work, with_steps
+from synovia.kernels.problem import (
+    COST,
+    REACHED,
+    STATUS,
+    STEPS,
+    open_any,
+    open_problem,
+    open_row,
+    open_work,
+    with_steps,
+)
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
 ROUNDS = 100
 
 
-@device
+@inline
 def finish(attempt, ints, floats, out, scratch, first, code):
-    """Take up again the rows that missed, from row ``first`` to those that ``drive`` has done; return its code."""
+    """Take up again the rows that ``drive`` missed; see ``take_up``."""
+    return take_up(attempt, open_problem(ints, floats), open_work(ints, scratch), out, first, code)
+
+
+@inline
+def finish_any(attempt, ints, floats, out, scratch, first, code):
+    """Take up again the rows that ``drive_any`` missed; see ``take_up``."""
+    return take_up(attempt, open_any(ints, floats), open_work(ints, scratch), out, first, code)
+
+
+@device
+def take_up(attempt, problem, work, out, first, code):
+    """Take up again the rows that missed, from row ``first`` to those that were done; return the code of ``drive``."""
     if code < 0 or code & 1 == 0:
         return code
-    problem = open_problem(ints, floats)
-    work = open_work(ints, scratch)
     for b in range(first, code >> 1):
         row = out[b]
         if row[STATUS] == REACHED:

@@ -4,7 +4,8 @@ The parent's world frame is known, so each joint takes the turn within its limit
 the wanted places, and its children stand where forward kinematics puts them.
 
 Columns of ``points`` (rows of the tree, then its goals): wanted place (0-2), its votes (3), for goals: the top row of
-the wrist (4), the branches (5-8, see ``branches``), for goals: where the iteration before left them (9-11).
+the wrist (4), the branches (5-8, see ``branches``), for goals: where the iteration before left them (9-11). Rows of
+goals that ask for no place belong to ``swivel``.
 """
 
 from synovia.kernels._jit import F, device, inline
@@ -116,8 +117,9 @@ def reach_out(problem, work, targets, q):
     frames, points = work.frames, work.points
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        _, p = goal_frame(problem, frames, g)
-        store(points, n + g, HERE, p)
+        if problem.goals[g, 0] != 0:
+            _, p = goal_frame(problem, frames, g)
+            store(points, n + g, HERE, p)
     most = F(0)
     for i in range(n):
         a = tree.ints[i, 1]

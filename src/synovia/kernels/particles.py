@@ -13,11 +13,12 @@ which keeps its branches in shape. After some rounds every joint turns towards i
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.branches import NEXT, carrier, list_branches
 from synovia.kernels.creep import creep
-from synovia.kernels.drive import drive
-from synovia.kernels.finish import finish
+from synovia.kernels.drive import drive, drive_any
+from synovia.kernels.finish import finish, finish_any
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, target_frame
 from synovia.kernels.outward import HERE, PLACE, VOTES, reach_out, wrists
+from synovia.kernels.poles import face_poles
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.reach import own_target, prove
 from synovia.kernels.rotations import apply, load_rotation, matmul_t
@@ -41,9 +42,11 @@ def place_particles(problem, work, targets):
         points[i, LIGHT] = F(1)
     for g in range(problem.goals.shape[0]):
         row, what = problem.goals[g, 1], problem.goals[g, 0]
+        points[n + g, VOTES] = F(0)
+        if what == 0:
+            continue
         _, p = goal_frame(problem, work.frames, g)
         store(points, n + g, HERE, p)
-        points[n + g, VOTES] = F(0)
         if row < 0 or not what & POSITION:
             continue
         points[n + g, VOTES] = problem.goal_data[g, 0] * problem.goal_data[g, 0]
@@ -136,3 +139,16 @@ def particles(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
     code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
     return finish(attempt, ints, floats, out, scratch, first, code)
+
+
+@algorithm
+def attempt_any(problem, work, targets, q):
+    """Bring the places where they should be, then the poles."""
+    return face_poles(attempt, problem, work, targets, q)
+
+
+@entry
+def particles_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
+    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish_any(attempt_any, ints, floats, out, scratch, first, code)

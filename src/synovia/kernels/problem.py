@@ -205,6 +205,18 @@ def open_with(ints, floats, further):
 @inline
 def with_steps(problem, max_steps):
     """Return the same problem with another number of steps to an attempt."""
+    return changed(problem, max_steps, problem.further)
+
+
+@inline
+def places_alone(problem):
+    """Return the same problem without its further goals."""
+    return changed(problem, problem.max_steps, None)
+
+
+@inline
+def changed(problem, max_steps, further):
+    """Return the same problem with another number of steps and other tables of further goals."""
     return Problem(
         problem.tree,
         problem.variables,
@@ -228,7 +240,7 @@ def with_steps(problem, max_steps):
         problem.reach,
         problem.levels,
         problem.posture,
-        problem.further,
+        further,
     )
 
 

@@ -35,7 +35,7 @@ def reaches_too_far(problem, work, targets):
     found = -1
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, 1]
-        if row < 0 or own_target(problem, row) == g:
+        if row < 0 or problem.goals[g, 0] == 0 or own_target(problem, row) == g:
             continue
         if found >= 0 or not problem.goals[g, 0] & POSITION:
             return -1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals import CenterOfMassGoal, Goal, RestGoal
-from synovia.goals.base import POSITION
+from synovia.goals.base import POLE, POSITION
 from synovia.limits.base import MARK
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 from synovia.skeleton import Kind, Skeleton
@@ -55,6 +55,12 @@ class Reduced:
     def plain(self) -> bool:
         """Whether the goals ask for positions and rotations in the world alone."""
         return len(self.goals.further_ints) == 0
+
+    @property
+    def limbs(self) -> list[tuple[int, int]]:
+        """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
+        further = self.goals.further_ints
+        return [(int(g), int(root)) for g, root in further[further[:, 0] == POLE][:, [1, 6]]]
 
     @property
     def residuals(self) -> int:

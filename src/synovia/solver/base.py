@@ -13,6 +13,7 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
 from synovia.problem import Reduced
+from synovia.skeleton import Kind
 
 Kernel = Callable[..., int]
 PLACES: Final = frozenset({"position", "rotation", "pose"})
@@ -150,6 +151,21 @@ class Heuristic(Solver):
     def settles(self) -> bool:
         """Whether a miss is handed to another method."""
         return self.finish is not None
+
+    def check_limbs(self, reduced: Reduced) -> None:
+        """Refuse poles of limbs that nothing can turn at once, unless another method finishes.
+
+        Raises:
+            UnsupportedError: If the joint at a limb's root is no ball that moves.
+        """
+        for g, root in () if self.settles else reduced.limbs:
+            if root < 0 or reduced.rows[root, 0] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, 5] < 0:
+                raise UnsupportedError(
+                    f"{self.name} turns a limb by the ball joint at its root, and there is none that moves",
+                    where=f"goal {g}, a pole",
+                    expected="root= a ball joint",
+                    hint="use the solver 'lm', or finish='lm'",
+                )
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {"finish": ("lm",)}

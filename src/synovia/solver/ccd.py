@@ -15,7 +15,8 @@ class Ccd(Heuristic):
     """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
 
     Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges
-    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances.
+    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. It refuses poles: a joint's best turn leaves
+    them no choice.
 
     Args:
         max_steps: Sweeps of one attempt.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import Heuristic, Kernel
+from synovia.solver.base import PLACES, Heuristic, Kernel
 
 _SHORTEST = 3  # bones of a chain in lanes
 
@@ -17,7 +17,8 @@ class Fabrik(Heuristic):
     """Forward and backward reaching: bones are pulled to the target and back to the root, limits in every iteration.
 
     Fastest on chains and characters of ball joints with position goals at everyday tolerances; rotation goals are
-    served by the last three degrees of freedom above them.
+    served by the last three degrees of freedom above them. Poles come after the places: each limb turns about the line
+    from its root to its tip, by the ball joint at its root, as far as its limits allow.
 
     Args:
         max_steps: Iterations of one attempt.
@@ -30,6 +31,7 @@ class Fabrik(Heuristic):
     """
 
     name: ClassVar[str] = "fabrik"
+    honours: ClassVar[frozenset[str]] = PLACES | {"pole"}
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the paper for a plain chain, or the one for any tree."""
@@ -37,9 +39,10 @@ class Fabrik(Heuristic):
             from synovia.kernels.fabrik_chain import fabrik_chain
 
             return fabrik_chain
-        from synovia.kernels.fabrik import fabrik
+        self.check_limbs(reduced)
+        from synovia.kernels.fabrik import fabrik, fabrik_any
 
-        return fabrik
+        return fabrik if reduced.plain else fabrik_any
 
     def lanes(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of a plain chain; two bones need no iteration."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import Heuristic, Kernel
+from synovia.solver.base import PLACES, Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class Particles(Heuristic):
 
     Every bone moves the two joints at its ends by half of what its length lacks, one bone after the other, as cloth is
     simulated; then joints turn to where their particles went, limits included, and bones are exact again. It spreads a
-    movement over the body more evenly than FABRIK does, in more steps.
+    movement over the body more evenly than FABRIK does, in more steps. Poles come after the places, as in ``Fabrik``.
 
     Args:
         max_steps: Iterations of one attempt.
@@ -30,14 +30,16 @@ class Particles(Heuristic):
     """
 
     name: ClassVar[str] = "particles"
+    honours: ClassVar[frozenset[str]] = PLACES | {"pole"}
 
     rounds: int = 4
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
-        from synovia.kernels.particles import particles
+        self.check_limbs(reduced)
+        from synovia.kernels.particles import particles, particles_any
 
-        return particles
+        return particles if reduced.plain else particles_any
 
     def own(self) -> Sequence[float]:
         """Return the progress that is asked for and the rounds."""

@@ -1,0 +1,180 @@
+"""Poles in FABRIK and particles: chains of any length, degenerate planes, limits, and clips."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.kernels.swivel import RATE
+from synovia.skeleton import Joint, Kind
+
+LIMB = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])
+BOTH = pytest.mark.parametrize("solver", [sy.Fabrik, sy.Particles], ids=["fabrik", "particles"])
+
+
+def at(x, y, z):
+    """Return a translation."""
+    out = np.eye(4)
+    out[:3, 3] = x, y, z
+    return out
+
+
+def off_line(v, line):
+    """Return the part of a vector across a line."""
+    return v - line * (v @ line) / (line @ line)
+
+
+def angle(pose, root, middle, tip, pole):
+    """Return the angle from the middle joint to the pole about the line root-tip (radians)."""
+    r, m, t = (pose.position(joint) for joint in (root, middle, tip))
+    u, v = off_line(m - r, t - r), off_line(np.asarray(pole) - r, t - r)
+    return float(np.arctan2(np.cross(u, v) @ (t - r) / np.linalg.norm(t - r), u @ v))
+
+
+def chain(bones, seed):
+    """Return a chain of balls that bends."""
+    points = np.cumsum(np.random.default_rng(seed).normal(size=(bones + 1, 3)) * 0.3 + (0.7, 0, 0), axis=0)
+    return sy.Skeleton.chain(points - points[0])
+
+
+@pytest.mark.parametrize("bones", [2, 3, 5, 12, 40])
+@BOTH
+def test_pole_holds_for_any_chain_length(solver, bones):
+    """A pole for every inner joint: all angles vanish together, the tip is at its target."""
+    body = chain(bones, bones)
+    tip, pole = f"joint{bones}", np.array([0.4 * bones, 3.0, 2.0])
+    target = 0.7 * body.rest_pose().position(tip)
+    goals = [sy.PositionGoal(tip, target), *[sy.PoleGoal(f"joint{i}", pole) for i in range(1, bones)]]
+    solution = sy.solve(body, goals, solver(attempts=3, max_steps=2000))
+    assert solution.reached
+    for i in range(1, bones):
+        measured = angle(solution.pose, f"joint{i - 1}", f"joint{i}", f"joint{i + 1}", pole)
+        assert solution.errors[i].angle <= abs(measured) + 1e-9  # less where a joint is close to its line
+        r, m, t = solution.pose.positions[i - 1 : i + 2]
+        if np.linalg.norm(off_line(m - r, t - r)) > 1e-3 * (np.linalg.norm(m - r) + np.linalg.norm(t - m)):
+            assert abs(measured) < 1e-3
+    np.testing.assert_allclose(solution.pose.position(tip), target, atol=1.1e-3 * body.size)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(4))
+def test_pole_of_a_long_limb_leaves_the_tips_rotation_and_what_hangs_below(solver, seed):
+    """Root and tip with joints between: the limb turns as one, the tip's own goals hold."""
+    body = chain(6, 50 + seed)
+    wanted = body.random_pose(seed)
+    goals = [
+        sy.PoseGoal("joint5", wanted.position("joint5"), wanted.matrix("joint5")),
+        sy.PoleGoal("joint2", (1, 5, -2), root="joint0", tip="joint5"),
+    ]
+    solution = sy.solve(body, goals, solver(), body.random_pose(seed + 9))
+    assert solution.reached
+    assert abs(angle(solution.pose, "joint0", "joint2", "joint5", (1, 5, -2))) < 1.1e-3
+
+
+@pytest.mark.parametrize("pole", [(2.0, 0, 0), (-1.0, 0, 0), (0.3, 0, 0)])
+def test_pole_on_the_line_keeps_the_bend_plane(pole):
+    """Where the pole says nothing the plane is that of the answer without it: no jump."""
+    goal = sy.PositionGoal("joint2", (0.6, 0, 0))
+    start = LIMB.rest_pose().with_values({"joint0": sy.Rotation.from_rotvec((0.7, 0, 0)).as_quat()})
+    plain = sy.solve(LIMB, goal, sy.Fabrik(), start)
+    solution = sy.solve(LIMB, [goal, sy.PoleGoal("joint1", pole)], sy.Fabrik(), start)
+    assert solution.reached
+    np.testing.assert_allclose(solution.pose.positions, plain.pose.positions, atol=2e-3)
+
+
+def test_joint_on_the_line_of_its_neighbours_is_left_alone():
+    """A target out of reach lays the limb straight: there is no plane to turn, and nothing is made up."""
+    solution = sy.solve(LIMB, [sy.PositionGoal("joint2", (3, 1, 0)), sy.PoleGoal("joint1", (0, 9, 0))], sy.Fabrik())
+    assert solution.status is sy.Status.UNREACHABLE
+    assert solution.errors[1].angle < 1e-3
+
+
+def test_pole_decides_where_the_start_lies_straight():
+    """A joint on the axis of its circle bends to the pole, not to any side."""
+    straight = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0), (0.8, 0, 0)])
+    for pole in [(0, 1, 0), (0, -1, 0), (0.5, 0.3, -2)]:
+        solution = sy.solve(straight, [sy.PositionGoal("joint2", (0.5, 0, 0)), sy.PoleGoal("joint1", pole)], "fabrik")
+        assert solution.reached
+        assert off_line(solution.pose.position("joint1"), np.array([1.0, 0, 0])) @ np.array(pole) > 0
+
+
+def limited(twist, swing=1.2, middle=Kind.HINGE):
+    """Return a limb whose root has a limit."""
+    hinge = {"axis": (0, 1, 0), "limit": sy.Interval(0.0, 2.5)} if middle is Kind.HINGE else {}
+    limit = sy.SwingTwist.about((1, 0, 0), x=(swing, swing), y=(swing, swing), twist=(-twist, twist))
+    return sy.Skeleton(
+        [
+            Joint("root", kind=Kind.BALL, limit=limit),
+            Joint("middle", "root", middle, at(0.4, 0, 0.0), **hinge),
+            Joint("tip", "middle", Kind.BALL, at(0.4, 0, 0)),
+        ]
+    )
+
+
+@BOTH
+@pytest.mark.parametrize("middle", [Kind.HINGE, Kind.BALL], ids=["hinge", "ball"])
+def test_pole_beyond_the_limits_turns_as_far_as_they_let_it_and_says_so(solver, middle):
+    """The place holds, limits hold, the error is the angle that is left; with a wide limit it is none."""
+    side = np.array([0.4, 1.0, 0.0])
+    for twist, swing, meets in [(0.3, 0.9, False), (3.0, 2.8, True)]:
+        body = limited(twist, swing, middle)
+        goals = [sy.PositionGoal("tip", (0.65, 0, 0)), sy.PoleGoal("middle", -side)]
+        start = body.rest_pose().with_values({"middle": 1.0} if middle is Kind.HINGE else {})
+        ik = sy.IK(body, goals, solver(attempts=1))
+        solution = ik.solve(start=start)
+        assert solution.errors[0].position <= ik.tolerance[0]
+        assert ik.outside(solution.pose) == ()
+        left = abs(angle(solution.pose, "root", "middle", "tip", -side))
+        assert solution.errors[1].angle == pytest.approx(left, abs=1e-9)
+        if middle is Kind.HINGE or meets:
+            assert solution.reached is meets
+            assert (left < 1e-3) is meets
+        if middle is Kind.HINGE and not meets:  # at the limit: no farther turn leaves the place
+            assert "root" in ik.at_limits(solution.pose)
+            without = sy.solve(body, goals[:1], solver(attempts=1), start)
+            assert left < abs(angle(without.pose, "root", "middle", "tip", -side)) - 0.1
+
+
+def plane_turns(tracked):
+    """Return the angle (radians) that the bend plane turns from frame to frame."""
+    sides = []
+    for i in range(len(tracked.q)):
+        pose = sy.Pose(LIMB, tracked.q[i])
+        u = off_line(pose.position("joint1"), pose.position("joint2"))
+        sides.append(u / np.linalg.norm(u))
+    return np.arccos(np.clip(np.sum(np.array(sides)[1:] * np.array(sides)[:-1], axis=1), -1, 1))
+
+
+@BOTH
+@pytest.mark.parametrize("step", [1e-4, 1e-3, 5e-3], ids=["0.1 mm", "1 mm", "5 mm"])
+@pytest.mark.parametrize("beside", [0.0, 2e-4, 3e-3])
+def test_in_track_a_pole_across_the_line_turns_the_plane_at_most_five_degrees_a_millimetre(solver, step, beside):
+    """Through the line or close by: the plane turns slowly, says what is left, and has caught up behind."""
+    z = np.arange(-0.06, 0.0601, step) if step > 5e-4 else np.arange(-0.005, 0.0601, step)
+    poles = np.column_stack([np.full(len(z), 0.35), np.full(len(z), beside), z])
+    ik = sy.IK(LIMB, [sy.PositionGoal("joint2", (0.7, 0, 0)), sy.PoleGoal("joint1")], solver())
+    tracked = ik.track(
+        {"joint1": poles, "joint2": np.tile((0.7, 0, 0), (len(z), 1))}, ik.solve({"joint1": poles[0]}).pose
+    )
+    turns = plane_turns(tracked)
+    assert np.degrees(turns).max() <= 5.0 * step * 1e3 + 0.01
+    assert np.degrees(turns).max() <= np.degrees(RATE * step / 0.8) + 0.5
+    ends = np.arctan2(z[[0, -1]], beside)
+    assert turns.sum() > 0.99 * (ends[1] - ends[0])  # it did come round
+    errors = tracked.errors[:, 1, 1]
+    assert errors[-1] < 1e-3
+    if step < 5e-3:
+        assert errors.max() > 1.0  # and said so on the way
+    for frame in (0, len(z) // 2, len(z) - 1):
+        far = abs(angle(sy.Pose(LIMB, tracked.q[frame]), "joint0", "joint1", "joint2", poles[frame]))
+        assert errors[frame] <= far + 1e-9
+
+
+def test_limbs_without_a_ball_at_their_root_are_refused():
+    """What cannot turn says so, unless another method ends the solve."""
+    arm = sy.bundled("arm7")
+    inner = arm.joint_names[3]
+    goals = [sy.PositionGoal("tool"), sy.PoleGoal(inner, (1, 1, 1))]
+    with pytest.raises(sy.UnsupportedError, match="ball joint at its root"):
+        sy.IK(arm, goals, "fabrik")
+    with pytest.raises(sy.UnsupportedError, match="ccd cannot honour"):
+        sy.IK(arm, goals, "ccd")
