@@ -44,6 +44,7 @@ def test_every_field(tmp_path: Path) -> None:
         weight = 2
         priority = 1
         name = "grasp"
+        ancestors = 3
         [[goals]]
         kind = "rotation"
         joint = 4
@@ -63,6 +64,7 @@ def test_every_field(tmp_path: Path) -> None:
     place, turn, pose, stay = read_goals(tmp_path / "goals.toml")
     assert isinstance(place, sy.PositionGoal)
     assert (place.joint, place.weight, place.priority, place.name) == ("hand", 2.0, 1, "grasp")
+    assert place.ancestors == 3
     assert place.target is not None
     assert place.target[:3, 3].tolist() == [1.0, 2.0, 3.5]
     assert place.offset[:3, 3].tolist() == [0.0, 0.0, 0.1]
