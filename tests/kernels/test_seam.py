@@ -90,6 +90,12 @@ def test_uncompiled_kernels_give_the_same_and_cache_nothing(copied, tmp_path):
     assert not cache.exists()
 
 
+def test_a_kernel_typed_at_a_prompt_has_no_file_and_is_not_cached(tmp_path):
+    typed = "from synovia.kernels._jit import entry\n@entry\ndef twice(x):\n    return 2 * x\nprint(twice(4))"
+    assert run(typed, SYNOVIA_CACHE_DIR=str(tmp_path)) == ["8"]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "mine"))
     assert _jit.cache_root() == tmp_path / "mine"

@@ -178,3 +178,21 @@ def test_limbs_without_a_ball_at_their_root_are_refused():
         sy.IK(arm, goals, "fabrik")
     with pytest.raises(sy.UnsupportedError, match="ccd cannot honour"):
         sy.IK(arm, goals, "ccd")
+
+
+@BOTH
+def test_poles_in_a_batch_and_in_other_units(solver):
+    """The same bits as one by one, whatever the memory held before, and the same turns at a hundred times the size."""
+    small, large = (sy.Skeleton.chain(k * np.array([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])) for k in (1, 100))
+    rng = np.random.default_rng(3)
+    tips, poles = rng.uniform(-0.4, 0.4, (6, 3)) + np.array([0.1, 0, 0]), rng.normal(size=(6, 3))
+    answers = []
+    for body, k in ((small, 1.0), (large, 100.0)):
+        ik = sy.IK(body, [sy.PositionGoal("joint2"), sy.PoleGoal("joint1")], solver(attempts=1))
+        ik.track({"joint2": k * tips, "joint1": k * poles})  # leaves its memory behind
+        many = ik.solve_many({"joint2": k * tips, "joint1": k * poles})
+        for i in range(6):
+            one = ik.solve({"joint2": k * tips[i], "joint1": k * poles[i]})
+            np.testing.assert_array_equal(one.pose.q, many.q[i])
+        answers.append(many.q)
+    np.testing.assert_allclose(*answers, atol=1e-6)
