@@ -4,6 +4,7 @@ from synovia.goals.aim import AimGoal
 from synovia.goals.base import Goal
 from synovia.goals.center import CenterOfMassGoal
 from synovia.goals.contact import ContactGoal
+from synovia.goals.custom import CustomGoal
 from synovia.goals.distance import DistanceGoal
 from synovia.goals.plane import PlaneGoal
 from synovia.goals.pole import PoleGoal
@@ -17,6 +18,7 @@ __all__ = [
     "AimGoal",
     "CenterOfMassGoal",
     "ContactGoal",
+    "CustomGoal",
     "DistanceGoal",
     "Goal",
     "PlaneGoal",

@@ -181,6 +181,11 @@ class Goal:
         return self.place
 
     @property
+    def own_tolerance(self) -> float | None:
+        """Length of its residual up to which it is reached, where that is not for the ``IK`` to say."""
+        return None
+
+    @property
     def rows(self) -> int:
         """Number of residual rows."""
         place = 3 * ((self.place & POSITION > 0) + (self.place & ROTATION > 0))

@@ -45,6 +45,8 @@ def explain(solution: Solution) -> list[str]:
 def _missed(goal: Goal, error: GoalError, unit: float | None) -> str:
     """Return by how much a goal is missed, in words that fit what it asks for."""
     length, angle = length_text(error.position, unit), f"{math.degrees(error.angle):.3g} deg"
+    if goal.own_tolerance is not None:
+        return f"is missed by {error.position:.3g}"
     if isinstance(goal, AimGoal):
         return f"points {angle} past its target"
     if isinstance(goal, PoleGoal):

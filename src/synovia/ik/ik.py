@@ -13,6 +13,7 @@ from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.ik.door import Desk, Door, Targets
+from synovia.ik.engine import engine_of
 from synovia.ik.root import with_free_root
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
@@ -95,9 +96,8 @@ class IK:
         from synovia.kernels._jit import make_ready
         from synovia.kernels.problem import work_size
 
-        self._kernel = self.solver.kernel(reduced)
+        self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver)
         self._scratch_size = work_size(self._ints, self.solver.spare(reduced.residuals, reduced.columns))
-        self._plain = reduced.plain
         self._door = Door(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)
@@ -151,10 +151,7 @@ class IK:
 
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
-        from synovia.kernels.conclude import conclude, conclude_any
-
-        judge = conclude if self._plain else conclude_any
-        judge(self._ints, self._floats, rows, scratch, self.solver.settles)
+        self._judge(self._ints, self._floats, rows, scratch)
 
     def solve_many(
         self,

@@ -24,7 +24,10 @@ _EVERY_STATUS = tuple(Status)
 
 
 class GoalError(NamedTuple):
-    """How far a goal was missed: ``position`` in the file's length unit, ``angle`` in radians; 0 if unasked."""
+    """How far a goal was missed: ``position`` in the file's length unit, ``angle`` in radians; 0 if unasked.
+
+    For a ``CustomGoal``, ``position`` is the length of its residual, in the residual's own unit.
+    """
 
     position: float
     angle: float
@@ -141,7 +144,8 @@ class Solution:
     def missed(self) -> tuple[int, ...]:
         """Places of the goals that are not met, in the order of the goals."""
         most, most_angle = self._ik.tolerance
-        return tuple(i for i, error in enumerate(self.errors) if error.position > most or error.angle > most_angle)
+        own = [goal.own_tolerance or most for goal in self.goals]
+        return tuple(i for i, error in enumerate(self.errors) if error.position > own[i] or error.angle > most_angle)
 
     @property
     def active_limits(self) -> tuple[str, ...]:
@@ -182,6 +186,8 @@ class Solution:
 def _shown(ik: IK, goal: Goal, error: GoalError) -> list[str]:
     """Return a goal's errors as people read them: millimetres where the unit is known, degrees."""
     parts: list[str] = []
+    if goal.own_tolerance is not None:
+        parts.append(f"{error.position:.3g}")
     if goal.measures & 1:
         parts.append(length_text(error.position, ik.skeleton.meters_per_unit))
     if goal.measures & 2:

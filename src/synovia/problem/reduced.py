@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.goals import CenterOfMassGoal, Goal, RestGoal
+from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
 from synovia.goals.base import POLE, POSITION
 from synovia.limits.base import MARK
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
@@ -134,6 +134,8 @@ def reduce(
     ends = [row for rows in hangs for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
+    if any(isinstance(goal, CustomGoal) for goal in goals):
+        ends += range(len(skeleton))  # nobody knows what it depends on
     on_path = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not on_path[row]:

@@ -8,11 +8,31 @@ from synovia.errors import InputError, unknown_name
 from synovia.solver.base import Solver
 from synovia.solver.ccd import Ccd
 from synovia.solver.fabrik import Fabrik
-from synovia.solver.jacobian import DampedLeastSquares, LevenbergMarquardt
+from synovia.solver.jacobian import (
+    DampedLeastSquares,
+    JacobianMethod,
+    JacobianTranspose,
+    LevenbergMarquardt,
+    NullSpace,
+    PseudoInverse,
+    SelectivelyDamped,
+)
 from synovia.solver.particles import Particles
 
 solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType(
-    {cls.name: cls for cls in (Fabrik, Ccd, Particles, LevenbergMarquardt, DampedLeastSquares)}
+    {
+        cls.name: cls
+        for cls in (
+            Fabrik,
+            Ccd,
+            Particles,
+            LevenbergMarquardt,
+            DampedLeastSquares,
+            JacobianTranspose,
+            PseudoInverse,
+            SelectivelyDamped,
+        )
+    }
 )
 
 
@@ -33,4 +53,18 @@ def as_solver(solver: object) -> Solver:
     raise InputError("solver is no solver", value=solver, expected="settings such as sy.Fabrik(), or a name")
 
 
-__all__ = ["Ccd", "DampedLeastSquares", "Fabrik", "LevenbergMarquardt", "Particles", "Solver", "as_solver", "solvers"]
+__all__ = [
+    "Ccd",
+    "DampedLeastSquares",
+    "Fabrik",
+    "JacobianMethod",
+    "JacobianTranspose",
+    "LevenbergMarquardt",
+    "NullSpace",
+    "Particles",
+    "PseudoInverse",
+    "SelectivelyDamped",
+    "Solver",
+    "as_solver",
+    "solvers",
+]

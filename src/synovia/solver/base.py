@@ -37,6 +37,7 @@ class Solver(ABC):
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # the method that takes over a miss, where that is a setting
     honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
+    others: ClassVar[frozenset[str]] = frozenset()  # settings that are no numbers; their class checks them
     progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
 
     max_steps: int = 100
@@ -47,6 +48,8 @@ class Solver(ABC):
         """Refuse settings that mean nothing."""
         for setting in fields(self):
             value = getattr(self, setting.name)
+            if setting.name in self.others or (value is None and setting.name in _OPTIONAL):
+                continue
             if setting.name in _CHOICES:
                 if value is not None and value not in _CHOICES[setting.name]:
                     raise InputError(
@@ -174,4 +177,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "attempts": (1, 1_000_000, True),
     "rounds": (1, 10_000, True),
     "seed": (0, 2**31 - 1, True),
+    "largest_error": (1e-6, LARGEST, False),
+    "largest_turn": (1e-6, LARGEST, False),
 }
+_OPTIONAL = frozenset({"largest_error", "largest_turn"})

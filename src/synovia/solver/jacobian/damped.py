@@ -1,34 +1,31 @@
-"""The Jacobian family: thin settings over one kernel."""
+"""Damped least squares and Levenberg-Marquardt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import EVERY, Kernel, Solver
+from synovia.solver.base import Kernel
+from synovia.solver.jacobian.base import JacobianMethod
 
 _LONG = 8  # bones; with fewer the nearest pose often asks of one bone that it vanish
 _MOST_JOINTS = 16  # of an arm in lanes; see kernels.arm_lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Damped(Solver):
-    """What the damped methods share: an attempt ends when the error has not halved in four steps."""
+class _Damped(JacobianMethod):
+    """What the damped methods share: kernels of their own where nothing else is asked for."""
 
-    honours: ClassVar[frozenset[str]] = EVERY  # all but rest goals
+    method: ClassVar[int] = 2
 
     max_steps: int = 60
     attempts: int = 100
 
-    @property
-    def settles(self) -> bool:
-        """Whether a miss is descended to a minimum: by the family's own last steps."""
-        return True
-
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for arms or the one for any tree."""
+        """Return the kernel for arms, the one for any tree, or the family's."""
+        if not self.bare(reduced):
+            return JacobianMethod.kernel(self, reduced)
         if reduced.serial:
             from synovia.kernels.arm import arm
 
@@ -60,6 +57,10 @@ class LevenbergMarquardt(_Damped):
         seed: Seed of the restarts.
         damping: Factor of the squared error.
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
+        largest_error: As in every method of the family (see ``PseudoInverse``).
+        largest_turn: As there.
+        jacobian: As there.
+        null_space: As there.
 
     References:
         Sugihara (2011), *Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method*, eq. 20.
@@ -70,16 +71,16 @@ class LevenbergMarquardt(_Damped):
     constant_damping: float = 1e-9
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for long chains of balls, for arms or for any tree."""
-        if reduced.ball_chain and len(reduced.rows) >= _LONG:
+        """Return the kernel for long chains of balls, for arms, for any tree, or the family's."""
+        if reduced.ball_chain and len(reduced.rows) >= _LONG and self.bare(reduced):
             from synovia.kernels.chain_newton import chain_newton
 
             return chain_newton
         return _Damped.kernel(self, reduced)
 
-    def own(self) -> Sequence[float]:
-        """Return constant damping, factor of the squared error and the progress that is asked for."""
-        return (max(self.constant_damping, 1e-12), self.damping, self.progress[1])
+    def damping_terms(self) -> tuple[float, float]:
+        """Return constant damping and the factor of the squared error."""
+        return (max(self.constant_damping, 1e-12), self.damping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +92,15 @@ class DampedLeastSquares(_Damped):
         attempts: Attempts, restarts included.
         seed: Seed of the restarts.
         damping: λ, in radians and lengths per reach.
+        largest_error: As in every method of the family (see ``PseudoInverse``).
+        largest_turn: As there.
+        jacobian: As there.
+        null_space: As there.
     """
 
     name: ClassVar[str] = "dls"
     damping: float = 0.03
 
-    def own(self) -> Sequence[float]:
-        """Return constant damping, no factor of the error, and the progress that is asked for."""
-        return (max(self.damping * self.damping, 1e-12), 0.0, self.progress[1])
+    def damping_terms(self) -> tuple[float, float]:
+        """Return constant damping and no factor of the error."""
+        return (max(self.damping * self.damping, 1e-12), 0.0)

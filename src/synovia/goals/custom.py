@@ -1,0 +1,129 @@
+"""A goal of the user's own: any residual that should be zero, written in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array
+from synovia.goals.base import Goal
+
+if TYPE_CHECKING:
+    from synovia.skeleton import Pose, Skeleton
+
+
+class CustomGoal(Goal):
+    """A residual in Python that should be zero. Slower than the other goals, and solved by the Jacobian family.
+
+    Args:
+        residual: Function of a ``Pose`` that returns numbers (k,), always as many, smooth in the pose.
+        jacobian: Function of a ``Pose`` that returns the residual's derivative (k, nv) by the velocities of all joints
+            in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's frame), 6 for a free joint
+            (translation first). Without it, it is found by central differences.
+        weight: Weight of its squared length beside other goals, whose lengths count in reaches and angles in radians.
+        tolerance: Length of the residual, in its own unit, up to which the goal is reached.
+        name: What to call the goal.
+
+    Keep the tool upright while it goes to a place: its z axis has no share along x and y.
+
+    >>> import synovia as sy
+    >>> arm = sy.bundled("arm7")
+    >>> upright = sy.CustomGoal(lambda pose: pose.matrix("tool")[:2, 2], tolerance=1e-3, name="upright")
+    >>> sy.solve(arm, [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), upright]).status.name
+    'REACHED'
+
+    A class may be derived instead, with ``residual`` and perhaps ``jacobian`` as methods. The length of the residual is
+    found in ``solution.errors`` as ``position``, in its own unit.
+
+    Raises:
+        InputError: If a value cannot be used.
+    """
+
+    __slots__ = ("derivative", "function", "size", "tolerance")
+    kind: ClassVar[str] = "custom"
+
+    function: Callable[[Pose], Any] | None
+    derivative: Callable[[Pose], Any] | None
+    size: int  # of the residual, once it is resolved
+    tolerance: float
+
+    def __init__(
+        self,
+        residual: Callable[[Pose], Any] | None = None,
+        jacobian: Callable[[Pose], Any] | None = None,
+        *,
+        weight: float = 1.0,
+        tolerance: float = 1e-4,
+        name: str | None = None,
+    ) -> None:
+        """Check and keep the values."""
+        super().__init__(None, weight=weight, name=name)
+        for what, given in (("residual", residual), ("jacobian", jacobian)):
+            if given is not None and not callable(given):
+                raise InputError(
+                    f"{what} is no function", where=self.label, value=given, expected="a function of a pose"
+                )
+        if residual is None and type(self).residual is CustomGoal.residual:
+            raise InputError("there is no residual", where=self.label, expected="a function, or a method ``residual``")
+        number: Any = tolerance
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < math.inf:
+            raise InputError(
+                "tolerance is not positive", where=self.label, value=tolerance, expected="a number above 0"
+            )
+        self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(tolerance))
+
+    def residual(self, pose: Pose) -> Any:
+        """Return what should be zero at a pose, (k,)."""
+        if self.function is None:
+            raise InputError("there is no residual", where=self.label)
+        return self.function(pose)
+
+    def jacobian(self, pose: Pose) -> Any:
+        """Return the derivative of the residual, (k, nv), or None to have it found by differences."""
+        return None if self.derivative is None else self.derivative(pose)
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with the size of its residual, which is found at the rest pose."""
+        return self._with(size=len(self.checked(self.residual(skeleton.rest_pose()))))
+
+    def checked(self, value: Any, shape: tuple[int, ...] | None = None) -> Array:
+        """Return what a user's function gave as an array of finite numbers.
+
+        Args:
+            value: What it gave.
+            shape: What it must have; any (k,) without.
+
+        Raises:
+            InputError: If it is nothing of the kind.
+        """
+        what = "residual" if shape is None or len(shape) == 1 else "jacobian"
+        try:
+            given = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{what} gives no numbers", where=self.label, value=value) from error
+        given = np.atleast_1d(given)
+        expected = f"shape {shape}" if shape is not None else "(k,), k from 1"
+        if given.ndim != (1 if shape is None else len(shape)) or given.size == 0 or shape not in (None, given.shape):
+            raise InputError(f"{what} has shape {given.shape}", where=self.label, expected=expected)
+        if not np.isfinite(given).all():
+            raise InputError(f"{what} is not finite", where=self.label, value=given, expected="finite numbers")
+        return given
+
+    @property
+    def joints(self) -> tuple[str | int, ...]:
+        """None: it may concern the whole body."""
+        return ()
+
+    @property
+    def rows(self) -> int:
+        """Number of residual rows."""
+        return self.size
+
+    @property
+    def own_tolerance(self) -> float:
+        """Length of its residual up to which it is reached."""
+        return self.tolerance

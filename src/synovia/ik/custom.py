@@ -1,0 +1,276 @@
+"""The loop of a solve with goals in Python: what a kernel does, with the user's functions called in between.
+
+It stands in for a kernel, and so ``solve``, ``solve_many`` and ``track`` work as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.geometry import Array
+from synovia.goals import CustomGoal, Goal
+from synovia.ik.status import Status
+from synovia.problem import Reduced
+from synovia.skeleton import Pose, Skeleton
+from synovia.solver import JacobianMethod
+
+Ints = NDArray[np.int32]
+_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _HEAD = range(7)  # see kernels.problem
+_DAMPED: Final = 2  # the method of ``kernels.methods`` that settles
+_NUDGE: Final = 1e-6  # radians or reaches, for differences
+_AIM, _FALLS, _BETTER = 1.0 - 1e-6, 1.0 - 1e-12, 0.999  # as in ``kernels.levenberg`` and ``kernels.drive``
+_STATIONARY, _CANCELS = 1e-5, 1e-3  # as in ``kernels.conclude``
+_SETTLE_STEPS, _SETTLED, _QUIET = 200, 1e-12, 1e-8  # relative falls of the cost
+
+
+class Part:
+    """A custom goal in a problem: its rows, and its derivative by the problem's columns."""
+
+    def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
+        """Find its rows and the velocities that each column moves."""
+        self.goal, self.place = goal, place
+        first = int(reduced.goals.table[place, 2])
+        self.rows = slice(first, first + goal.size)
+        self.root = float(reduced.goals.roots[place])
+        self._skeleton, self._reduced = skeleton, reduced
+        self._velocities = _velocities(skeleton, reduced)
+
+    def residual(self, q: Array) -> Array:
+        """Return the residual at q, (k,)."""
+        value = self.goal.residual(Pose.trusted(self._skeleton, q.copy()))
+        return self.goal.checked(value, (self.goal.size,))
+
+    def jacobian(self, q: Array) -> Array:
+        """Return the derivative by column (radians, reaches), the user's own or central differences."""
+        given = self.goal.jacobian(Pose.trusted(self._skeleton, q.copy()))
+        if given is not None:
+            return self.goal.checked(given, (self.goal.size, self._skeleton.nv)) @ self._velocities
+        out = np.empty((self.goal.size, self._reduced.columns))
+        for column, (ahead, behind) in enumerate(_nudged(self._skeleton, self._reduced, q)):
+            out[:, column] = (self.residual(ahead) - self.residual(behind)) / (2.0 * _NUDGE)
+        return out
+
+
+def _velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
+    """Return what one unit of each column is in the velocities of all joints, followers included, (nv, columns)."""
+    first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
+    unit = _units(reduced)
+    out = np.zeros((skeleton.nv, reduced.columns))
+    for (block, at, column), joint in zip(reduced.variables.tolist(), reduced.owner.tolist(), strict=True):
+        inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
+        for c in range(3 if block else 1):
+            out[first[joint] + inside + c, column + c] = unit[column]
+        for (follower, leader), (ratio, _) in zip(
+            skeleton.tables.followers.tolist(), skeleton.tables.coupling.tolist(), strict=True
+        ):
+            if leader == at:
+                row = next(i for i in range(len(skeleton)) if skeleton.q_slice(i).start == follower)
+                out[first[row], column] = ratio * unit[column]
+    return out
+
+
+def _units(reduced: Reduced) -> Array:
+    """Return what one unit of each column is: 1 radian, or one reach."""
+    unit = np.ones(reduced.columns)
+    for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
+        if not block and limit[10] == 0.0:
+            unit[column] = reduced.reach
+    return unit
+
+
+def _nudged(skeleton: Skeleton, reduced: Reduced, q: Array) -> Sequence[tuple[Array, Array]]:
+    """Return q a little ahead and a little behind along every column."""
+    unit = _units(reduced)
+    pairs: list[tuple[Array, Array]] = []
+    for block, at, column in reduced.variables.tolist():
+        for c in range(3 if block else 1):
+            both: list[Array] = []
+            for size in (_NUDGE, -_NUDGE):
+                there = q.copy()
+                if block:
+                    x, y, z, w = q[at : at + 4]
+                    half = np.zeros(3)
+                    half[c] = 0.5 * size
+                    v = np.array((x, y, z))
+                    there[at : at + 3] = v + w * half + np.cross(v, half)
+                    there[at + 3] = w - v @ half
+                    there[at : at + 4] /= np.linalg.norm(there[at : at + 4])
+                else:
+                    there[at] += size * unit[column]
+                both.append(skeleton.follow(there))
+            pairs.append((both[0], both[1]))
+    return pairs
+
+
+class Driver:
+    """A kernel for problems with custom goals, and their judge."""
+
+    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: JacobianMethod) -> None:
+        """Prepare the parts."""
+        self.parts = [Part(goal, g, reduced, skeleton) for g, goal in enumerate(goals) if isinstance(goal, CustomGoal)]
+        self.solver = solver
+        self.skeleton, self.goals, self.table = skeleton, len(goals), reduced.goals.table
+        self.shape = (reduced.residuals, reduced.columns)
+
+    def __call__(
+        self,
+        ints: Ints,
+        floats: Array,
+        targets: Array,
+        starts: Array,
+        out: Array,
+        scratch: Array,
+        warm: bool,
+        first: int,
+    ) -> int:
+        """Solve rows of problems, as ``kernels.drive`` does."""
+        from synovia.kernels.parts import begin, restart
+        from synovia.kernels.problem import ATTEMPTS
+
+        missed = 0
+        for b in range(first, len(out)):
+            one = _Problem(self, ints, floats, out[b], scratch)
+            follows = warm and b > 0
+            start = (out[b - 1, _HEAD : _HEAD + len(one.q)] if follows else starts[min(b, len(starts) - 1)]).copy()
+            one.q[:] = start
+            if follows:
+                one.kept[:] = _Problem(self, ints, floats, out[b - 1], scratch).kept
+            refused = begin(ints, floats, targets[b], one.q, one.kept, scratch, follows)
+            if refused >= 0:
+                return -1 - refused - self.goals * b
+            best, lowest, winner, steps, tries = start, 0.0, 0, 0, 0
+            reached = False
+            while tries < int(ints[ATTEMPTS]) and not reached:
+                if tries > 0:
+                    one.q[:] = start
+                    restart(ints, floats, one.q, scratch, tries)
+                taken, cost, worst = one.attempt()
+                steps, tries, reached = steps + taken, tries + 1, worst <= 1.0
+                if reached or tries == 1 or (not follows and cost < _BETTER * lowest):
+                    best, lowest, winner = one.q.copy(), cost, tries - 1
+            one.q[:] = best
+            one.assess()
+            status = Status.REACHED if reached else Status.STALLED
+            out[b, :_HEAD] = status, steps, tries, winner, lowest, 0.0
+            if not reached:
+                missed = 1
+                if warm:
+                    return 2 * (b + 1) + 1
+        return 2 * len(out) + missed
+
+    def judge(self, ints: Ints, floats: Array, rows: Array, scratch: Array) -> None:
+        """Settle the rows that missed and tell why, as ``kernels.conclude`` does."""
+        for row in rows:
+            if row[_STATUS] != Status.REACHED:
+                _Problem(self, ints, floats, row, scratch).conclude()
+
+
+class _Problem:
+    """One row of the answer while it is solved."""
+
+    def __init__(self, driver: Driver, ints: Ints, floats: Array, row: Array, scratch: Array) -> None:
+        """Cut the row."""
+        nq, g = driver.skeleton.nq, driver.goals
+        self.driver, self.packed, self.scratch, self.row = driver, (ints, floats), scratch, row
+        self.q = row[_HEAD : _HEAD + nq]
+        self.errors = row[_HEAD + nq : _HEAD + nq + 2 * g]
+        self.kept = row[_HEAD + nq + 2 * g :].reshape(g, 16)
+        self.e, self.J = np.zeros(driver.shape[0]), np.zeros(driver.shape)
+
+    def assess(self) -> tuple[float, float]:
+        """Write residual, Jacobian and errors at q; return (squared residual, largest error in tolerances)."""
+        from synovia.kernels.parts import assess
+
+        worst = float(assess(*self.packed, self.q, self.kept, self.scratch, self.e, self.J, self.errors))
+        for part in self.driver.parts:
+            r = part.residual(self.q)
+            self.e[part.rows] = -part.root * r
+            self.J[part.rows] = part.root * part.jacobian(self.q)
+            self.errors[2 * part.place] = np.linalg.norm(r)
+            self.errors[2 * part.place + 1] = 0.0
+            worst = max(worst, float(self.errors[2 * part.place]) / part.goal.tolerance)
+        return float(self.e @ self.e), worst
+
+    def attempt(self) -> tuple[int, float, float]:
+        """Step from q until all goals hold or the error stops falling; return (steps, cost, largest error)."""
+        from synovia.kernels.parts import advance
+        from synovia.kernels.problem import MAX_STEPS, PATIENCE
+
+        solver = self.driver.solver
+        constant, by_error = solver.damping_terms()
+        most, patience = int(self.packed[0][MAX_STEPS]), int(self.packed[0][PATIENCE])
+        best, lowest, least, mark = self.q.copy(), np.inf, np.inf, np.inf
+        k = 0
+        for k in range(most + 1):
+            cost, worst = self.assess()
+            if k == 0 or cost < _FALLS * lowest:
+                best, lowest, least = self.q.copy(), cost, worst
+            if worst <= _AIM:
+                return k, cost, worst
+            if k % patience == 0:
+                if k > 0 and lowest > solver.progress[1] * mark:
+                    break
+                mark = lowest
+            if k < most:
+                damping = constant + by_error * cost
+                advance(*self.packed, self.q, self.scratch, self.e, self.J, solver.method, damping)
+        self.q[:] = best
+        return k, lowest, least
+
+    def settle(self) -> tuple[int, bool]:
+        """Descend to a minimum, every step lower (Nielsen 1999); return (steps, whether it is one)."""
+        from synovia.kernels.parts import advance
+
+        cost, worst = self.assess()
+        damping, grow, failed, quiet = 1e-3, 2.0, 0, 0
+        for k in range(_SETTLE_STEPS):
+            if worst <= 1.0:
+                return k, True
+            before, e, J = self.q.copy(), self.e.copy(), self.J.copy()
+            advance(*self.packed, self.q, self.scratch, e, J, _DAMPED, damping)
+            lower, new_worst = self.assess()
+            if lower < cost * (1.0 - _SETTLED):
+                quiet = quiet + 1 if cost - lower < _QUIET * cost else 0
+                cost, worst = lower, new_worst
+                if quiet > 4:
+                    return k + 1, True
+                damping, grow, failed = max(damping / 3.0, 1e-12), 2.0, 0
+                continue
+            self.q[:] = before
+            self.assess()
+            damping, grow, failed = damping * grow, 2.0 * grow, failed + 1
+            if failed > 8:
+                return k + 1, True
+        return _SETTLE_STEPS, False
+
+    def conclude(self) -> None:
+        """Settle, and write the status: the first that applies."""
+        from synovia.kernels.parts import held_back
+
+        steps, still = self.settle()
+        cost, worst = self.assess()
+        self.row[_STEPS] += steps
+        self.row[_FINISH] = steps
+        self.row[_COST] = cost
+        if worst <= 1.0:
+            self.row[_STATUS] = Status.REACHED
+            return
+        e, J = self.e, self.J.copy()
+        left, held = held_back(*self.packed, self.q, self.scratch, e, J)
+        small = _STATIONARY * np.sqrt(cost)
+        pulls = [
+            float(np.abs(J[first : first + rows].T @ e[first : first + rows]).max(initial=0.0))
+            for first, rows in self.driver.table[:, [2, 4]].tolist()
+            if float(e[first : first + rows] @ e[first : first + rows]) > 0.01 * cost
+        ]
+        strongest = max(pulls, default=0.0)
+        if len(pulls) > 1 and strongest > small and left < max(_CANCELS * strongest, small):
+            self.row[_STATUS] = Status.CONFLICT
+        elif held > small and left < max(_CANCELS * held, small):
+            self.row[_STATUS] = Status.LIMITED
+        else:
+            self.row[_STATUS] = Status.STALLED if still else Status.MAX_STEPS

@@ -1,0 +1,91 @@
+"""The Jacobian family: one loop around the steps of ``methods``, with what all of them share.
+
+Residual and Jacobian of the goals, in either form; the clamp of the error; the step, held at limits and clamped. What a
+body would like beside its goals comes with ``wishful``. Levenberg-Marquardt and damped least squares without these
+extras have kernels of their own, ``arm`` and ``levenberg``.
+"""
+
+import numpy as np
+
+from synovia.kernels._jit import F, algorithm, device, entry, perform
+from synovia.kernels.clamps import clamp_errors
+from synovia.kernels.derivative import write_jacobian
+from synovia.kernels.drive import drive, drive_any
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import residual, to_units
+from synovia.kernels.levenberg import AIM, FALLS
+from synovia.kernels.methods import limited_step
+from synovia.kernels.problem import copy
+from synovia.kernels.reach import prove
+from synovia.kernels.room import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD, PROGRESS, open_room
+from synovia.kernels.scatter import scatter
+from synovia.kernels.variables import step
+
+
+@device
+def descend(move, problem, work, targets, q):
+    """Move from q until every goal holds, the error stops falling fast enough, or the steps are spent.
+
+    Returns:
+        (steps, the least cost, whether every goal holds); q is left where the cost is least.
+    """
+    mark = F(0)
+    lowest = F(0)
+    for k in range(problem.max_steps + 1):
+        forward(problem.tree, q, work.frames)
+        cost, worst = residual(problem, work.frames, targets, work.e)
+        if k == 0 or cost < FALLS * lowest:
+            lowest = cost
+            copy(q, work.trial)
+        if worst <= AIM:
+            return k, cost, True
+        if k % problem.patience == 0:
+            if k > 0 and lowest > problem.own[PROGRESS] * mark:
+                break
+            mark = lowest
+        if k == problem.max_steps:
+            break
+        perform(move, problem, work, targets, q)
+    copy(work.trial, q)
+    return k, lowest, False
+
+
+@device
+def goal_step(problem, work, q):
+    """Write dq: the step of the chosen method for the error, clamped, of the goals; J and e are at q."""
+    own = problem.own
+    cost = F(0)
+    for i in range(work.e.shape[0]):
+        cost += work.e[i] * work.e[i]
+    clamp_errors(problem, work.e, own[LARGEST_ERROR])
+    damping = own[DAMPING] + own[ERROR_DAMPING] * cost
+    limited_step(problem, work, open_room(work), q, np.int64(own[METHOD]), damping, own[LARGEST_TURN])
+
+
+@algorithm
+def move(problem, work, targets, q):
+    """Take one step towards the goals."""
+    write_jacobian(problem, work, targets, q)
+    goal_step(problem, work, q)
+    to_units(problem, work.dq)
+    step(problem.variables, problem.limits, q, work.dq, F(1))
+    return 1, F(0)
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Descend from q; see ``descend``."""
+    k, cost, _ = descend(move, problem, work, targets, q)
+    return k, cost
+
+
+@entry
+def family(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``drive``."""
+    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+
+
+@entry
+def family_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with further goals."""
+    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,0 +1,76 @@
+"""A solve in parts, for residuals that are Python: what the kernels do between two calls of a user's function."""
+
+import numpy as np
+
+from synovia.kernels._jit import entry, perform
+from synovia.kernels.clamps import clamp_errors
+from synovia.kernels.derivative import write_jacobian
+from synovia.kernels.descent import hold_at_limits, largest
+from synovia.kernels.drive import follow
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import complete_targets, measure, refused_target, replace_targets, residual, to_units
+from synovia.kernels.linear import times_t
+from synovia.kernels.methods import limited_step
+from synovia.kernels.problem import copy, open_any, open_work
+from synovia.kernels.room import LARGEST_ERROR, LARGEST_TURN, open_room
+from synovia.kernels.scatter import scatter
+from synovia.kernels.variables import seed_state, step
+
+
+@entry
+def begin(ints, floats, targets, q, kept, scratch, follows):
+    """Complete the targets of one problem from its start, with ``follows`` over those kept; return who is refused."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    refused = refused_target(problem, targets)
+    if refused < 0:
+        if follows:
+            replace_targets(problem, targets, kept)
+        else:
+            forward(problem.tree, q, work.frames)
+            complete_targets(problem, work.frames, targets, kept)
+    return refused
+
+
+@entry
+def assess(ints, floats, q, kept, scratch, e, J, errors):
+    """Write residual, Jacobian and errors of the built-in goals at q; return the largest error in tolerances."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    forward(problem.tree, q, work.frames)
+    residual(problem, work.frames, kept, work.e)
+    copy(work.e, e)
+    write_jacobian(problem, work, kept, q)
+    for i in range(J.shape[0]):
+        copy(work.J[i], J[i])
+    return measure(problem, work.frames, kept, errors)
+
+
+@entry
+def advance(ints, floats, q, scratch, e, J, method, damping):
+    """Step q by a method of the family from any residual and Jacobian, within the limits."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    copy(e, work.e)
+    for i in range(J.shape[0]):
+        copy(J[i], work.J[i])
+    clamp_errors(problem, work.e, problem.own[LARGEST_ERROR])
+    limited_step(problem, work, open_room(work), q, np.int64(method), damping, problem.own[LARGEST_TURN])
+    to_units(problem, work.dq)
+    step(problem.variables, problem.limits, q, work.dq, 1.0)
+    follow(problem, q)
+
+
+@entry
+def restart(ints, floats, q, scratch, attempt):
+    """Fill q with the random start of an attempt."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    seed_state(work.state, problem.seed, attempt)
+    perform(scatter, problem, work, np.zeros((1, 1)), q)
+    follow(problem, q)
+
+
+@entry
+def held_back(ints, floats, q, scratch, e, J):
+    """Take what limits hold out of J; return (largest part of Jᵀe that is left, largest that a limit holds)."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    times_t(J, e, work.g)
+    most, _ = hold_at_limits(problem, q, J, work.g)
+    return largest(work.g), most

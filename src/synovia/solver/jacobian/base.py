@@ -1,0 +1,112 @@
+"""What the methods of the Jacobian family share: clamps, the form of the Jacobian, motion in the null space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from synovia.errors import InputError
+from synovia.problem import Reduced
+from synovia.solver.base import EVERY, Kernel, Solver
+from synovia.solver.jacobian.null_space import NullSpace
+
+_NONE = 1e100  # a clamp that never clamps
+_FORMS = ("geometric", "partial")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JacobianMethod(Solver):
+    """Settings of every method of the family; see its subclasses.
+
+    Residuals are radians and lengths per reach. Joint values stay within their limits in every step: what stands at a
+    limit and would be pushed out is held, the step is solved for the rest, and the joint is free again at the next.
+
+    Args:
+        max_steps: Steps of one attempt; motion in the null space may take as many again.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        largest_error: What one step believes of a goal's error: more is shortened to it; None for all of it.
+        largest_turn: Largest change of a joint in one step, radians (slides: reaches); None for any.
+        jacobian: ``"geometric"`` by cross products, ``"partial"`` by partial derivatives of the transforms. They agree
+            to rounding; the first is quicker.
+        null_space: What the body would like beside its goals.
+
+    Raises:
+        InputError: If a setting is out of range.
+    """
+
+    others: ClassVar[frozenset[str]] = frozenset({"jacobian", "null_space"})
+    honours: ClassVar[frozenset[str]] = EVERY | {"rest", "custom"}
+    method: ClassVar[int]  # in ``kernels.methods``
+
+    largest_error: float | None = None
+    largest_turn: float | None = 1.0
+    jacobian: Literal["geometric", "partial"] = "geometric"
+    null_space: NullSpace | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        Solver.__post_init__(self)
+        if not isinstance(self.jacobian, str) or self.jacobian not in _FORMS:
+            raise InputError(
+                "jacobian is out of range",
+                where=type(self).__name__,
+                value=self.jacobian,
+                expected=" or ".join(map(repr, _FORMS)),
+            )
+        if self.null_space is not None and not isinstance(self.null_space, NullSpace):
+            raise InputError(
+                "null_space is out of range",
+                where=type(self).__name__,
+                value=self.null_space,
+                expected="sy.NullSpace(...) or None",
+            )
+
+    @property
+    def settles(self) -> bool:
+        """Whether a miss is descended to a minimum: by the family's own last steps."""
+        return True
+
+    def bare(self, reduced: Reduced) -> bool:
+        """Return whether nothing is asked for beyond the method itself."""
+        return (
+            self.largest_error is None
+            and self.largest_turn == 1.0
+            and self.jacobian == "geometric"
+            and self.null_space is None
+            and not reduced.posture[:, 0].any()
+        )
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel of the family, with wishes or without."""
+        if self.null_space is not None or reduced.posture[:, 0].any():
+            from synovia.kernels.wishful import wishful, wishful_any
+
+            return wishful if reduced.plain else wishful_any
+        from synovia.kernels.family import family, family_any
+
+        return family if reduced.plain else family_any
+
+    def spare(self, residuals: int, columns: int) -> int:
+        """Return the size of the family's room."""
+        from synovia.kernels.room import room_size
+
+        return room_size(residuals, columns)
+
+    def damping_terms(self) -> tuple[float, float]:
+        """Return constant damping and the factor of the squared error."""
+        return (0.0, 0.0)
+
+    def own(self) -> Sequence[float]:
+        """Return the settings in the order of ``kernels.room``."""
+        wishes = self.null_space
+        return (
+            *self.damping_terms(),
+            self.progress[1],
+            float(self.method),
+            float(_FORMS.index(self.jacobian)),
+            _NONE if self.largest_error is None else self.largest_error,
+            _NONE if self.largest_turn is None else self.largest_turn,
+            *((0.0, 0.0, 0.0, 0.0, 0.0) if wishes is None else wishes.weights()),
+        )

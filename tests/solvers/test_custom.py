@@ -1,0 +1,141 @@
+"""Goals in Python: the answers of built-in goals, honest statuses, errors that say what a function did wrong."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import InputError, UnsupportedError
+
+ARM = sy.bundled("arm7")
+FAMILY = ("transpose", "pinv", "dls", "sdls", "lm")
+
+
+def at(place, joint="tool", **given):
+    """Return a goal like ``PositionGoal``, in Python."""
+    return sy.CustomGoal(lambda pose: pose.position(joint) - np.asarray(place), **given)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_residual_in_python_leads_where_the_built_in_goal_does(name):
+    """Both reach, beside another goal that is built in."""
+    wanted = ARM.random_pose(3)
+    goals = [at(wanted.position("tool"), name="there"), sy.RotationGoal("tool", wanted.matrix("tool"))]
+    solution = sy.solve(ARM, goals, sy.solvers[name](attempts=20), ARM.random_pose(8))
+    assert solution.reached
+    assert np.linalg.norm(solution.pose.position("tool") - wanted.position("tool")) <= 1e-4
+    assert solution.errors[0].position <= 1e-4
+
+
+def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
+    """Hinges, balls, slides, followers, a free root: the same rows as the compiled goal has."""
+    from synovia.ik.custom import Part
+    from synovia.kernels.parts import assess
+    from synovia.problem import reduce
+
+    wrist = sy.Joint("wrist", "arm", sy.Kind.HINGE, axis=(0, 1, 0), mimic=sy.Mimic("turn", -0.7, 0.2), rest=shift(0.4))
+    mixed = sy.Skeleton(
+        [
+            sy.Joint("rail", kind=sy.Kind.SLIDE, axis=(1, 0.2, 0), limit=sy.Interval(-0.4, 0.5)),
+            sy.Joint("turn", "rail", sy.Kind.HINGE, shift(0.3), axis=(0.1, 0, 1)),
+            sy.Joint("arm", "turn", sy.Kind.BALL, shift(0.5)),
+            wrist,
+            sy.Joint("tip", "wrist", rest=shift(0.3)),
+        ]
+    )
+    for root in ("fixed", "free"):
+        goal = at((0, 0, 0), "tip")
+        ik = sy.IK(mixed, [sy.PositionGoal("tip", (0, 0, 0)), goal], root=root)
+        q = ik.skeleton.random_pose(4).q.copy()
+        if root == "free":
+            q[:7] = [0.3, -0.2, 0.5, 0.5, 0.1, -0.4, np.sqrt(1 - 0.42)]
+        reduced = reduce(ik.skeleton, ik.goals, ik.hangs, free_root=root == "free")
+        e, J, errors = np.zeros(6), np.zeros((6, reduced.columns)), np.zeros(4)
+        kept = np.zeros((2, 16))
+        assess(ik._ints, ik._floats, q, kept, np.zeros(ik._scratch_size), e, J, errors)
+        part = Part(ik.goals[1], 1, reduced, ik.skeleton)
+        np.testing.assert_allclose(part.jacobian(q) / reduced.reach, J[:3], atol=1e-8)
+        velocities = part._velocities
+        exact = sy.CustomGoal(
+            goal.function, lambda pose, q=q, part=part, V=velocities: part.jacobian(q) @ np.linalg.pinv(V)
+        )
+        given = Part(exact.resolved(ik.skeleton), 1, reduced, ik.skeleton)
+        np.testing.assert_allclose(given.jacobian(q), part.jacobian(q), atol=1e-8)
+
+
+def shift(x):
+    """Return a transform along x."""
+    out = np.eye(4)
+    out[0, 3] = x
+    return out
+
+
+def test_batches_tracks_and_single_solves_agree():
+    """The same bits one by one, and a clip that starts each frame where the one before ended."""
+    upright = sy.CustomGoal(lambda pose: pose.matrix("tool")[:2, 2], tolerance=1e-3, name="upright")
+    ik = sy.IK(ARM, [sy.PositionGoal("tool"), upright], sy.LevenbergMarquardt(attempts=5))
+    way = np.linspace((0.4, 0.1, 0.5), (0.5, -0.2, 0.4), 4)
+    many = ik.solve_many({"tool": way}, threads=2)
+    clip = ik.track({"tool": way})
+    assert many.reached.all()
+    assert clip.reached.all()
+    assert not clip.jumps
+    for b in range(4):
+        single = ik.solve({"tool": way[b]})
+        np.testing.assert_array_equal(single.pose.q, many.q[b])
+        assert single.errors == many[b].errors
+        assert np.linalg.norm(single.pose.matrix("tool")[:2, 2]) <= 1e-3
+
+
+def test_a_miss_is_a_miss_and_says_why():
+    """Out of reach, at odds with another goal, held by a limit; limits hold whatever the function says."""
+    lower, upper = ARM.limits
+    far = sy.solve(ARM, at((4.0, 0.1, 0.5), name="far"), sy.LevenbergMarquardt(attempts=2))
+    assert far.status in (sy.Status.STALLED, sy.Status.LIMITED, sy.Status.MAX_STEPS)
+    assert far.missed == (0,)
+    assert "far" in str(far)
+    assert any("far" in line for line in far.explain())
+    torn = sy.solve(ARM, [at((0.4, 0.2, 0.5)), at((0.4, -0.2, 0.5))], sy.LevenbergMarquardt(attempts=2))
+    assert torn.status is sy.Status.CONFLICT
+    assert torn.pose.position("tool")[1] == pytest.approx(0.0, abs=1e-3)
+    over = sy.CustomGoal(lambda pose: pose["joint2"] - 10.0, name="over")
+    held = sy.solve(ARM, over, sy.LevenbergMarquardt(attempts=2))
+    assert held.status is sy.Status.LIMITED
+    assert (held.pose.q <= upper + 1e-9).all()
+    assert (held.pose.q >= lower - 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("residual", "message"),
+    [
+        (lambda pose: "far", "gives no numbers"),
+        (lambda pose: [], "has shape"),
+        (lambda pose: np.zeros((2, 2)), "has shape"),
+        (lambda pose: float("nan"), "is not finite"),
+        (lambda pose: np.zeros(1 if pose.q[0] == 0.0 else 2), "has shape"),
+    ],
+)
+def test_a_function_that_goes_wrong_is_an_input_error_that_names_the_goal(residual, message):
+    with pytest.raises(InputError, match=message) as error:
+        sy.solve(ARM, sy.CustomGoal(residual, name="mine"), start=ARM.random_pose(2))
+    assert "mine" in str(error.value)
+
+
+def test_what_cannot_be_a_goal_is_refused():
+    for given in ({}, {"residual": 1.0}, {"residual": len, "tolerance": 0.0}, {"residual": len, "jacobian": 3}):
+        with pytest.raises(InputError):
+            sy.CustomGoal(**given)
+    with pytest.raises(UnsupportedError, match="cannot honour"):
+        sy.solve(ARM, at((0.4, 0.1, 0.5)), "ccd")
+
+
+@pytest.mark.compiled
+def test_the_page_on_goals_of_your_own_runs():
+    """Every Python block of the page, one after the other."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "custom-goals.md"
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        exec(block, scope)
+    assert scope["solution"].reached
