@@ -173,7 +173,7 @@ class Solution:
         parts = [
             f"{goal.label} " + ", ".join(_shown(self._ik, goal, error))
             for goal, error in zip(self.goals, self.errors, strict=True)
-            if goal.measures
+            if goal.measures or goal.own_tolerance is not None
         ]
         by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self._ik.solver.finish) else ""
         return f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)

@@ -36,7 +36,7 @@ class _Damped(JacobianMethod):
 
     def lanes(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of one arm."""
-        if not reduced.serial or len(reduced.rows) > _MOST_JOINTS:
+        if not reduced.serial or len(reduced.rows) > _MOST_JOINTS or not self.bare(reduced):
             return None
         from synovia.kernels.arm_lanes import arm_lanes
 
