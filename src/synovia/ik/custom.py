@@ -147,7 +147,7 @@ class Driver:
             while tries < int(ints[ATTEMPTS]) and not reached:
                 if tries > 0:
                     one.q[:] = start
-                    restart(ints, floats, one.q, scratch, tries)
+                    restart(ints, floats, one.q, one.kept, scratch, tries)
                 taken, cost, worst = one.attempt()
                 steps, tries, reached = steps + taken, tries + 1, worst <= 1.0
                 if reached or tries == 1 or (not follows and cost < _BETTER * lowest):

@@ -59,11 +59,11 @@ def advance(ints, floats, q, scratch, e, J, method, damping):
 
 
 @entry
-def restart(ints, floats, q, scratch, attempt):
+def restart(ints, floats, q, kept, scratch, attempt):
     """Fill q with the random start of an attempt."""
     problem, work = open_any(ints, floats), open_work(ints, scratch)
     seed_state(work.state, problem.seed, attempt)
-    perform(scatter, problem, work, np.zeros((1, 1)), q)
+    perform(scatter, problem, work, kept, q)
     follow(problem, q)
 
 
