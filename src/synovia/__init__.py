@@ -62,16 +62,20 @@ if TYPE_CHECKING:
     from synovia.retargeting import Retargeted, read_map, retarget, write_map
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.solver import (
+        Aim,
         Ccd,
         DampedLeastSquares,
         Fabrik,
+        Hinges,
         JacobianTranspose,
         LevenbergMarquardt,
         NullSpace,
         Particles,
         PseudoInverse,
+        Segments,
         SelectivelyDamped,
         Solver,
+        TwoBone,
         solvers,
     )
     from synovia.viewer import View, view, write_page
@@ -119,16 +123,20 @@ _HOMES = {
     "synovia.retargeting": ("Retargeted", "read_map", "retarget", "write_map"),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": (
+        "Aim",
         "Ccd",
         "DampedLeastSquares",
         "Fabrik",
+        "Hinges",
         "JacobianTranspose",
         "LevenbergMarquardt",
         "NullSpace",
         "Particles",
         "PseudoInverse",
+        "Segments",
         "SelectivelyDamped",
         "Solver",
+        "TwoBone",
         "solvers",
     ),
     "synovia.ik.goalwrite": ("write_goals",),
@@ -139,6 +147,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "IK",
+    "Aim",
     "AimGoal",
     "Ccd",
     "CenterOfMassGoal",
@@ -154,6 +163,7 @@ __all__ = [
     "FormatError",
     "Goal",
     "GoalError",
+    "Hinges",
     "InputError",
     "Interval",
     "JacobianTranspose",
@@ -178,6 +188,7 @@ __all__ = [
     "Retargeted",
     "Rotation",
     "RotationGoal",
+    "Segments",
     "SelectivelyDamped",
     "Skeleton",
     "Solution",
@@ -187,6 +198,7 @@ __all__ = [
     "SwingTwist",
     "SynoviaError",
     "Tracked",
+    "TwoBone",
     "UnknownNameError",
     "UnsolvedError",
     "UnsupportedError",

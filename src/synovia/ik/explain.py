@@ -33,6 +33,8 @@ def explain(solution: Solution) -> list[str]:
         lines += _reach_sentences(solution)
     if not solution.reached and (joints := _limits_in_the_way(solution)):
         lines.append(f"At a limit: {_listed(joints)}.")
+    if not solution.reached:
+        lines += ik.solver.reasons()
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
     if not solution.reached and solution.attempts > 1:
@@ -77,14 +79,9 @@ def _chain(ik: IK, i: int, row: int) -> list[int]:
         row = ik.skeleton.parents[row]
     if (ancestors := ik.goals[i].ancestors) is not None:
         rows = rows[: ancestors + 1]
-    while len(rows) > 1 and ik.skeleton.joints[rows[-1]].kind in _held(ik):
+    while len(rows) > 1 and rows[-1] not in ik.moving:
         rows.pop()
     return rows
-
-
-def _held(ik: IK) -> tuple[Kind, ...]:
-    """Return the kinds of joints that stay where they are above all others."""
-    return (Kind.FIXED,) if ik.root == "free" else (Kind.FIXED, Kind.FREE)
 
 
 def _limits_in_the_way(solution: Solution) -> list[str]:
@@ -111,7 +108,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             continue
         rows = _chain(ik, i, ik.rows[i])
         kinds = [skeleton.joints[row].kind for row in rows]
-        if all(kind in _held(ik) for kind in kinds):
+        if ik.moving.isdisjoint(rows):
             lines.append(f"No joint moves {goal.label!r}.")
         if not goal.place & POSITION or Kind.FREE in kinds:
             continue

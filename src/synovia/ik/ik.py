@@ -12,6 +12,7 @@ from synovia.batch import Progress, checked_threads, in_lanes, run_rows
 from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals import Goal
+from synovia.ik.branches import list_branches
 from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
 from synovia.ik.root import with_free_root
@@ -43,7 +44,7 @@ class IK:
     Raises:
         InputError: If a goal or setting cannot be used.
         UnknownNameError: If a joint or the solver does not exist.
-        UnsupportedError: If the solver cannot honour a goal.
+        UnsupportedError: If the solver cannot honour a goal, or is not made for these joints.
     """
 
     def __init__(
@@ -79,6 +80,8 @@ class IK:
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
         reduced = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free")
+        reduced = self.solver.narrow(reduced, self.skeleton, self.goals, self.hangs)
+        self.moving = reduced.moving  # rows of ``skeleton`` that the solver may move: the others stay as they are
         self._reduced = reduced
         self.reach = reduced.reach
         self.tolerance = checked_tolerance(tolerance, self.reach)
@@ -114,7 +117,9 @@ class IK:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
-        return _rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
+        from synovia.ik.once import rebuild
+
+        return rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
 
     def solve(self, targets: Targets | None = None, start: Pose | Any = None) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
@@ -148,6 +153,8 @@ class IK:
         finally:
             self._idle.append(desk)
         return Solution(self, row, start)
+
+    branches = list_branches
 
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
@@ -290,10 +297,3 @@ class IK:
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
         """Return the joints that a pose has at a limit (within 1e-6)."""
         return joints_beyond(self.skeleton, pose, -1e-6)
-
-
-def _rebuild(
-    skeleton: Skeleton, goals: tuple[Goal, ...], solver: Solver, tolerance: tuple[float, float], root: str
-) -> IK:
-    """Return the same ``IK`` in another process."""
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root)

@@ -32,3 +32,10 @@ def solve(
         root: As in ``IK``.
     """
     return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start)
+
+
+def rebuild(
+    skeleton: Skeleton, goals: tuple[Goal, ...], solver: Solver, tolerance: tuple[float, float], root: str
+) -> IK:
+    """Return the same ``IK`` in another process."""
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root)

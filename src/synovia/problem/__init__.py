@@ -2,5 +2,6 @@
 
 from synovia.problem.pack import pack
 from synovia.problem.reduced import Reduced, reduce
+from synovia.problem.structure import hold_all_but
 
-__all__ = ["Reduced", "pack", "reduce"]
+__all__ = ["Reduced", "hold_all_but", "pack", "reduce"]

@@ -63,6 +63,11 @@ class Reduced:
         return [(int(g), int(root)) for g, root in further[further[:, 0] == POLE][:, [1, 6]]]
 
     @property
+    def moving(self) -> frozenset[int]:
+        """Joints that may move, rows of the skeleton."""
+        return frozenset(self.joints[(self.rows[:, 3:5] >= 0).any(axis=1)].tolist())
+
+    @property
     def residuals(self) -> int:
         """Number of residual rows."""
         return int(self.goals.levels[-1])
@@ -168,7 +173,7 @@ def reduce(
     return Reduced(
         table, fixed_table, couple, variables, limits, likes, owner, tables,
         posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, 4)),
-        _reach(skeleton, table, fixed_table, tables), np.array(joints, np.int32),
+        reach_of(skeleton, table, fixed_table, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
 
@@ -271,7 +276,7 @@ def _variables(
     return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], likes, t.owner[order]
 
 
-def _reach(skeleton: Skeleton, rows: Ints, fixed: Array, goals: GoalTables) -> float:
+def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, goals: GoalTables) -> float:
     """Return the longest way from a moving joint to a goal; the skeleton's size where nothing moves."""
     t = skeleton.tables
     span = {int(at): t.limits[k, :2] for k, at in enumerate(t.variables[:, 1]) if t.variables[k, 0] == 0}
@@ -279,14 +284,15 @@ def _reach(skeleton: Skeleton, rows: Ints, fixed: Array, goals: GoalTables) -> f
     for (_, row, *_), offset in zip(goals.table.tolist(), goals.offsets, strict=True):
         if row < 0:
             continue
-        total = float(np.linalg.norm(offset[9:]))
+        total = 0.0
+        since = float(np.linalg.norm(offset[9:]))  # lengths that count if anything above moves
         while row >= 0:
+            if (rows[row, 3:5] >= 0).any():
+                total, since = total + since, 0.0
             ends = span.get(int(rows[row, 2]), np.zeros(2)) if rows[row, 0] == Kind.SLIDE else np.zeros(2)
             total += float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
-            above = rows[row, 1]
-            if above >= 0 and (rows[above, 3:5] >= 0).any():
-                total += float(np.linalg.norm(fixed[row, 9:]))
-            row = above
+            since += float(np.linalg.norm(fixed[row, 9:]))
+            row = rows[row, 1]
         longest = max(longest, total)
     if longest > 0.0:
         return longest

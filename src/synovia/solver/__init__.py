@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from synovia.errors import InputError, unknown_name
-from synovia.solver.base import Solver
+from synovia.errors import InputError, UnsupportedError, unknown_name
+from synovia.problem import Reduced
+from synovia.solver.aim import Aim
+from synovia.solver.base import Kernel, Solver
 from synovia.solver.ccd import Ccd
 from synovia.solver.fabrik import Fabrik
+from synovia.solver.hinges import Hinges
 from synovia.solver.jacobian import (
     DampedLeastSquares,
     JacobianMethod,
@@ -18,22 +21,21 @@ from synovia.solver.jacobian import (
     SelectivelyDamped,
 )
 from synovia.solver.particles import Particles
+from synovia.solver.segments import Segments
+from synovia.solver.two_bone import TwoBone
 
-solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType(
-    {
-        cls.name: cls
-        for cls in (
-            Fabrik,
-            Ccd,
-            Particles,
-            LevenbergMarquardt,
-            DampedLeastSquares,
-            JacobianTranspose,
-            PseudoInverse,
-            SelectivelyDamped,
-        )
-    }
+_GENERAL = (
+    Fabrik,
+    Ccd,
+    Particles,
+    LevenbergMarquardt,
+    DampedLeastSquares,
+    JacobianTranspose,
+    PseudoInverse,
+    SelectivelyDamped,
 )
+_CLOSED = (Aim, Hinges, Segments, TwoBone)  # made for a few joints each
+solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType({cls.name: cls for cls in (*_GENERAL, *_CLOSED)})
 
 
 def as_solver(solver: object) -> Solver:
@@ -53,18 +55,38 @@ def as_solver(solver: object) -> Solver:
     raise InputError("solver is no solver", value=solver, expected="settings such as sy.Fabrik(), or a name")
 
 
+def lister_of(solver: Solver, reduced: Reduced) -> Kernel:
+    """Return the compiled entry point that lists every branch of a problem.
+
+    Raises:
+        UnsupportedError: If the solver finds one pose alone.
+    """
+    lister = solver.lister(reduced)
+    if lister is None:
+        raise UnsupportedError(
+            f"{solver.name} finds one pose and lists no branches",
+            hint="solver='hinges' or 'segments' lists them, where a closed form exists",
+        )
+    return lister
+
+
 __all__ = [
+    "Aim",
     "Ccd",
     "DampedLeastSquares",
     "Fabrik",
+    "Hinges",
     "JacobianMethod",
     "JacobianTranspose",
     "LevenbergMarquardt",
     "NullSpace",
     "Particles",
     "PseudoInverse",
+    "Segments",
     "SelectivelyDamped",
     "Solver",
+    "TwoBone",
     "as_solver",
+    "lister_of",
     "solvers",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
 from synovia.problem import Reduced
-from synovia.skeleton import Kind
+from synovia.skeleton import Kind, Skeleton
 
 Kernel = Callable[..., int]
 PLACES: Final = frozenset({"position", "rotation", "pose"})
@@ -77,6 +77,32 @@ class Solver(ABC):
     def settles(self) -> bool:
         """Whether a miss is descended to a minimum by Newton's method within the limits."""
         return False
+
+    def reasons(self) -> Sequence[str]:
+        """Return sentences for the explanation of a miss: which settings may be what holds the pose back."""
+        return ()
+
+    def narrow(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the part of a problem that this algorithm moves: all of it, unless it is made for a few joints.
+
+        Args:
+            reduced: What the goals need.
+            skeleton: The whole skeleton.
+            goals: The goals.
+            hangs: Joints of each goal, rows of the skeleton.
+
+        Raises:
+            UnsupportedError: If the joints are not such that the algorithm can solve for them.
+        """
+        del skeleton, goals, hangs
+        return reduced
+
+    def lister(self, reduced: Reduced) -> Kernel | None:
+        """Return the compiled entry point that lists every branch, None if the algorithm finds one pose alone."""
+        del reduced
+        return None
 
     @abstractmethod
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -179,5 +205,9 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "seed": (0, 2**31 - 1, True),
     "largest_error": (1e-6, LARGEST, False),
     "largest_turn": (1e-6, LARGEST, False),
+    "joints": (0, 2, True),
+    "soften": (0, 1, False),
+    "twist": (-LARGEST, LARGEST, False),
+    "weight": (0, 1, False),
 }
 _OPTIONAL = frozenset({"largest_error", "largest_turn"})

@@ -1,0 +1,47 @@
+"""Every way to meet the goals, where a closed form knows them: ``IK.branches``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synovia.ik.solution import rows_of
+from synovia.ik.solutions import Solutions
+from synovia.ik.starts import as_start
+from synovia.solver import lister_of
+
+if TYPE_CHECKING:
+    from synovia.ik.door import Targets
+    from synovia.ik.ik import IK
+    from synovia.skeleton import Pose
+
+_MOST = 65  # rows of the answer, one of which is the kernel's own
+_DISTANCE = 4  # where the kernel leaves how far a branch is from the start
+
+
+def list_branches(ik: IK, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
+    """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
+
+    Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.
+
+    Args:
+        ik: The problem.
+        targets: As in ``solve``.
+        start: As in ``solve``.
+
+    Raises:
+        UnsupportedError: If the solver lists no branches.
+        InputError: If a value cannot be used.
+    """
+    inner: Any = ik  # of its own family
+    pose = ik.default_start if start is None else as_start(start, ik.skeleton, inner._given)
+    lister = lister_of(ik.solver, inner._reduced)
+    desk = inner._door.desk(np.empty(inner._scratch_size))
+    inner._door.fill(targets, desk)
+    out = rows_of(ik, _MOST)
+    count = lister(inner._ints, inner._floats, desk.table, pose.inside, out, desk.scratch, False, 0)
+    if count < 0:
+        inner._door.refuse(count, targets)
+    order = np.argsort(out[:count, _DISTANCE], kind="stable")
+    return Solutions(ik, out[order], pose.values.reshape(1, -1))

@@ -1,0 +1,163 @@
+"""Aim in closed form: one joint, or a chain that shares the turn, points an axis at a place.
+
+The axis a passes through a point at e from the joint's centre, and the target is d from that centre. A turn of the
+joint brings a point e + s a of the axis to the target where |e + s a| = |d|, a quadratic equation in s, and the
+smallest turn that does is that from e + s a onto d. For a hinge the same holds across its axis. A turn about d keeps
+the aim, so it is free for the roll: the one that brings a direction of the joint nearest to an upward one.
+
+A chain shares: each joint from the root on takes its part of the turn that would aim from there, the last one the rest,
+exactly.
+"""
+
+import math
+
+import numpy as np
+
+from synovia.kernels._jit import F, algorithm, device, entry, inline
+from synovia.kernels.ball import no_hand, set_turn, swivel_inside
+from synovia.kernels.blend import begin, end, one_by_one
+from synovia.kernels.forward import HINGE, forward
+from synovia.kernels.further import AIM, GOAL, KIND
+from synovia.kernels.goals import goal_frame, residual, target_frame
+from synovia.kernels.limb import FLAT, across, nearest_turn, turn_about, turn_onto
+from synovia.kernels.problem import open_any, open_work
+from synovia.kernels.rotations import (
+    apply,
+    apply_t,
+    column,
+    load_rotation,
+    quat_apply,
+    quat_exp,
+    quat_log,
+    quat_mul,
+)
+from synovia.kernels.scatter import scatter
+from synovia.kernels.subproblems import turn_to, turned
+from synovia.kernels.variables import clamp_block
+from synovia.kernels.vectors import axpy, cross, dot, load, norm, perpendicular, scale, sub
+
+# Places among the solver's own settings; shares follow, the goal's own joint first
+WEIGHT, TWIST, COUNT, UP, TOP, SHARES = 0, 1, 2, 3, 6, 9
+
+
+@inline
+def lever(e, a, d):
+    """Return e + s a with |e + s a| = |d|, the point ahead on the axis; the nearest where there is none.
+
+    ``a`` need not be a unit vector: across a hinge it is what the hinge turns of it.
+    """
+    aa, ea = dot(a, a), dot(e, a)
+    if aa <= FLAT * FLAT:
+        return e
+    root = ea * ea - aa * (dot(e, e) - dot(d, d))
+    s = (-ea + math.sqrt(max(root, F(0)))) / aa
+    return axpy(max(s, F(0)), a, e)
+
+
+@inline
+def missed_by(z, e, a, d, angle):
+    """Return the angle between the axis and the way to the target after a turn of a hinge."""
+    ray, way = turned(z, a, angle), sub(d, turned(z, e, angle))
+    return math.atan2(norm(cross(ray, way)), dot(ray, way))
+
+
+@device
+def aim_hinge(problem, q, row, z, e, a, d, share):
+    """Turn a hinge by its share of what brings the axis onto the target, seen along the hinge, or to its better end."""
+    k = problem.tree.ints[row, 5]
+    at = problem.variables[k, 1]
+    level = across(d, z)
+    point = lever(across(e, z), across(a, z), level)
+    if norm(point) <= FLAT * problem.reach or norm(level) <= FLAT * problem.reach:
+        return
+    low, high = problem.limits[k, 0] - q[at], problem.limits[k, 1] - q[at]
+    turn, found = nearest_turn(turn_to(z, point, level), F(0), low, high)
+    if not found:
+        turn = low if missed_by(z, e, a, d, low) <= missed_by(z, e, a, d, high) else high
+    q[at] += share * turn
+    clamp_block(problem.variables, problem.limits, k, q)
+
+
+@device
+def roll_of(problem, R, turn, line):
+    """Return the turn about the line of sight that brings the joint's top nearest to up, and on by the twist."""
+    up = (problem.own[UP], problem.own[UP + 1], problem.own[UP + 2])
+    top = quat_apply(turn, apply(R, (problem.own[TOP], problem.own[TOP + 1], problem.own[TOP + 2])))
+    if norm(across(top, line)) <= FLAT or norm(across(up, line)) <= FLAT:
+        return F(0)
+    return turn_to(line, top, up) + problem.own[TWIST]
+
+
+@device
+def aim(problem, work, targets, q, g, row, share, last):
+    """Turn one joint by its share; work.frames are at q, and are when it is done."""
+    G, p = goal_frame(problem, work.frames, g)
+    _, t = target_frame(targets, g)
+    R, o = load_rotation(work.frames, row, 0), load(work.frames, row, 9)
+    a, e, d = column(G, 2), sub(p, o), sub(t, o)
+    if norm(d) <= FLAT * problem.reach:
+        return  # the target is in the joint: any direction will do
+    if problem.tree.ints[row, 0] == HINGE:
+        aim_hinge(problem, q, row, column(R, 2), e, a, d, share)
+    else:
+        turn = turn_onto(lever(e, a, d), d, apply(R, perpendicular(apply_t(R, a))))
+        if last:
+            line = scale(F(1) / norm(d), d)
+            roll = roll_of(problem, R, turn, line)
+            roll, _ = swivel_inside(problem, work.frames, q, row, turn, line, no_hand(), roll)
+            turn = quat_mul(turn_about(line, roll), turn)
+        else:
+            turn = quat_exp(scale(share, quat_log(turn)))
+        set_turn(problem, work.frames, q, row, turn)
+    forward(problem.tree, q, work.frames)
+
+
+@inline
+def nth_moving(problem, row, n):
+    """Return the n-th row that moves, from ``row`` up."""
+    row = np.int64(row)
+    while problem.tree.ints[row, 5] < 0 or n > 0:
+        n -= 1 if problem.tree.ints[row, 5] >= 0 else 0
+        row = np.int64(problem.tree.ints[row, 1])
+    return row
+
+
+@device
+def share_out(problem, work, targets, q, g):
+    """Aim goal g with its chain, from the root on: each joint turns by its part of what is left."""
+    count = np.int64(problem.own[COUNT])
+    left = F(0)
+    for i in range(count):
+        left += problem.own[SHARES + i]
+    for i in range(count - 1, -1, -1):
+        row = nth_moving(problem, problem.goals[g, 1], i)
+        aim(problem, work, targets, q, g, row, problem.own[SHARES + i] / left, i == 0)
+        left -= problem.own[SHARES + i]
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Aim each goal's chain from its root on, from the start or, in a track, from the last answer; then blend."""
+    begin(problem, work, q)
+    forward(problem.tree, q, work.frames)
+    for row in range(problem.tree.ints.shape[0]):  # a joint that carries others goes before them
+        for h in range(problem.further.ints.shape[0]):
+            g = problem.further.ints[h, GOAL]
+            if problem.further.ints[h, KIND] == AIM and nth_moving(problem, problem.goals[g, 1], 0) == row:
+                share_out(problem, work, targets, q, g)
+    end(problem, work, q, problem.own[WEIGHT])
+    cost, _ = residual(problem, work.frames, targets, work.e)
+    return 1, cost
+
+
+@algorithm
+def prove(problem, work, targets, q):
+    """Return 0: what holds an aim back is a limit, or a target beside the axis, and descent tells which."""
+    return 0, F(0)
+
+
+@entry
+def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    return one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)

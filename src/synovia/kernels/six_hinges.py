@@ -1,0 +1,77 @@
+"""Arms of six hinges cut into segments: what their closed forms share.
+
+From the start pose on: with the axes where they stand now, E1 ... E6 the turns about them and D the motion that takes
+the goal's frame to its target, E1 E2 E3 E4 E5 E6 = D. Each closed form writes its candidates, six turns each.
+"""
+
+from synovia.kernels._jit import F, algorithm, device, inline
+from synovia.kernels.branching import put_candidate
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import goal_frame, residual, target_frame
+from synovia.kernels.limb import nearest_turn
+from synovia.kernels.problem import copy
+from synovia.kernels.rotations import apply, column, load_rotation, matmul_t
+from synovia.kernels.subproblems import turned
+from synovia.kernels.vectors import add, axpy, dot, load, sub
+
+# Places in spare memory: eight candidates of six turns, the turns of one, whether some turns are free, the rest
+TURNS = 8 * 6
+FREE = TURNS + 6
+REST = FREE + 1
+PROVEN = F(1e-12)  # squared error (radians, reaches) above which a miss is no rounding
+
+
+@inline
+def axis(frames, i):
+    """Return the direction of the axis of joint i."""
+    return column(load_rotation(frames, i, 0), 2)
+
+
+@inline
+def crossing(frames, i, j):
+    """Return the point of the axis of joint i that is nearest to the axis of joint j: where they meet."""
+    u, v = axis(frames, i), axis(frames, j)
+    o = load(frames, i, 9)
+    d = sub(load(frames, j, 9), o)
+    k = dot(u, v)
+    return axpy((dot(d, u) - k * dot(d, v)) / (F(1) - k * k), u, o)
+
+
+@inline
+def about(z, o, angle, p):
+    """Return the point p turned about the axis z through o."""
+    return add(o, turned(z, sub(p, o), angle))
+
+
+@device
+def offer(problem, work, q, count):
+    """Write the turns in spare memory as a candidate: each joint by whole turns nearest to where it is, and clamped."""
+    for i in range(6):
+        k = problem.tree.ints[i, 5]
+        at = problem.variables[k, 1]
+        low, high = problem.limits[k, 0] - q[at], problem.limits[k, 1] - q[at]
+        turn, _ = nearest_turn(work.spare[TURNS + i], F(0), low, high)
+        work.spare[TURNS + i] = min(max(turn, low), high)
+        q[at] += work.spare[TURNS + i]
+        q[at] = min(max(q[at], problem.limits[k, 0]), problem.limits[k, 1])
+    put_candidate(problem, q, work.spare, count)
+    copy(work.trial, q)
+
+
+@device
+def motion_to_target(problem, work, targets, q):
+    """Return (R, t), the motion D; work.frames are left at q, and q in work.trial."""
+    forward(problem.tree, q, work.frames)
+    copy(q, work.trial)
+    work.spare[FREE] = F(0)
+    G, p = goal_frame(problem, work.frames, 0)
+    T, x = target_frame(targets, 0)
+    R = matmul_t(T, G)
+    return R, sub(x, apply(R, p))
+
+
+@algorithm
+def prove_arm_branches(problem, work, targets, q):
+    """Return 1 if the goal is missed by more than rounding: no branch meets it, unless some turns were free."""
+    cost, _ = residual(problem, work.frames, targets, work.e)
+    return (1 if cost > PROVEN and work.spare[FREE] == F(0) else 0), F(0)

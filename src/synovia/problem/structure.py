@@ -1,0 +1,146 @@
+"""What joints a goal hangs on, as the closed forms need to know it, and the part of a problem that is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import UnsupportedError
+from synovia.geometry import Array
+from synovia.goals import Goal
+from synovia.goals.base import ROTATION
+from synovia.problem.reduced import Reduced, reach_of
+from synovia.skeleton import Kind, Skeleton
+
+TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root keeps its place and turns
+ALIKE: Final = 1e-9  # sine, or part of the reach, under which axes are parallel or meet
+
+
+def above(reduced: Reduced, row: int) -> list[int]:
+    """Return the moving rows from ``row`` up to the root."""
+    rows: list[int] = []
+    while row >= 0:
+        if (reduced.rows[row, 3:5] >= 0).any():
+            rows.append(row)
+        row = int(reduced.rows[row, 1])
+    return rows
+
+
+def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
+    """Return the kinds of rows."""
+    return [Kind(int(reduced.rows[row, 0])) for row in rows]
+
+
+def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
+    """Return rows as people read them: name and kind, the nearest to the root first."""
+    parts = [
+        f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, 0])).name.lower()})"
+        for row in reversed(rows)
+    ]
+    return ", ".join(parts) if parts else "no moving joint"
+
+
+def own_variables(reduced: Reduced, rows: Sequence[int]) -> bool:
+    """Return whether each of these rows has a variable that moves it alone, by its own amount."""
+    wanted = [int(reduced.rows[row, 5]) for row in rows]
+    users = [int(k) for k in reduced.rows[:, 5] if k >= 0]
+    return all(users.count(k) == 1 for k in wanted) and bool((reduced.couple[list(rows)] == (1.0, 0.0)).all())
+
+
+def limb_rows(reduced: Reduced, goal: Goal, row: int, end: int) -> list[int]:
+    """Return the rows of the limb that ends in a goal, the one nearest to the goal first.
+
+    With a rotation the first of them takes it. Without, the goal's own joint is none of them if two others are above:
+    it does not move its place.
+
+    Args:
+        reduced: The problem.
+        goal: The goal.
+        row: The row that carries it.
+        end: Its joint, a row of the skeleton.
+    """
+    turns = bool(goal.place & ROTATION)
+    rows = above(reduced, row)
+    if not turns and len(rows) > 2 and int(reduced.joints[rows[0]]) == end:
+        rows = rows[1:]
+    limb = rows[: 3 if turns else 2]
+    form = kinds(reduced, limb)
+    fits = len(limb) == (3 if turns else 2) and form[-1] in TURNING and form[-2] in (Kind.HINGE, *TURNING)
+    return limb if fits and (not turns or form[0] in TURNING) else []
+
+
+def axes(reduced: Reduced, rows: Sequence[int]) -> tuple[Array, Array]:
+    """Return directions and points of the axes of hinges at zero, (n, 3) each, in the frame of the first one's parent.
+
+    Args:
+        reduced: The problem.
+        rows: A chain, each the parent of the next.
+    """
+    frame = np.eye(4)
+    z, o = np.zeros((len(rows), 3)), np.zeros((len(rows), 3))
+    for i, row in enumerate(rows):
+        step = np.eye(4)
+        step[:3, :3], step[:3, 3] = reduced.fixed[row, :9].reshape(3, 3), reduced.fixed[row, 9:]
+        frame = frame @ step
+        z[i], o[i] = frame[:3, 2], frame[:3, 3]
+    return z, o
+
+
+def parallel(u: Array, v: Array) -> bool:
+    """Return whether two unit vectors are parallel."""
+    return float(np.linalg.norm(np.cross(u, v))) < ALIKE
+
+
+def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
+    """Return where the axes u through p and v through o meet, None if they do not or are parallel."""
+    if parallel(u, v):
+        return None
+    k = float(u @ v)
+    point = p + (float((o - p) @ u) - k * float((o - p) @ v)) / (1.0 - k * k) * u
+    return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
+
+
+def refusal(name: str, goal: Goal, value: str, expected: str, hint: str) -> UnsupportedError:
+    """Return the error of a closed form for joints that it is not made for."""
+    return UnsupportedError(
+        f"{name} is not made for these joints",
+        where=f"goal on {goal.joint!r}",
+        value=value,
+        expected=expected,
+        hint=hint,
+    )
+
+
+def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
+    """Return the same part of the skeleton with all but a few rows held where the start has them.
+
+    The reach is that of the rows that move, so that tolerances are those of a limb and not of its whole body.
+
+    Args:
+        skeleton: The skeleton.
+        reduced: Its part.
+        moving: Rows (of ``reduced``) that stay free to move.
+    """
+    kept = sorted({int(reduced.rows[row, 5]) for row in moving if reduced.rows[row, 5] >= 0})
+    sizes = [3 if reduced.variables[k, 0] else 1 for k in kept]
+    variables = reduced.variables[kept].copy()
+    variables[:, 2] = np.cumsum([0, *sizes])[:-1]
+    place = {k: new for new, k in enumerate(kept)}
+    rows = reduced.rows.copy()
+    rows[:, 3:] = -1
+    for row in moving:
+        new = place[int(reduced.rows[row, 5])]
+        rows[row, 3], rows[row, 5] = variables[new, 2], new
+    return replace(
+        reduced,
+        rows=rows,
+        variables=variables,
+        limits=reduced.limits[kept].copy(),
+        likes=reduced.likes[kept].copy(),
+        owner=reduced.owner[kept].copy(),
+        posture=reduced.posture[kept].copy(),
+        reach=reach_of(skeleton, rows, reduced.fixed, reduced.goals),
+    )

@@ -1,0 +1,150 @@
+"""Aim: a joint, or a chain that shares the turn, points at a place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from synovia.errors import InputError
+from synovia.geometry import as_numbers
+from synovia.goals import Goal
+from synovia.problem import Reduced, hold_all_but
+from synovia.problem.structure import TURNING, above, kinds, named, own_variables, refusal
+from synovia.skeleton import Kind, Skeleton
+from synovia.solver.base import Kernel, Solver
+
+_MOST = 7  # joints that share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim(Solver):
+    """Aim goals in closed form: the goal's joint turns so that its axis points at the target, exactly.
+
+    The axis may pass beside the joint's centre (an eye, the barrel of a turret): the quadratic that follows is solved.
+    Balls take the smallest turn from the start pose and, with ``up``, roll about the line of sight; hinges turn as near
+    as they can. With several ``shares`` the joints above take part: the first share is the goal's own joint's, the next
+    ones those of the moving joints above it, so (3, 2, 1) turns spine, neck and head a sixth, a third and a half.
+
+    Args:
+        shares: Parts of the turn, the goal's own joint first; only ratios count. At most seven.
+        up: World direction (3,) towards which ``top`` rolls; None keeps the roll of the smallest turn.
+        top: Direction (3,) that is rolled to ``up``, in the frame of the joint that turns.
+        twist: Roll away from ``up``, radians; needs ``up``.
+        weight: How far the joints go from the start pose (in a track: the first) to the solution, 0 to 1.
+        max_steps: Not used: there is one step.
+        attempts: Attempts; one, as another start would give the same.
+        seed: Not used.
+
+    Raises:
+        InputError: If a setting cannot be used, or ``twist`` is given without ``up``.
+    """
+
+    name: ClassVar[str] = "aim"
+    honours: ClassVar[frozenset[str]] = frozenset({"aim"})
+    others: ClassVar[frozenset[str]] = frozenset({"shares", "up", "top"})
+
+    max_steps: int = 1
+    attempts: int = 1
+    shares: tuple[float, ...] = (1.0,)
+    up: tuple[float, float, float] | None = None
+    top: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    twist: float = 0.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        Solver.__post_init__(self)
+        for name in ("shares", "top", *(("up",) if self.up is not None else ())):
+            object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
+        if not 1 <= len(self.shares) <= _MOST or min(self.shares) < 0.0 or not self.shares[0] > 0.0:
+            raise InputError(
+                "shares cannot be used",
+                where="Aim",
+                value=self.shares,
+                expected=f"one to {_MOST} numbers from 0, the first above 0",
+            )
+        for name, direction in (("top", self.top), ("up", self.up)):
+            if direction is not None and (len(direction) != 3 or not any(direction)):
+                raise InputError(
+                    f"{name} is no direction", where="Aim", value=direction, expected="(x, y, z), not zero"
+                )
+        if self.twist and self.up is None:
+            raise InputError("twist has nothing to count from", where="Aim", value=self.twist, expected="up as well")
+
+    def narrow(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the problem of the joints that share in the turns."""
+        del hangs
+        moving: list[int] = []
+        for goal, row in zip(goals, reduced.goals.table[:, 1].tolist(), strict=True):
+            rows = above(reduced, row)[: len(self.shares)]
+            turning = all(kind in (Kind.HINGE, *TURNING) for kind in kinds(reduced, rows))
+            if len(rows) < len(self.shares) or not turning or not own_variables(reduced, rows):
+                wanted = (
+                    f"{len(self.shares)} balls or hinges, one for each share" if len(self.shares) > 1 else "a joint"
+                )
+                raise refusal(
+                    self.name, goal, named(skeleton, reduced, rows), f"{wanted} that turns", "use solver='lm'"
+                )
+            if set(rows) & set(moving):
+                raise refusal(
+                    self.name, goal, f"joints that turn for another goal, {named(skeleton, reduced, rows)}",
+                    "joints of its own", "use solver='lm'",
+                )  # fmt: skip
+            moving += rows
+        return hold_all_but(skeleton, reduced, moving)
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel."""
+        from synovia.kernels.aim_joint import aim_joint
+
+        return aim_joint
+
+    @property
+    def settles(self) -> bool:
+        """A miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
+        return self.weight >= 1.0
+
+    def reasons(self) -> Sequence[str]:
+        """Say which setting keeps the joints from aiming."""
+        return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
+
+    def own(self) -> Sequence[float]:
+        """Return the settings in the order of the kernel."""
+        up, top = _unit(self.up or (0.0, 0.0, 0.0)), _unit(self.top)
+        return (
+            self.weight,
+            math.remainder(self.twist, 2.0 * math.pi),
+            float(len(self.shares)),
+            *up,
+            *top,
+            *self.shares,
+        )
+
+    def spare(self, residuals: int, columns: int) -> int:
+        """Return room for two sets of values."""
+        del residuals
+        return 1 + 8 * columns
+
+
+def _unit(direction: tuple[float, float, float]) -> tuple[float, ...]:
+    """Return a direction of length one, or zero as it is."""
+    size = math.hypot(*direction)
+    return tuple(number / size for number in direction) if size > 0.0 else direction
+
+
+def _as_numbers(value: Any, name: str) -> tuple[float, ...]:
+    """Return a setting of several numbers as plain floats.
+
+    Raises:
+        InputError: If it is no row of finite numbers.
+    """
+    try:
+        return tuple(as_numbers(value, (-1,), name).tolist())
+    except InputError as error:
+        raise InputError(
+            f"{name} is out of range", where="Aim", value=value, expected="several finite numbers"
+        ) from error

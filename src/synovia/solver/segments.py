@@ -1,0 +1,170 @@
+"""Chains cut into segments that have closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from synovia.errors import UnsupportedError
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.problem import Reduced, hold_all_but
+from synovia.problem.structure import (
+    ALIKE,
+    above,
+    axes,
+    kinds,
+    limb_rows,
+    meet,
+    named,
+    own_variables,
+    parallel,
+    refusal,
+)
+from synovia.skeleton import Kind, Skeleton
+from synovia.solver.base import Kernel, Solver
+
+_EXPECTED: Final = (
+    "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
+    "point, or the second to fourth are parallel and the last two meet"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments(Solver):
+    """Structural reduction: a chain is cut into segments with closed forms, each with a local target.
+
+    The structure is found from the joints above the goal:
+
+    - a limb inside any body, ball, hinge and ball (or three balls): shoulder and elbow place the wrist, the wrist takes
+      the rotation, and the swivel of the elbow about the line between them goes as near to the pole (``PoleGoal``) or
+      the start pose as the limits of shoulder and wrist allow;
+    - robot arms of six hinges with a spherical wrist (the last three axes meet in a point): Pieper's quartic;
+    - robot arms of six hinges with three parallel axes, the second to fourth, whose last two axes meet, such as those
+      of Universal Robots.
+
+    Anything else is refused when the ``IK`` is built. Of the branches within the limits the nearest to the start is
+    taken; ``IK.branches`` lists them all. Where none meets the target, the best candidate is improved by descent to the
+    least-squares answer.
+
+    Args:
+        max_steps: Not used: there is one step.
+        attempts: Attempts; one, as another start would give the same.
+        seed: Not used.
+
+    References:
+        Pieper (1968), *The kinematics of manipulators under computer control*; Tolani, Goswami & Badler (2000); Elias &
+        Wen (2025), *IK-Geo: unified robot inverse kinematics using subproblem decomposition*.
+    """
+
+    name: ClassVar[str] = "segments"
+    honours: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
+
+    max_steps: int = 1
+    attempts: int = 1
+
+    @property
+    def settles(self) -> bool:
+        """A miss becomes the least-squares answer."""
+        return True
+
+    def check(self, goals: Sequence[Goal]) -> None:
+        """Refuse all but one place."""
+        Solver.check(self, goals)
+        if sum(bool(goal.place & POSITION) for goal in goals) != 1:
+            raise UnsupportedError(
+                "segments takes one place",
+                where=", ".join(f"goal on {goal.joint!r}" for goal in goals),
+                value=list(goals),
+                expected="one PoseGoal or, for a limb, PositionGoal",
+                hint="use solver='two-bone' for several limbs, or 'lm'",
+            )
+
+    def narrow(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the problem of the joints of the structure alone."""
+        goal, row, end = next(
+            (goal, int(reduced.goals.table[i, 1]), hangs[i][0]) for i, goal in enumerate(goals) if goal.place & POSITION
+        )
+        rows = above(reduced, row)
+        if limb := limb_rows(reduced, goal, row, end):
+            return self._held(reduced, skeleton, goal, limb)
+        why = self._why_no_arm(reduced, goal, rows)
+        if why:
+            raise refusal(self.name, goal, f"{named(skeleton, reduced, rows)}: {why}", _EXPECTED, "use solver='lm'")
+        return self._held(reduced, skeleton, goal, rows)
+
+    def _held(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
+        """Return the problem in which these rows alone move."""
+        if not own_variables(reduced, rows):
+            raise refusal(
+                self.name, goal, named(skeleton, reduced, rows), "joints that follow no other", "use solver='lm'"
+            )
+        return hold_all_but(skeleton, reduced, rows)
+
+    @staticmethod
+    def _why_no_arm(reduced: Reduced, goal: Goal, rows: Sequence[int]) -> str | None:
+        """Return what keeps these joints from being an arm with a closed form, None if nothing does."""
+        form = kinds(reduced, rows)
+        if form != [Kind.HINGE] * 6:
+            return f"{len(form)} moving joints that are neither a limb nor six hinges"
+        if not goal.place & ROTATION:
+            return "six hinges for a position alone leave three turns free"
+        return None if _structure(reduced) else "no three of its axes meet or are parallel where they must"
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel of the limb or of the arm."""
+        if _is_limb(reduced):
+            from synovia.kernels.segments_limb import segments_limb
+
+            return segments_limb
+        if _structure(reduced) == "spherical":
+            from synovia.kernels.segments_spherical import segments_spherical
+
+            return segments_spherical
+        from synovia.kernels.segments_parallel import segments_parallel
+
+        return segments_parallel
+
+    def lister(self, reduced: Reduced) -> Kernel:
+        """Return the kernel that lists the branches."""
+        if _is_limb(reduced):
+            from synovia.kernels.segments_limb import segments_limb_branches
+
+            return segments_limb_branches
+        if _structure(reduced) == "spherical":
+            from synovia.kernels.segments_spherical import segments_spherical_branches
+
+            return segments_spherical_branches
+        from synovia.kernels.segments_parallel import segments_parallel_branches
+
+        return segments_parallel_branches
+
+    def spare(self, residuals: int, columns: int) -> int:
+        """Return room for the branches, and for the roots of a polynomial."""
+        del residuals, columns
+        return 160
+
+
+def _is_limb(reduced: Reduced) -> bool:
+    """Return whether the joints that move are balls, and not the hinges of an arm alone."""
+    return bool((reduced.variables[:, 0] == 1).any())
+
+
+def _structure(reduced: Reduced) -> str | None:
+    """Return which closed form an arm of six hinges has: spherical, parallel or none."""
+    rows = np.flatnonzero(reduced.rows[:, 5] >= 0).tolist()
+    z, o = axes(reduced, rows)
+    wrist = meet(z[3], o[3], z[4], o[4], reduced.reach)
+    if wrist is not None and not parallel(z[4], z[5]) and not (parallel(z[0], z[1]) and parallel(z[1], z[2])):
+        aside = float(np.linalg.norm(np.cross(z[5], wrist - o[5])))
+        if aside <= ALIKE * reduced.reach:
+            return "spherical"
+    three = parallel(z[1], z[2]) and parallel(z[2], z[3])
+    if three and not parallel(z[0], z[1]) and not parallel(z[3], z[4]):
+        return "parallel" if meet(z[4], o[4], z[5], o[5], reduced.reach) is not None else None
+    return None

@@ -1,0 +1,119 @@
+"""Two-bone limbs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.problem import Reduced, hold_all_but
+from synovia.problem.structure import above, limb_rows, named, own_variables, refusal
+from synovia.skeleton import Skeleton
+from synovia.solver.base import Kernel, Solver
+
+_LIMB = "a ball and below it a hinge or ball, that is shoulder and elbow, or hip and knee"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoBone(Solver):
+    """Arms and legs in closed form: the two nearest joints above each goal move, everything else stays as it is.
+
+    The limb is found from the goal: its joint is the tip (for a ``PoseGoal`` it also takes the rotation), the moving
+    joint above is the elbow or knee (a hinge or a ball), and the next one the shoulder or hip (a ball). Fixed joints
+    between are part of the bones. One ``IK`` may have several limbs, each with one ``PositionGoal`` or ``PoseGoal``.
+
+    The plane of the bend is the start pose's, carried along by the smallest turn. A ``PoleGoal`` on the elbow or knee
+    says where it should point. In ``IK.track`` the plane then turns by at most ``pace`` for each reach that the goals
+    move, so a pole that crosses the line from root to tip swings the limb round instead of snapping it; frames that
+    are still on their way miss the pole goal and say by how much.
+
+    Args:
+        soften: Last part of the reach over which the tip eases: with the reach L and s = ``soften``, a target at
+            distance x > (1 - s) L is reached for at L (1 - s exp(-(x - (1 - s) L) / (s L))). 0: the limb straightens
+            exactly at its reach, and snaps a little on the way there; 0.02 keeps a knee calm. What is left to the
+            target counts as a miss.
+        twist: Turn of the plane about the line from root to tip, radians: away from the pole, or without one from the
+            plane of the start pose (in a track: of the first).
+        weight: How far the joints go from the start pose (in a track: the first) to the solution, 0 to 1.
+        pace: Largest turn of the plane towards a pole in a track, radians for each reach that the goals move. 35 is
+            5 degrees a millimetre for a limb of 0.4 m.
+        max_steps: Not used: there is one step.
+        attempts: Attempts; one, as another start would give the same.
+        seed: Not used.
+
+    References:
+        Tolani, Goswami & Badler (2000), *Real-time inverse kinematics techniques for anthropomorphic limbs*; the third
+        of Paden and Kahan's subproblems.
+    """
+
+    name: ClassVar[str] = "two-bone"
+    honours: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
+
+    max_steps: int = 1
+    attempts: int = 1
+    soften: float = 0.0
+    twist: float = 0.0
+    weight: float = 1.0
+    pace: float = 35.0
+
+    def narrow(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the problem of the limbs alone."""
+        moving: list[int] = []
+        bends: list[int] = []
+        for goal, row, joints in zip(goals, reduced.goals.table[:, 1].tolist(), hangs, strict=True):
+            if not goal.place & POSITION:
+                continue
+            limb = limb_rows(reduced, goal, row, joints[0])
+            if not limb or not own_variables(reduced, limb):
+                expected = _LIMB + (", and the tip a ball" if goal.place & ROTATION else "")
+                found = named(skeleton, reduced, above(reduced, row)[:3])
+                raise refusal(self.name, goal, found, expected, "use solver='segments' or 'lm'")
+            carries = any(set(above(reduced, r)) & set(limb) for r in moving)
+            if carries or set(above(reduced, limb[0])) & set(moving):
+                raise refusal(
+                    self.name, goal, f"a limb of {named(skeleton, reduced, limb)} that shares joints with another",
+                    "limbs that do not carry each other", "use solver='lm' for those",
+                )  # fmt: skip
+            moving += limb
+            bends.append(limb[-2])
+        for goal, row in zip(goals, reduced.goals.table[:, 1].tolist(), strict=True):
+            if goal.kind == "pole" and row not in bends:
+                raise refusal(
+                    self.name, goal, "a pole on another joint", f"one on {named(skeleton, reduced, bends[::-1])}",
+                    "the pole's joint is the elbow or knee",
+                )  # fmt: skip
+        if not moving:
+            raise refusal(self.name, goals[0], "poles alone", "a PositionGoal or PoseGoal for the tip", "add one")
+        return hold_all_but(skeleton, reduced, moving)
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel."""
+        del reduced
+        from synovia.kernels.two_bone import two_bone
+
+        return two_bone
+
+    def reasons(self) -> Sequence[str]:
+        """Say which settings keep the tip or the plane from where the goals want them."""
+        reasons: list[str] = []
+        if self.soften:
+            reasons.append(f"soften={self.soften:g} stops the tip short of targets in the last part of the reach.")
+        if self.weight < 1.0:
+            reasons.append(f"weight={self.weight:g} goes only that part of the way from the start.")
+        if self.twist:
+            reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
+        return reasons
+
+    def own(self) -> Sequence[float]:
+        """Return the settings in the order of the kernel."""
+        return (min(self.soften, 1.0), math.remainder(self.twist, 2.0 * math.pi), self.weight, self.pace)
+
+    def spare(self, residuals: int, columns: int) -> int:
+        """Return room for how far the goals moved, and for two sets of values."""
+        del residuals
+        return 1 + 8 * columns
