@@ -79,13 +79,11 @@ class IK:
         self.hangs: tuple[tuple[int, ...], ...] = tuple(
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
-        reduced = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free")
-        reduced = self.solver.narrow(reduced, self.skeleton, self.goals, self.hangs)
+        whole = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free")
+        self._reduced = reduced = self.solver.narrow(whole, self.skeleton, self.goals, self.hangs)
         self.moving = reduced.moving  # rows of ``skeleton`` that the solver may move: the others stay as they are
-        self._reduced = reduced
         self.reach = reduced.reach
         self.tolerance = checked_tolerance(tolerance, self.reach)
-        patience, _ = self.solver.progress
         self._ints, self._floats = pack(
             self.skeleton,
             reduced,
@@ -93,7 +91,7 @@ class IK:
             max_steps=self.solver.max_steps,
             attempts=self.solver.attempts,
             seed=self.solver.seed,
-            patience=patience,
+            patience=self.solver.progress[0],
             own=self.solver.own(),
         )
         from synovia.kernels._jit import make_ready
