@@ -28,12 +28,12 @@ CHUNK = 1000  # targets before the other one has its turn
 
 
 class Arm:
-    """The chain from BASE to TIP, read from a URDF."""
+    """The chain from a base to a tip, read from a URDF."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, base: str = BASE, tip: str = TIP) -> None:
         above = {joint.find("child").get("link"): joint for joint in ET.parse(path).getroot().findall("joint")}
-        way, link = [], TIP
-        while link != BASE:
+        way, link = [], tip
+        while link != base:
             way.insert(0, above[link])
             link = above[link].find("parent").get("link")
         self.fixed = [self._origin(joint.find("origin")) for joint in way]
@@ -69,15 +69,17 @@ class Arm:
                 k += 1
         return T
 
-    def good(self, q: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return which answers are inside the limits and within the tolerance."""
+    def good(
+        self, q: np.ndarray, targets: np.ndarray, tolerance: tuple[float, float] = (TOLERANCE, TOLERANCE)
+    ) -> np.ndarray:
+        """Return which answers are inside the limits and within the tolerance (metres, radians)."""
         F = self.forward(q)
         away = np.linalg.norm(F[:, :3, 3] - targets[:, :3, 3], axis=1)
         R = np.swapaxes(F[:, :3, :3], 1, 2) @ targets[:, :3, :3] - np.eye(3)
         turned = 2.0 * np.arcsin(np.minimum(np.linalg.norm(R, axis=(1, 2)) / np.sqrt(8.0), 1.0))
         inside = ((q >= self.low - 1e-9) & (q <= self.high + 1e-9)).all(axis=1)
-        most = TOLERANCE * (1 + 1e-6)
-        return inside & (away <= most) & (turned <= most)
+        most, most_turned = (value * (1 + 1e-6) for value in tolerance)
+        return inside & (away <= most) & (turned <= most_turned)
 
 
 def turns(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
@@ -98,15 +100,20 @@ def ours(urdf: Path, arm: Arm):
     return (lambda target: ik.solve({TIP: target}, start).pose.q), lambda q: q[at]
 
 
+def bare(urdf: Path, to: Path) -> None:
+    """Write a URDF without its meshes, which some libraries look for and nobody needs."""
+    robot = ET.parse(urdf)
+    for link in robot.getroot().findall("link"):
+        for element in link.findall("visual") + link.findall("collision"):
+            link.remove(element)
+    robot.write(to)
+
+
 def peer(urdf: Path, folder: Path):
     """Return roboticstoolbox's call, set as it does best: LM by Chan, restarts, limits kept."""
     import roboticstoolbox as rtb
 
-    robot = ET.parse(urdf)
-    for link in robot.getroot().findall("link"):  # meshes are looked for, and not needed
-        for element in link.findall("visual") + link.findall("collision"):
-            link.remove(element)
-    robot.write(folder / "bare.urdf")
+    bare(urdf, folder / "bare.urdf")
     warnings.simplefilter("ignore", DeprecationWarning)  # of Robot.URDF
     ets = rtb.Robot.URDF(str(folder / "bare.urdf")).ets(start=BASE, end=TIP)
     # its error is half the squared residual, so this is the loosest bound that guarantees the tolerance

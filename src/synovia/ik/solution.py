@@ -68,9 +68,8 @@ class Solution:
     def pose(self) -> Pose:
         """The pose: the solution, or the best that was met. Inside the limits."""
         if self._pose is None:
-            self._pose = Pose.trusted(
-                self._ik.skeleton, self._row[_HEAD : _HEAD + self._ik.skeleton.nq].copy(), inside=True
-            )
+            skeleton = self._ik.skeleton
+            self._pose = Pose.trusted(skeleton, self._rows[self._b, _HEAD : _HEAD + skeleton.nq].copy(), inside=True)
         return self._pose
 
     @property

@@ -1,7 +1,11 @@
 """Entry points over whole variable tables: clamping, checking and sampling rows of q."""
 
-from synovia.kernels._jit import entry
-from synovia.kernels.variables import clamp, margin, randomize, seed_state, violation
+import math
+
+from synovia.kernels._jit import F, entry
+from synovia.kernels.variables import SCALAR, clamp, margin, randomize, seed_state, violation
+
+EXACT = F(4e-16)  # relative: so far from what it should be a value is taken as it is
 
 
 @entry
@@ -34,3 +38,32 @@ def excesses(variables, limits, q, out):
     """Write how far each variable of one q (nq,) is beyond its limit; negative inside (radians, length units)."""
     for k in range(variables.shape[0]):
         out[k] = margin(variables, limits, k, q)
+
+
+@entry
+def admit(variables, limits, followers, coupling, q, inside):
+    """Write one q (nq,) brought inside the limits.
+
+    Returns:
+        Whether q was inside them; -1 if a number is not finite, the length of a quaternion is not 1 to rounding, a
+        joint does not stand where the one that it follows has it, or would have to follow one into its limits.
+    """
+    for i in range(q.shape[0]):
+        if not math.isfinite(q[i]):
+            return -1
+        inside[i] = q[i]
+    for k in range(variables.shape[0]):
+        if variables[k, 0] != SCALAR:
+            i = variables[k, 1]
+            size2 = q[i] * q[i] + q[i + 1] * q[i + 1] + q[i + 2] * q[i + 2] + q[i + 3] * q[i + 3]
+            if abs(math.sqrt(size2) - F(1)) > EXACT:
+                return -1
+    for k in range(followers.shape[0]):
+        led = coupling[k, 0] * q[followers[k, 1]] + coupling[k, 1]
+        if abs(q[followers[k, 0]] - led) > EXACT * abs(led):
+            return -1
+    clamp(variables, limits, inside)
+    for i in range(q.shape[0]):
+        if inside[i] != q[i]:
+            return 0 if followers.shape[0] == 0 else -1
+    return 1

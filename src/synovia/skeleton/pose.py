@@ -119,6 +119,24 @@ class Pose:
         pose._inside = q if inside else None
         return pose
 
+    @classmethod
+    def quick(cls, skeleton: Skeleton, q: Array) -> Pose | None:
+        """Return a pose of plain float64 values (nq,), checked by one compiled call; None where it takes a longer look.
+
+        For loops that hand over joint values; it loads the kernels, which an ordinary pose does not need.
+        """
+        from synovia.kernels.tables import admit
+
+        t = skeleton.tables
+        values = q.copy()
+        inside = np.empty(skeleton.nq)
+        told = admit(t.variables, t.limits, t.followers, t.coupling, values, inside)
+        if told < 0:
+            return None
+        pose = cls.trusted(skeleton, values)
+        pose._inside = values if told else inside
+        return pose
+
     @property
     def q(self) -> Array:
         """Joint values, (nq,), read-only."""

@@ -1,0 +1,77 @@
+"""A start given as a plain array takes a short way in: it must mean the same as a pose, and refuse the same."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import InputError
+from synovia.skeleton import Mimic
+
+
+def both(body, goal, target, q):
+    ik = sy.IK(body, goal)
+    return ik.solve({goal.joint: target}, q), ik.solve({goal.joint: target}, sy.Pose(body, q))
+
+
+@pytest.mark.slow
+def test_an_array_means_the_same_as_its_pose():
+    arm = sy.bundled("arm7")
+    lower, upper = arm.limits
+    target = arm.random_pose(1).transform("tool")
+    for q in (arm.random_pose(2).q, upper + 0.3, np.zeros(2 * arm.nq)[::2] + lower):
+        one, other = both(arm, sy.PoseGoal("tool"), target, q)
+        np.testing.assert_array_equal(one._rows, other._rows)
+        np.testing.assert_array_equal(one.start.q, q)
+        assert one.start_clamped == other.start_clamped
+    person = sy.bundled("humanoid")
+    q = person.random_pose(4).q
+    one, other = both(person, sy.PositionGoal("left_hand"), person.random_pose(5).position("left_hand"), q)
+    np.testing.assert_array_equal(one._rows, other._rows)
+
+
+@pytest.mark.slow
+def test_the_start_is_the_callers_no_longer():
+    arm = sy.bundled("arm7")
+    q = arm.random_pose(2).q.copy()
+    kept = q.copy()
+    answer = sy.IK(arm, sy.PoseGoal("tool")).solve({"tool": arm.random_pose(1).transform("tool")}, q)
+    q[:] = 9.0
+    np.testing.assert_array_equal(answer.start.q, kept)
+
+
+@pytest.mark.slow
+def test_a_wrong_array_is_refused_as_ever():
+    person = sy.bundled("humanoid")
+    ik = sy.IK(person, sy.PositionGoal("left_hand"))
+    target = {"left_hand": person.rest_pose().position("left_hand")}
+    q = person.rest_pose().q.copy()
+    q[3:7] *= 1.01
+    with pytest.raises(InputError, match="unit quaternion"):
+        ik.solve(target, q)
+    q = person.rest_pose().q.copy()
+    q[-1] = np.nan
+    with pytest.raises(InputError, match="finite"):
+        ik.solve(target, q)
+
+
+@pytest.mark.slow
+def test_joints_that_follow_another_are_still_checked():
+    def hinge(name, parent, offset, **more):
+        rest = np.eye(4)
+        rest[:3, 3] = offset
+        return sy.Joint(name, parent, sy.Kind.HINGE, rest, np.array([0.0, 0.0, 1.0]), sy.Interval(-1.0, 1.0), **more)
+
+    body = sy.Skeleton(
+        [
+            hinge("hip", None, (0, 0, 0)),
+            hinge("knee", "hip", (1, 0, 0)),
+            hinge("foot", "knee", (1, 0, 0), mimic=Mimic("knee", -0.5, 0.1)),
+        ]
+    )
+    target = body.random_pose(1).position("foot")
+    for q in (body.random_pose(2).q, np.array([0.2, 3.0, -1.4])):  # the second is outside the limits
+        one, other = both(body, sy.PositionGoal("foot"), target, q)
+        np.testing.assert_array_equal(one._rows, other._rows)
+        assert one.start_clamped == other.start_clamped
+    with pytest.raises(InputError, match="follows another"):
+        sy.IK(body, sy.PositionGoal("foot")).solve({"foot": target}, np.array([0.2, 0.4, 0.4]))
