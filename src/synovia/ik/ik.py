@@ -28,8 +28,6 @@ from synovia.solver import Solver, as_solver
 
 _REPORT = 200  # frames between two reports of progress
 
-_DOUBLE = np.dtype(np.float64)
-
 
 class IK:
     """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
@@ -284,9 +282,6 @@ class IK:
 
     def _as_start(self, start: Pose | Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved."""
-        if type(start) is np.ndarray and start.dtype is _DOUBLE and start.shape == (self.skeleton.nq,):
-            if (quick := Pose.quick(self.skeleton, start)) is not None:
-                return quick
         return as_start(start, self.skeleton, self._given)
 
     def _start_rows(self, starts: Any, count: int) -> Array:
