@@ -236,6 +236,9 @@ def test_saved_goals_give_the_same_pose_on_the_command_line_and_in_python(tmp_pa
 
     session = _arm()
     session.move(1, GOOD)
+    _settled(session)
+    session.add("aim", "joint3")
+    session.add("distance", "tool")
     frame = _settled(session)
     goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
     goals.write_bytes(goal_file(session))

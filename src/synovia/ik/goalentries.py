@@ -173,6 +173,7 @@ class ContactEntry(_Shared, tag_field="kind", tag="contact", frozen=True, kw_onl
     normal: _Direction | None = None
     axis: _Axis | None = None
     offset: _OffsetPoint | None = None
+    offset_rotation: _OffsetTurn | None = None  # for a full pose
 
 
 class RestEntry(Struct, tag_field="kind", tag="rest", forbid_unknown_fields=True, omit_defaults=True, frozen=True):

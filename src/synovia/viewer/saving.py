@@ -8,15 +8,15 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array, matrix_to_quat
+from synovia.geometry import Array, quat_to_matrix, rigid
 from synovia.goals import Goal
-from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.goalwrite import goals_text
+from synovia.ik.goalwrite import entry_of, goals_text
 from synovia.io.bvh import write_bvh
 from synovia.io.posefile import write_pose
 from synovia.motion import Motion
@@ -100,28 +100,27 @@ def _opened(model: str) -> str:
 
 
 def _arguments(goal: Goal) -> list[str]:
-    """Return the arguments of a goal's constructor."""
-    out = [repr(goal.joint)]
-    if goal.target is not None and goal.what & POSITION:
-        out.append(f"position={_numbers(goal.target[:3, 3])}")
-    if goal.target is not None and goal.what & ROTATION:
-        quat = f"quat_xyzw={_numbers(matrix_to_quat(goal.target[:3, :3]))}"
-        out.append(quat if goal.what & POSITION else f"rotation=sy.Rotation.from_quat({quat.partition('=')[2]})")
-    if not np.array_equal(goal.offset, np.eye(4)):
-        turned = not np.array_equal(goal.offset[:3, :3], np.eye(3))
-        out.append(f"offset={goal.offset.tolist()!r}" if turned else f"offset={_numbers(goal.offset[:3, 3])}")
-    if goal.weight != 1.0:
-        out.append(f"weight={goal.weight!r}")
-    if goal.priority:
-        out.append(f"priority={goal.priority!r}")
-    if goal.name is not None and goal.name != goal.joint:
-        out.append(f"name={goal.name!r}")
-    return out
+    """Return the arguments of a goal's constructor: those of a goal file, turned into Python."""
+    entry = entry_of(goal)
+    out = [repr(entry.pop("joint"))] if "joint" in entry else []
+    entry.pop("kind")
+    for name in ("offset", "other_offset"):  # with a rotation, a frame
+        if (turn := entry.pop(f"{name}_rotation", None)) is not None:
+            entry[name] = rigid(entry.get(name, (0.0, 0.0, 0.0)), quat_to_matrix(np.array(turn["quat_xyzw"]))).tolist()
+    if (turn := entry.pop("rotation", None)) is not None:
+        entry |= turn
+    if (values := entry.pop("values", None)) is not None:
+        entry["pose"] = values
+    return out + [f"{name}={_python(value)}" for name, value in entry.items()]
 
 
-def _numbers(values: Array) -> str:
-    """Return a tuple of numbers."""
-    return "(" + ", ".join(repr(float(f"{value:.9g}") + 0.0) for value in values) + ")"
+def _python(value: Any) -> str:
+    """Return a value in Python's words; points and quaternions with nine digits."""
+    if isinstance(value, list):
+        parts = cast("list[Any]", value)
+        if all(isinstance(part, float) for part in parts):
+            return "(" + ", ".join(repr(float(f"{part:.9g}") + 0.0) for part in parts) + ")"
+    return repr(cast("object", value))
 
 
 def pose_file(session: Session) -> bytes:

@@ -1,0 +1,103 @@
+"""Goal files hold every kind of goal: what is written comes back as the same goal."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia import goals as kinds
+from synovia.goals import Goal
+from synovia.ik.goalfile import read_goals
+
+TURN = sy.Rotation.from_euler("xyz", [10, 20, 30], degrees=True)
+FRAME = np.block([[TURN.as_matrix(), np.array([[0.1], [0.2], [0.3]])], [np.zeros((1, 3)), np.ones((1, 1))]])
+TURNED = np.block([[TURN.as_matrix(), np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])  # a place counts not
+PLACE = (0.1, 1.0 / 3.0, -2e-7)
+BODY = sy.bundled("humanoid")
+HAND, ELBOW, HEAD = "left_hand", "left_lower_arm", "head"
+
+GOALS = [
+    sy.PositionGoal(HAND, PLACE, weight=2.5, offset=(0.0, 0.0, 0.1), name='t"ö\\\x7f'),
+    sy.PositionGoal(HAND),
+    sy.RotationGoal(HEAD, TURN, offset=TURNED, priority=2),
+    sy.PoseGoal(2, PLACE, TURN, offset=FRAME),
+    sy.PoseGoal(2),
+    sy.AimGoal(HEAD, PLACE, axis=(1.0, 2.0, -3.0), offset=(0.0, 0.1, 0.0)),
+    sy.AimGoal(HEAD),
+    sy.PoleGoal(ELBOW, PLACE),
+    sy.PoleGoal(ELBOW, root=HEAD, tip=3),
+    sy.DistanceGoal(HAND, HEAD, minimum=0.1, maximum=0.4, offset=PLACE, other_offset=(0.0, 0.0, 0.1)),
+    sy.DistanceGoal(HAND, point=PLACE, minimum=0.25),
+    sy.PlaneGoal(HAND),
+    sy.PlaneGoal(HAND, PLACE, (1.0, 1.0, 0.0), offset=PLACE),
+    sy.CenterOfMassGoal(PLACE, weight=0.5, priority=1),
+    sy.CenterOfMassGoal(polygon=[(0, 0, 0), (1, 0, 0), (0, 0, 1)], up=(0.0, 1.0, 1.0), name="balance"),
+    sy.RelativeGoal(HAND, HEAD, PLACE, TURN, offset=FRAME, other_offset=FRAME),
+    sy.RelativeGoal(HAND, HEAD, PLACE, parts="pose"),
+    sy.RelativeGoal(HAND, 0, parts="position"),
+    sy.ContactGoal(HAND, PLACE, TURN, offset=FRAME),
+    sy.ContactGoal(HAND),
+    sy.ContactGoal(HAND, keep="point", offset=PLACE),
+    sy.ContactGoal(HAND, PLACE, keep="normal", normal=(0.0, 1.0, 0.2), axis=(0.3, 1.0, 0.0)),
+    sy.RestGoal(),
+    sy.RestGoal(BODY.random_pose(1), weight=0.25),
+    sy.RestGoal({ELBOW: BODY.random_pose(2)[ELBOW]}, joints=[ELBOW, 3]),
+    sy.RestGoal(joints={ELBOW: 0.5, HEAD: 2.0}, name="calm"),
+]
+
+
+def _same(a: object, b: object) -> None:
+    """What two goals come to on the body is the same."""
+    if isinstance(a, np.ndarray):
+        np.testing.assert_allclose(b, a, atol=1e-12)
+    elif isinstance(a, Mapping):
+        assert list(a) == list(b)
+        for key in a:
+            _same(a[key], b[key])
+    else:
+        assert a == b
+
+
+def _come_to(goal: Goal) -> dict[str, object]:
+    """The slots of a goal on the body, where they count."""
+    values = goal.resolved(BODY)._values()
+    values.pop("pose", None)  # what a rest goal makes of it is its reference
+    values["name"] = goal.label
+    return values
+
+
+def test_every_kind_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "goals.toml"
+    sy.write_goals(GOALS, path)
+    read = read_goals(path)
+    assert len(read) == len(GOALS)
+    for before, after in zip(GOALS, read, strict=True):
+        assert type(after) is type(before)
+        _same(_come_to(before), _come_to(after))
+    with pytest.raises(sy.FileError, match="exists"):
+        sy.write_goals(GOALS, path)
+    known = {cls for name in kinds.__all__ if isinstance(cls := getattr(kinds, name), type) and issubclass(cls, Goal)}
+    assert {type(goal) for goal in GOALS} == known - {Goal}, "a kind of goal is not tried here"
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        sy.PositionGoal(HAND, PLACE, ancestors=2),
+        sy.PlaneGoal(HAND, None),
+        sy.RestGoal(BODY.rest_q),
+        sy.RestGoal({3: 0.1}),
+        sy.RestGoal(joints={3: 0.5}),
+    ],
+)
+def test_what_a_file_cannot_say_is_refused_and_nothing_is_written(tmp_path: Path, goal: Goal) -> None:
+    with pytest.raises(sy.UnsupportedError, match="no room"):
+        sy.write_goals([goal], tmp_path / "goals.toml")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_goals_are_no_file(tmp_path: Path) -> None:
+    with pytest.raises(sy.UnsupportedError, match="no goal"):
+        sy.write_goals([], tmp_path / "goals.toml")
