@@ -8,6 +8,7 @@ from synovia.kernels._jit import F, inline
 
 PI = F(math.pi)
 FAR = F(1e9)  # radians; above, whole turns are taken off first: quarters of a turn must fit in an int32
+WHOLE = F(2.0**52)  # from here on there are no fractions
 
 
 @inline
@@ -18,7 +19,9 @@ def sincos(x):
     Further out the error is that of x itself, an ulp of x; always sin² + cos² = 1.
     """
     if abs(x) > FAR:
-        turns = np.floor(x / (F(2) * PI))
+        turns = x / (F(2) * PI)
+        whole = WHOLE if turns >= F(0) else -WHOLE
+        turns = (turns + whole) - whole if abs(turns) < WHOLE else turns  # rounded; GPUs have no np.floor
         x = x - turns * F(6.2831853071795862) - turns * F(2.4492935982947064e-16)
         x = min(max(x, F(-2) * PI), F(4) * PI)  # an ulp of x is more than a turn
     t = x * F(0.6366197723675814)
