@@ -21,6 +21,7 @@ HAND, ELBOW, HEAD = "left_hand", "left_lower_arm", "head"
 GOALS = [
     sy.PositionGoal(HAND, PLACE, weight=2.5, offset=(0.0, 0.0, 0.1), name='t"ö\\\x7f'),
     sy.PositionGoal(HAND),
+    sy.PositionGoal(HAND, PLACE, ancestors=2),
     sy.RotationGoal(HEAD, TURN, offset=TURNED, priority=2),
     sy.PoseGoal(2, PLACE, TURN, offset=FRAME),
     sy.PoseGoal(2),
@@ -79,13 +80,13 @@ def test_every_kind_comes_back_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(sy.FileError, match="exists"):
         sy.write_goals(GOALS, path)
     known = {cls for name in kinds.__all__ if isinstance(cls := getattr(kinds, name), type) and issubclass(cls, Goal)}
-    assert {type(goal) for goal in GOALS} == known - {Goal}, "a kind of goal is not tried here"
+    assert {type(goal) for goal in GOALS} == known - {Goal, sy.CustomGoal}, "a kind of goal is not tried here"
 
 
 @pytest.mark.parametrize(
     "goal",
     [
-        sy.PositionGoal(HAND, PLACE, ancestors=2),
+        sy.CustomGoal(lambda pose: pose.position(HAND)),
         sy.PlaneGoal(HAND, None),
         sy.RestGoal(BODY.rest_q),
         sy.RestGoal({3: 0.1}),

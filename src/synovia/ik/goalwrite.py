@@ -72,8 +72,6 @@ def entry_of(goal: Goal) -> dict[str, Any]:
     """
     if goal.kind not in FIELDS:
         raise _no_room(goal, "goals of a kind of their own", ", ".join(FIELDS))
-    if goal.ancestors is not None:
-        raise _no_room(goal, "how many joints above may move (ancestors)", "ancestors=None")
     entry: dict[str, Any] = {"kind": goal.kind}
     if goal.joint is not None:
         entry["joint"] = goal.joint
@@ -82,6 +80,8 @@ def entry_of(goal: Goal) -> dict[str, Any]:
         entry["weight"] = goal.weight
     if goal.priority:
         entry["priority"] = goal.priority
+    if goal.ancestors is not None:
+        entry["ancestors"] = goal.ancestors
     if goal.name is not None and goal.name != goal.joint:
         entry["name"] = goal.name
     return entry

@@ -15,6 +15,7 @@ from synovia import goals
 from synovia.errors import unknown_name
 from synovia.geometry import Array
 from synovia.goals import Goal
+from synovia.ik.goalentries import FIELDS
 
 _VECTORS: Final = ("axis", "normal")
 _NUMBERS: Final = ("minimum", "maximum")
@@ -63,8 +64,8 @@ def kinds() -> Mapping[str, Kind]:
     out: dict[str, Kind] = {}
     for word in goals.__all__:
         cls = getattr(goals, word)
-        if not (isinstance(cls, type) and issubclass(cls, Goal)) or cls is Goal:
-            continue
+        if not (isinstance(cls, type) and issubclass(cls, Goal)) or cls.kind not in FIELDS:
+            continue  # what no file can say, a function for example, no page can ask for
         asked = inspect.signature(cls.__init__).parameters
         other = asked["other"].default is inspect.Parameter.empty or None if "other" in asked else False
         kept = other is True  # its target is in the other joint's frame: it keeps what the start has

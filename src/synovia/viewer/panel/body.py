@@ -139,7 +139,8 @@ def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float
         for name, (low, high) in (("swing x °", x), ("swing y °", y), ("twist °", twist))
     ]
     if kind is Kind.FREE:
-        return [(axis, -3.0 * reach, 3.0 * reach, 1e-3 * reach) for axis in "xyz"] + turns
+        far = float(f"{3.0 * reach:.1g}")  # its ends are printed under the slider
+        return [(axis, -far, far, 1e-3 * reach) for axis in "xyz"] + turns
     return turns
 
 
