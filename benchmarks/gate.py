@@ -1,0 +1,99 @@
+"""Has a kernel become slower? Its CPU time in units of a fixed reference loop, against the ratios that are committed.
+
+    python benchmarks/gate.py            # exits 1 if a kernel is slower than its baseline by more than the tolerance
+    python benchmarks/gate.py --update   # writes the baselines of this processor
+
+Reference and kernels take short turns, and each one's fastest turn counts, in CPU time of the thread: other work on the
+machine can only slow a turn down, not make the fastest one faster. Baselines hold for one kind of processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+from chain import chain, points
+from common import machine, table
+
+import synovia as sy
+
+BASELINES = Path(__file__).parent / "baselines.json"
+TOLERANCE = 0.25  # two runs on a busy machine differed by 9 %
+
+
+@numba.njit
+def reference(n):
+    """Square roots that wait for each other, and products that do not."""
+    x, y = 1.0, 0.0
+    for i in range(n):
+        x = np.sqrt(x + 1.5)
+        y += x * i
+    return y
+
+
+def kernels() -> dict[str, object]:
+    """Return calls of a fraction of a millisecond to a few."""
+    arm, person = sy.bundled("arm7"), sy.bundled("humanoid")
+    poses = np.stack([arm.random_pose(i).transform("tool") for i in range(64)])
+    hands = np.stack([person.random_pose(i).position("left_hand") for i in range(16)])
+    to_pose = sy.IK(arm, sy.PoseGoal("tool"), tolerance=(1e-6, 1e-6))
+    to_hand = sy.IK(person, sy.PositionGoal("left_hand"))
+    ten, hundred = (sy.IK(chain(n), sy.PositionGoal(n), sy.Fabrik()) for n in (10, 100))
+    newton = sy.IK(chain(100), sy.PositionGoal(100))
+    many, some = points(320), points(16)
+    return {
+        "arm, lm": lambda: to_pose.solve_many({"tool": poses}, threads=1),
+        "arm, lm in lanes": lambda: to_pose.solve_many({"tool": poses}, threads=1, lanes=True),
+        "humanoid, lm": lambda: to_hand.solve_many({"left_hand": hands}, threads=1),
+        "chain of 10, fabrik": lambda: ten.solve_many({10: many}, threads=1),
+        "chain of 10, fabrik in lanes": lambda: ten.solve_many({10: many}, threads=1, lanes=True),
+        "chain of 100, fabrik": lambda: hundred.solve_many({100: some}, threads=1),
+        "chain of 100, lm": lambda: newton.solve_many({100: some}, threads=1),
+    }
+
+
+def ratios(rounds: int) -> dict[str, float]:
+    """Return each kernel's time in units of the reference."""
+    calls = {"reference": lambda: reference(50_000), **kernels()}
+    best = dict.fromkeys(calls, np.inf)
+    for call in calls.values():
+        call()
+    for _ in range(rounds):
+        for name, call in calls.items():
+            began = time.thread_time()
+            call()
+            best[name] = min(best[name], time.thread_time() - began)
+    unit = best.pop("reference")
+    return {name: round(value / unit, 3) for name, value in best.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--update", action="store_true")
+    args = parser.parse_args()
+    cpu = str(machine()["cpu"])
+    known = json.loads(BASELINES.read_text(encoding="utf-8")) if BASELINES.exists() else {}
+    now = ratios(args.rounds)
+    if args.update:
+        BASELINES.write_text(json.dumps({**known, cpu: now}, indent=2) + "\n", encoding="utf-8")
+    before = known.get(cpu, now)
+    rows = [
+        [name, before.get(name, value), value, f"{value / before.get(name, value):.2f}"] for name, value in now.items()
+    ]
+    print(table(["in units of the reference", "baseline", "now", "ratio"], rows))
+    if cpu not in known and not args.update:
+        print(f"no baselines for {cpu}: run with --update")
+        return 0
+    slower = [name for name, value in now.items() if value > (1 + TOLERANCE) * before.get(name, value)]
+    print(f"slower by more than {TOLERANCE:.0%}: {', '.join(slower) or 'none'}")
+    return 1 if slower and not args.update else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
