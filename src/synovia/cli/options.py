@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -19,8 +18,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
-class Root(StrEnum):
-    """Whether the root may move."""
+def _parse_root(text: str) -> str:
+    """Return how the root moves, or a usage error."""
+    from synovia.errors import InputError
+    from synovia.ik.root import as_root
 
-    FIXED = "fixed"
-    FREE = "free"
+    try:
+        return as_root(text)
+    except InputError as error:
+        raise typer.BadParameter(f"{error.value!r} is not {error.expected}") from error
+
+
+Root = Annotated[
+    str,
+    typer.Option(
+        "--root",
+        metavar="fixed|free|AXES",
+        help="Whether the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
+        callback=_parse_root,
+    ),
+]

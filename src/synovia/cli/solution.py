@@ -9,6 +9,7 @@ import numpy as np
 
 from synovia.cli.output import number, printable
 from synovia.geometry import matrix_to_quat
+from synovia.ik.reasons import as_json as reasons_as_json
 from synovia.ik.solution import length_text
 from synovia.io.base import joint_keys
 from synovia.io.posefile import values_of
@@ -76,6 +77,7 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
         "q": values_of(solution.pose),
         "active_limits": list(solution.active_limits),
         "start_clamped": list(solution.start_clamped),
+        "reasons": reasons_as_json(solution, solution.reasons),
         "explanation": solution.explain(),
     }
 

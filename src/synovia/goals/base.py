@@ -135,6 +135,10 @@ class Goal:
         """Return the goal with some slots at other values."""
         return _restore(type(self), {**self._values(), **values})
 
+    def at_priority(self, priority: int) -> Self:
+        """Return the same goal with another priority."""
+        return self._with(priority=priority)
+
     def _values(self) -> dict[str, Any]:
         """Return all slots."""
         slots = [slot for cls in type(self).__mro__ for slot in getattr(cls, "__slots__", ())]

@@ -26,8 +26,6 @@ def engine_of(skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solve
 
     def judge(ints: NDArray[np.int32], floats: Array, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why; only a miss loads these kernels."""
-        from synovia.kernels.conclude import conclude, conclude_any
-
-        (conclude if reduced.plain else conclude_any)(ints, floats, rows, scratch, solver.settles)
+        solver.judge(reduced.plain)(ints, floats, rows, scratch, solver.settles)
 
     return solver.kernel(reduced), judge

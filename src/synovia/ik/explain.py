@@ -10,6 +10,7 @@ import numpy as np
 
 from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.reasons import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
 from synovia.limits import Interval
@@ -35,6 +36,8 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"At a limit: {_listed(joints)}.")
     if not solution.reached:
         lines += ik.solver.reasons()
+    if solution.missed and ik.solver.ranks:
+        lines += sentences(solution, solution.reasons)
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
     if not solution.reached and solution.attempts > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from synovia.goals import Goal
 from synovia.ik.branches import list_branches
 from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
-from synovia.ik.root import with_free_root
+from synovia.ik.root import as_root, with_root
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
@@ -39,7 +39,8 @@ class IK:
         tolerance: (position in length units, angle in radians) within which a goal is reached; None for 1e-4 of the
             reach and 1e-3 rad.
         root: ``"fixed"`` keeps a free root where the start has it; ``"free"`` lets it move, and puts a free joint
-            before a skeleton that has none (``ik.skeleton`` is then that one).
+            before a skeleton that has none (``ik.skeleton`` is then that one). Axes such as ``"xy"``, ``"x,y,yaw"`` or
+            ``("x", "yaw")`` let it slide along and turn about those of the world alone (x, y, z, roll, pitch, yaw).
 
     Raises:
         InputError: If a goal or setting cannot be used.
@@ -54,13 +55,12 @@ class IK:
         solver: Solver | str | None = None,
         *,
         tolerance: tuple[float, float] | None = None,
-        root: str = "fixed",
+        root: str | Sequence[str] = "fixed",
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         if not isinstance(skeleton, Skeleton):
             raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
-        if not isinstance(root, str) or root not in ("fixed", "free"):
-            raise InputError("root is neither fixed nor free", value=root, expected="'fixed' or 'free'")
+        root = as_root(root)
         if not isinstance(goals, Iterable):
             goals = (goals,)
         self.goals: tuple[Goal, ...] = tuple(goals)
@@ -73,13 +73,13 @@ class IK:
         self.solver.check(self.goals)
         self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
         self._given = skeleton
-        self.skeleton = with_free_root(skeleton) if root == "free" else skeleton
+        self.skeleton = with_root(skeleton, root)
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
         self.hangs: tuple[tuple[int, ...], ...] = tuple(
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
-        whole = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free")
+        whole = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free", before=before)
         self._reduced = reduced = self.solver.narrow(whole, self.skeleton, self.goals, self.hangs)
         self.moving = reduced.moving  # rows of ``skeleton`` that the solver may move: the others stay as they are
         self.reach = reduced.reach

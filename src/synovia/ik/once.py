@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from synovia.goals import Goal
@@ -19,7 +19,7 @@ def solve(
     start: Pose | Any = None,
     *,
     tolerance: tuple[float, float] | None = None,
-    root: str = "fixed",
+    root: str | Sequence[str] = "fixed",
 ) -> Solution:
     """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
 

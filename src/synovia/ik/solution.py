@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from synovia.goals import Goal
     from synovia.ik.ik import IK
+    from synovia.ik.reasons import Reason
 
 _STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _HEAD = 0, 1, 2, 3, 5, 6  # see kernels.problem
 STATUS, WINNER, HEAD = _STATUS, _WINNER, _HEAD
@@ -39,7 +40,7 @@ class Solution:
     Everything but the status is unpacked when it is asked for.
     """
 
-    __slots__ = ("_b", "_ik", "_pose", "_rows", "start")
+    __slots__ = ("_b", "_ik", "_pose", "_reasons", "_rows", "start")
 
     def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0) -> None:
         """Keep row b of a kernel's table of answers."""
@@ -47,6 +48,7 @@ class Solution:
         self._rows = rows
         self._b = b
         self._pose: Pose | None = None
+        self._reasons: Sequence[Reason] | None = None
         self.start = start
 
     @property
@@ -156,6 +158,18 @@ class Solution:
         from synovia.ik.explain import explain
 
         return explain(self)
+
+    @property
+    def reasons(self) -> Sequence[Reason]:
+        """Why each missed goal is missed, found by trying it otherwise; only for solvers with strict priorities.
+
+        Which goals it lost to, which limit costs most, and how far its target would have to move for all to hold.
+        """
+        if self._reasons is None:
+            from synovia.ik.reasons import reasons
+
+            self._reasons = reasons(self) if self._ik.solver.ranks else ()
+        return self._reasons
 
     def raise_for_status(self) -> Solution:
         """Return the solution itself if every goal holds.

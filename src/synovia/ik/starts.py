@@ -20,7 +20,7 @@ def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:
     Args:
         start: A pose, or joint values.
         skeleton: The skeleton that is solved.
-        given: The skeleton before a free root was put before it.
+        given: The skeleton before a moving root was put before it.
 
     Raises:
         InputError: If it is a pose of another skeleton, or a value cannot be used.
@@ -36,7 +36,7 @@ def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:
             raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(skeleton))
         start = start.q
     if shape_of(start) == (given.nq,) and given is not skeleton:
-        start = with_root_at_rest(as_numbers(start, (given.nq,), "start"))
+        start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
     return Pose(skeleton, start)
 
 
@@ -49,7 +49,7 @@ def start_rows(starts: Any, count: int, skeleton: Skeleton, given: Skeleton) -> 
     if isinstance(starts, Pose) or dimensions(starts) == 1:
         return as_start(starts, skeleton, given).values.reshape(1, -1)
     if given is not skeleton and shape_of(starts)[1:] == (given.nq,):
-        starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"))
+        starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)
     rows = checked_q(skeleton, starts, "starts")
     if rows.shape != (count, skeleton.nq):
         raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {skeleton.nq})")

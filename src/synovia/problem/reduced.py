@@ -122,6 +122,7 @@ def reduce(
     *,
     free_root: bool = False,
     translate: bool = False,
+    before: int = 0,
 ) -> Reduced:
     """Return the part of a skeleton that moves its goals.
 
@@ -133,6 +134,7 @@ def reduce(
         hangs: Rows of each goal's joints.
         free_root: Whether a free root moves.
         translate: Whether all other free joints translate too.
+        before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
     balanced = any(isinstance(goal, CenterOfMassGoal) for goal in goals)
@@ -166,7 +168,7 @@ def reduce(
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
-    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root, translate)
+    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root, translate, before)
     table = np.array(rows, np.int32).reshape(-1, 6)
     fixed_table = np.array(fixed).reshape(-1, 12)
     tables = goal_tables(skeleton, goals, hangs, place, since)
@@ -223,6 +225,7 @@ def _variables(
     moving: NDArray[np.bool_],
     free_root: bool,
     translate: bool,
+    before: int,
 ) -> tuple[Ints, Array, Array, Ints]:
     """Choose the variables, give them columns, and write columns and couplings into the rows."""
     t = skeleton.tables
@@ -244,7 +247,7 @@ def _variables(
     lead = {leader_of.get(row[2], (row[2],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
     for n, row in enumerate(rows):
         kind, at = row[0], row[2]
-        is_root = row[1] < 0
+        is_root = row[1] < 0 or joints[row[1]] < before
         if kind in (Kind.HINGE, Kind.SLIDE):
             leader, ratio, offset = leader_of.get(at, (at, 1.0, 0.0))
             row[2] = leader

@@ -10,6 +10,7 @@ from synovia.solver.aim import Aim
 from synovia.solver.base import Kernel, Solver
 from synovia.solver.ccd import Ccd
 from synovia.solver.fabrik import Fabrik
+from synovia.solver.full_body import FullBody
 from synovia.solver.hinges import Hinges
 from synovia.solver.jacobian import (
     DampedLeastSquares,
@@ -33,6 +34,7 @@ _GENERAL = (
     JacobianTranspose,
     PseudoInverse,
     SelectivelyDamped,
+    FullBody,
 )
 _CLOSED = (Aim, Hinges, Segments, TwoBone)  # made for a few joints each
 solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType({cls.name: cls for cls in (*_GENERAL, *_CLOSED)})
@@ -75,6 +77,7 @@ __all__ = [
     "Ccd",
     "DampedLeastSquares",
     "Fabrik",
+    "FullBody",
     "Hinges",
     "JacobianMethod",
     "JacobianTranspose",

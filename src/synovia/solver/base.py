@@ -36,6 +36,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # the method that takes over a miss, where that is a setting
+    ranks: ClassVar[bool] = False  # whether priorities are strict, and a miss is explained by trying
     honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are no numbers; their class checks them
     progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
@@ -117,6 +118,12 @@ class Solver(ABC):
         """Return how many numbers of memory of their own the lanes need."""
         del reduced
         return 0
+
+    def judge(self, plain: bool) -> Callable[..., None]:
+        """Return the compiled entry point that settles misses and tells what they mean."""
+        from synovia.kernels.conclude import conclude, conclude_any
+
+        return conclude if plain else conclude_any
 
     def own(self) -> Sequence[float]:
         """Return the settings that only this algorithm reads, in the order of its kernel."""
@@ -209,5 +216,6 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "soften": (0, 1, False),
     "twist": (-LARGEST, LARGEST, False),
     "weight": (0, 1, False),
+    "softening": (0.0, 0.5, False),
 }
 _OPTIONAL = frozenset({"largest_error", "largest_turn"})

@@ -67,7 +67,7 @@ def solve(
             show_default="1e-4 of the reach, 1e-3 rad",
         ),
     ] = None,
-    root: Annotated[Root, typer.Option("--root", help="Whether the root of the model may move.")] = Root.FIXED,
+    root: Root = "fixed",
     start: Annotated[
         str,
         typer.Option("--start", metavar="POSE.json|rest|random:SEED", help="Pose to start from."),
@@ -111,7 +111,7 @@ def solve(
         goals=goals,
         solver=solver,
         tolerance=tol,
-        root=root.value,
+        root=root,
         start=start,
         attempts=attempts,
         seed=seed,
@@ -150,7 +150,7 @@ def bench(
             show_default="1e-4 of the reach, 1e-3 rad",
         ),
     ] = None,
-    root: Annotated[Root, typer.Option("--root", help="Whether the root of the model may move.")] = Root.FIXED,
+    root: Root = "fixed",
     budget: Annotated[
         float, typer.Option("--budget", metavar="SECONDS", min=0.01, help="Most time for one solver.")
     ] = 5.0,
@@ -180,7 +180,7 @@ def bench(
         pose=pose,
         problems=problems,
         seed=seed,
-        root=root.value,
+        root=root,
         tolerance=parse_tolerance(tol),
         budget=budget,
         plot=plot,

@@ -1,0 +1,229 @@
+"""The end of a miss: the pose is taken to where no level can be improved without an upper one, and its meaning told.
+
+Level after level is settled, those above it kept. A level that slides along the edge of those above leaves it by the
+square of its step, so they are mended before the step is judged; one that is no better then is damped. Kept apart from
+the solver's own kernel, so that a solve that reaches its goals never loads it.
+"""
+
+from synovia.kernels._jit import F, device, entry
+from synovia.kernels.bounded import guess
+from synovia.kernels.chart import INFINITE, NEAR, bounds, move, to_box
+from synovia.kernels.drive import follow
+from synovia.kernels.forward import forward
+from synovia.kernels.full_body_basis import LOCKED, SOLVES, STALE, open_levels
+from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
+from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
+from synovia.kernels.full_body_step import LARGEST, SAME, SPEED, fill, improves, keep, look, turn_back
+from synovia.kernels.goals import jacobian, measure
+from synovia.kernels.linear import times_t
+from synovia.kernels.problem import (
+    CONFLICT,
+    FINISH,
+    LIMITED,
+    REACHED,
+    STALLED,
+    STATUS,
+    STEPS,
+    STEPS_SPENT,
+    UNREACHABLE,
+    copy,
+    open_any,
+    open_row,
+    open_work,
+)
+
+MOST_STEPS = 100  # for each level
+MENDS = 5  # steps of the levels above that mend what one of the last has left
+LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
+STRONGER, WEAKER = F(10), F(0.2)
+SHORT = F(1e-10)  # step that is rounding
+MISSED = F(1e-7)  # error of a level (reaches, radians) above which its second derivatives count
+DAMPING = F(1e-12)
+STATIONARY = F(1e-5)  # gradient against error below which a pose cannot be improved to first order
+CANCELS = F(1e-3)
+
+
+@device
+def newton_step(problem, work, targets, q, h, count):
+    """Move q by one step of the first ``count`` levels, those that stay missed by Newton's method.
+
+    The posture counts as a level after the others.
+
+    Returns:
+        The longest part of the step.
+    """
+    copy(work.e, h.e)
+    fill(problem, work, targets, q, h)
+    levels = problem.levels.shape[0] - 1
+    most = problem.own[LARGEST]
+    bent = work.H.shape[0] > 0
+    h.now[SOLVES] = F(0)
+    h.now[LOCKED] = F(0)
+    h.now[STALE] = F(1)
+    for k in range(min(levels, count)):
+        first, last = problem.levels[k], problem.levels[k + 1]
+        damping = DAMPING + h.dampings[k]
+        solve_level(h, first, last, damping, F(0), most, True)
+        if not bent or missing(h, first, last) <= MISSED * MISSED:
+            continue
+        lock(h, first)
+        forces(h, first, last)
+        pull = F(0)
+        for i in range(h.s.shape[0]):
+            pull = max(pull, abs(h.s[i]))
+        turning(problem, work, targets, q, h.s)
+        newton_level(h, work.H, first, last, damping, most, pull)
+    if count > levels:
+        solve_posture(h, h.dampings[levels], most, True)
+    size = turn_back(problem, work, h)
+    move(problem, q, work.dq, F(1))
+    return size
+
+
+@device
+def dampen(h, count):
+    """Damp the first level that the present pose worsens, and all below it, more; return by how much."""
+    for k in range(count):
+        if h.present[k] > h.lowest[k] + SAME * (F(1) + h.lowest[k]) or k == count - 1:
+            for j in range(k, count):
+                h.dampings[j] = max(STRONGER * h.dampings[j], LIGHTEST)
+            return h.dampings[k]
+    return F(0)
+
+
+@device
+def relax(h, share):
+    """Damp every level by so much less; what is next to nothing becomes nothing."""
+    for k in range(h.dampings.shape[0]):
+        h.dampings[k] = share * h.dampings[k] if share * h.dampings[k] >= LIGHTEST else F(0)
+
+
+@device
+def refine(problem, work, targets, q, h, count):
+    """Bring q to where none of the first ``count`` levels gains without the levels above it losing.
+
+    It ends where no step is left, or where none is better however much it is damped, tried from none on: so that the
+    pose is given back when it is asked for again.
+
+    Returns:
+        (steps taken, whether it is settled: False if the steps were spent).
+    """
+    look(problem, work, targets, q, h)
+    keep(h)
+    copy(q, work.best)
+    relax(h, F(0))
+    fresh = True
+    mends = 0
+    for k in range(MOST_STEPS):
+        size = newton_step(problem, work, targets, q, h, count if mends == 0 else count - 1)
+        if mends == 0 and size < SHORT:
+            copy(work.best, q)
+            return k, True
+        worst = look(problem, work, targets, q, h)
+        if worst <= F(1) or improves(h, count):
+            keep(h)
+            copy(q, work.best)
+            if worst <= F(1):
+                return k, True
+            mends = 0
+            fresh = False
+            relax(h, WEAKER)
+            continue
+        mends += 1
+        if mends > MENDS or count == 1 or size < SHORT:
+            mends = 0
+            strongest = dampen(h, count)
+            copy(work.best, q)
+            look(problem, work, targets, q, h)
+            if strongest > HEAVIEST:
+                if fresh:
+                    return k, True
+                fresh = True
+                relax(h, F(0))
+    copy(work.best, q)
+    return MOST_STEPS, False
+
+
+@device
+def refine_all(problem, work, targets, q, h):
+    """Refine the highest level alone, then with it the next, and so on to the posture; see ``refine``."""
+    steps = 0
+    settled = True
+    for count in range(1, problem.levels.shape[0] + 1):
+        taken, settled = refine(problem, work, targets, q, h, count)
+        steps += taken
+    return steps, settled
+
+
+@device
+def unheld(problem, work, first, last):
+    """Return (largest part of the gradient of rows first to last that no limit holds, largest that one does)."""
+    for i in range(work.e.shape[0]):
+        if i < first or i >= last:
+            work.e[i] = F(0)
+    times_t(work.J, work.e, work.g)
+    guess(work.box, work.g, NEAR)
+    left = F(0)
+    held = F(0)
+    for v in range(work.g.shape[0]):
+        can = abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1]))
+        left = max(left, can)
+        held = max(held, abs(work.g[v]) - can)
+    return left, held
+
+
+@device
+def verdict(problem, work, targets, errors, q, h, settled):
+    """Return the status of a pose that misses a goal, from the highest level that misses one."""
+    if not settled:
+        return STEPS_SPENT
+    level = problem.levels.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+            level = min(level, problem.goals[g, 3])
+    look(problem, work, targets, q, h)
+    jacobian(problem, q, work.frames, targets, work.J)
+    bounds(problem, q, work.box)
+    to_box(problem, work.box, work.J)
+    small = STATIONARY * h.present[level]
+    left, held = unheld(problem, work, problem.levels[level], problem.levels[level + 1])
+    if left > small:
+        return CONFLICT if level > 0 else STALLED
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 3] == level:
+            look(problem, work, targets, q, h)
+            alone, _ = unheld(problem, work, problem.goals[g, 2], problem.goals[g, 2] + problem.goals[g, 4])
+            if alone > small and left < max(CANCELS * alone, small):
+                return CONFLICT
+    return LIMITED if held > small else STALLED
+
+
+@device
+def finish_rows(problem, work, out):
+    """Settle the rows of the answer that missed, and write their status."""
+    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1])
+    for b in range(out.shape[0]):
+        row = out[b]
+        status = int(row[STATUS])
+        if status == REACHED:
+            continue
+        q, errors, targets = open_row(problem, row)
+        for v in range(h.gone.shape[0]):
+            h.gone[v] = F(0)
+        settled = True
+        if problem.own[SPEED] == INFINITE:
+            taken, settled = refine_all(problem, work, targets, q, h)
+            row[STEPS] += taken
+            row[FINISH] = taken
+        follow(problem, q)
+        forward(problem.tree, q, work.frames)
+        if measure(problem, work.frames, targets, errors) <= F(1):
+            row[STATUS] = REACHED
+        elif status != UNREACHABLE:
+            row[STATUS] = verdict(problem, work, targets, errors, q, h, settled)
+
+
+@entry
+def finish_full_body(ints, floats, out, scratch, settles):
+    """Finish what misses; see ``finish_rows``."""
+    finish_rows(open_any(ints, floats), open_work(ints, scratch), out)

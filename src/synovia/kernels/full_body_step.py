@@ -1,0 +1,197 @@
+"""One step of a full body: goals and posture as rows and wishes of the levels, bounds of the pose, and the move."""
+
+import math
+
+from synovia.kernels._jit import F, device, inline
+from synovia.kernels.chart import bounds, move, outward, to_box
+from synovia.kernels.forward import forward
+from synovia.kernels.full_body_basis import (
+    BENT,
+    FREE,
+    GRADIENT,
+    LOWER,
+    PINNED,
+    PLACE,
+    SEALED,
+    SIDE,
+    STEP,
+    STIFF,
+    UPPER,
+    WISH,
+    add_row,
+    hold,
+)
+from synovia.kernels.full_body_levels import solve_levels
+from synovia.kernels.full_body_soft import soften
+from synovia.kernels.goals import jacobian, residual
+from synovia.kernels.problem import copy
+from synovia.kernels.rotations import load_quat, quat_conj, quat_log, quat_mul
+from synovia.kernels.swing_twist import split, to_limit_frame
+from synovia.kernels.variables import SCALAR, is_limited
+
+# Places among the solver's own settings
+DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SPEED, SETTLED, SOFT = 0, 1, 2, 3, 4, 5, 6
+SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are as good as each other
+BELOW = F(1e-4)  # what the squared error of a level counts beside that of the one above
+LOOSE = F(0.01)  # weight, of the largest of a posture, with which every variable stays where it is
+TOUCHING = F(1e-9)  # radians or reaches from a bound
+
+
+@inline
+def wish_of_ball(limit, k, q, wanted):
+    """Return the way from rotation q to the wanted one in the directions in which the ball moves (see ``chart``)."""
+    if not is_limited(limit, k):
+        return quat_log(quat_mul(quat_conj(q), wanted))
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    _, _, n, _ = outward(limit, k, (sx, sy))
+    ax, ay, turned = split(to_limit_frame(limit, k, wanted))
+    dx, dy = ax - sx, ay - sy
+    return dx * n[0] + dy * n[1], dy * n[0] - dx * n[1], turned - twist
+
+
+@device
+def wishes(problem, q, h):
+    """Write what the posture asks of every column, and how stiff each is; return the length of all.
+
+    A variable of weight w moves w / (w + loose) of its way when nothing else asks: all others stay.
+    """
+    most = F(0)
+    for k in range(problem.variables.shape[0]):
+        most = max(most, problem.posture[k, 0])
+    total = F(0)
+    for k in range(problem.variables.shape[0]):
+        at, v = problem.variables[k, 1], problem.variables[k, 2]
+        w = problem.posture[k, 0] / most if most > F(0) else F(0)
+        stiff = math.sqrt(w + LOOSE) if most > F(0) else F(1)
+        share = w / (w + LOOSE)
+        if problem.variables[k, 0] == SCALAR:
+            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+            h.v[STIFF, v] = stiff
+            y = unit * (problem.posture[k, 1] - q[at]) if w > F(0) else F(0)
+            h.v[WISH, v] = share * y
+            total += w * y * y
+            continue
+        y = (F(0), F(0), F(0))
+        if w > F(0):
+            y = wish_of_ball(problem.limits, k, load_quat(q, at), load_quat(problem.posture[k], 1))
+        for c in range(3):
+            h.v[STIFF, v + c] = stiff
+            h.v[WISH, v + c] = share * y[c]
+            total += w * y[c] * y[c]
+    return math.sqrt(total)
+
+
+@device
+def fill(problem, work, targets, q, h):
+    """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
+    m, n = work.J.shape
+    speed = problem.own[SPEED]
+    jacobian(problem, q, work.frames, targets, work.J)
+    bounds(problem, q, work.box)
+    to_box(problem, work.box, work.J)
+    h.now[FREE] = F(n)
+    h.now[BENT] = F(0)
+    h.now[PINNED] = F(0)
+    for k in range(n):
+        s = h.v[STIFF, k]
+        h.v[STEP, k] = F(0)
+        h.v[SIDE, k] = F(0)
+        h.v[SEALED, k] = F(0)
+        h.v[PLACE, k] = F(k)
+        h.v[LOWER, k] = s * max(min(work.box[k, 0], F(0)), min(-speed - h.gone[k], F(0)))
+        h.v[UPPER, k] = s * min(max(work.box[k, 1], F(0)), max(speed - h.gone[k], F(0)))
+        h.v[WISH, k] *= s
+        h.v[GRADIENT, k] = F(0)
+        s = F(1) / s
+        for i in range(m):
+            h.G[i, k] = s * work.J[i, k]
+    for i in range(m):
+        add_row(h.v, GRADIENT, h.e[i], h.G, i, n)
+    for k in range(n - 1, -1, -1):
+        if h.v[UPPER, k] <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[WISH, k] > F(0)):
+            hold(h, k, F(1))
+        elif h.v[LOWER, k] >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[WISH, k] < F(0)):
+            hold(h, k, F(-1))
+
+
+@device
+def look(problem, work, targets, q, h):
+    """Write frames and residuals of q, and the error of every level; return the largest error in units of tolerance."""
+    forward(problem.tree, q, work.frames)
+    _, worst = residual(problem, work.frames, targets, work.e)
+    if problem.own[SOFT] > F(0):
+        soften(problem, work.frames, targets, problem.own[SOFT], work.e)
+    levels = problem.levels.shape[0] - 1
+    for k in range(levels):
+        total = F(0)
+        for i in range(problem.levels[k], problem.levels[k + 1]):
+            total += work.e[i] * work.e[i]
+        h.present[k] = math.sqrt(total)
+    h.present[levels] = wishes(problem, q, h)
+    return worst
+
+
+@device
+def improves(h, count):
+    """Return whether the present pose is better than the best: in the first of so many levels where they differ."""
+    for k in range(count):
+        gap = SAME * (F(1) + h.lowest[k])
+        if h.present[k] < h.lowest[k] - gap:
+            return True
+        if h.present[k] > h.lowest[k] + gap:
+            return False
+    return False
+
+
+@inline
+def keep(h):
+    """Take the errors of the present pose for those of the best."""
+    for k in range(h.lowest.shape[0]):
+        h.lowest[k] = h.present[k]
+
+
+@device
+def ranked(problem, errors):
+    """Return the errors of the levels as one number, those of each far below those of the one above.
+
+    A level within the tolerance counts as met, or the last digits of one would outweigh those below it.
+    """
+    met = min(problem.tolerance / problem.reach, problem.tolerance_angle)
+    cost = F(0)
+    weight = F(1)
+    for k in range(problem.levels.shape[0] - 1):
+        if errors[k] > met:
+            cost += weight * errors[k] * errors[k]
+        weight *= BELOW
+    return cost
+
+
+@device
+def turn_back(problem, work, h):
+    """Write the step of the levels in the order and units of the pose's columns; return its longest part."""
+    size = F(0)
+    for k in range(h.v.shape[1]):
+        v = int(h.v[PLACE, k])
+        work.dq[v] = h.v[STEP, k] / h.v[STIFF, k]
+        size = max(size, abs(work.dq[v]))
+    return size
+
+
+@device
+def take_step(problem, work, targets, q, h):
+    """Move q by one step of all levels; frames and residuals of q are in work. Return the longest part of the step."""
+    copy(work.e, h.e)
+    fill(problem, work, targets, q, h)
+    solve_levels(
+        h,
+        problem.levels,
+        problem.own[DAMPING],
+        problem.own[ERROR_DAMPING],
+        problem.own[LARGEST],
+        True,
+    )
+    size = turn_back(problem, work, h)
+    for k in range(work.dq.shape[0]):
+        h.gone[k] += work.dq[k]
+    move(problem, q, work.dq, F(1))
+    return size

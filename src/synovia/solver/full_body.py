@@ -1,0 +1,103 @@
+"""Full body: goals in strict priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synovia.errors import InputError
+from synovia.goals import Goal
+from synovia.problem import Reduced
+from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullBody(Solver):
+    """Any number of goals in any number of strict priority levels, for characters and humanoids with a moving root.
+
+    Each step is the optimum of every level, within the limits, that leaves the levels above it as they are: a goal of
+    a lower priority never worsens one above, not even where joints stand at their limits. Weights count inside a level.
+    What all goals leave free follows a ``RestGoal``, or stays as near to the start as it can.
+
+    Args:
+        max_steps: Steps of one attempt.
+        attempts: Attempts, restarts included. Goals that lose to others are no reason for many.
+        seed: Seed of the restarts.
+        damping: Factor of a level's squared error in its damping.
+        constant_damping: Damping that remains at the target; keeps singular poses solvable.
+        largest_step: Radians (lengths: reaches) that a level may move a joint in one step.
+        largest_move: Radians (lengths: reaches) that a joint may move in one solve, or in one frame of ``track``: its
+            velocity limit times the time of a frame. A hard limit in every level; restarts must be off.
+        rest_step: A ``RestGoal`` counts as settled when the last step was no longer than this (radians, reaches).
+        softening: Part of a chain's reach, at its end, over which a target counts as nearer than it is, so that limbs
+            do not snap straight; 0.02 for motion. What that leaves is a miss.
+
+    References:
+        Escande, Mansard & Wieber (2014), *Hierarchical quadratic programming*; Flacco & De Luca (2015), *Discrete-time
+        redundancy resolution at the velocity level*; Sugihara (2011) for the damping.
+    """
+
+    progress: ClassVar[tuple[int, float]] = (8, 0.5)  # lower levels take their turn
+    name: ClassVar[str] = "full-body"
+    ranks: ClassVar[bool] = True
+    honours: ClassVar[frozenset[str]] = EVERY | {"rest"}
+
+    max_steps: int = 60
+    attempts: int = 10
+    damping: float = 0.1
+    constant_damping: float = 1e-10
+    largest_step: float = 0.5
+    largest_move: float = LARGEST
+    rest_step: float = 1e-3
+    softening: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        super(FullBody, self).__post_init__()
+        if self.largest_move < LARGEST and self.attempts > 1:
+            raise InputError(
+                "a restart would jump",
+                where="FullBody",
+                value=self.attempts,
+                expected="attempts=1 with largest_move",
+            )
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel for places, or the one for any goals."""
+        if reduced.plain:
+            from synovia.kernels.full_body_plain import full_body_plain
+
+            return full_body_plain
+        from synovia.kernels.full_body import full_body
+
+        return full_body
+
+    def judge(self, plain: bool) -> Callable[..., None]:
+        """Return the kernel that settles misses level by level."""
+        del plain
+        from synovia.kernels.full_body_finish import finish_full_body
+
+        return finish_full_body
+
+    def own(self) -> Sequence[float]:
+        """Return the settings in the order of ``kernels.full_body_step``."""
+        move = self.largest_move if self.largest_move < LARGEST else float("inf")
+        return (
+            max(self.constant_damping, 1e-14),
+            self.damping,
+            self.progress[1],
+            self.largest_step,
+            move,
+            self.rest_step,
+            self.softening,
+        )
+
+    def spare(self, residuals: int, columns: int) -> int:
+        """Return the scratch memory of the levels."""
+        from synovia.kernels.full_body_basis import levels_size
+
+        return levels_size(residuals, columns)
+
+    def check(self, goals: Sequence[Goal]) -> None:
+        """Honour every goal and every priority."""

@@ -1,0 +1,168 @@
+"""Full body: strict priorities on whole skeletons, moving roots, closed loops, and reasons that hold on trial."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import InputError
+from synovia.kernels.tables import violations
+from synovia.skeleton import Joint, Kind
+
+pytestmark = pytest.mark.compiled  # two kernels of some size
+
+
+def planar(*lengths, limit=None):
+    """Return hinges about z in a row along x, with a tip."""
+    joints, at = [], 0.0
+    for i, length in enumerate(lengths):
+        rest = np.eye(4)
+        rest[0, 3] = at
+        joints.append(Joint(f"j{i}", f"j{i - 1}" if i else None, Kind.HINGE, rest, axis=(0, 0, 1), limit=limit))
+        at = length
+    rest = np.eye(4)
+    rest[0, 3] = at
+    return sy.Skeleton([*joints, Joint("tip", f"j{len(lengths) - 1}", Kind.FIXED, rest)])
+
+
+def outside(skeleton, rows):
+    """Return the largest distance beyond a limit in rows of q."""
+    rows = np.atleast_2d(rows)
+    worst, where = np.empty(len(rows)), np.empty(len(rows), np.int64)
+    violations(skeleton.tables.variables, skeleton.tables.limits, rows, worst, where)
+    return worst.max()
+
+
+def test_the_higher_of_two_goals_that_exclude_each_other_is_met():
+    """Whichever hand comes first arrives; the other is as near as that leaves it, and says CONFLICT."""
+    arm = planar(1.0, 1.0, 1.0)
+    for first, second in (("tip", "j2"), ("j2", "tip")):
+        places = {"tip": (0.5, 1.0, 0.0), "j2": (-1.2, -0.9, 0.0)}
+        goals = [sy.PositionGoal(first, places[first], priority=0), sy.PositionGoal(second, places[second], priority=3)]
+        solution = sy.solve(arm, goals, sy.FullBody())
+        assert solution.status.name == "CONFLICT"
+        assert solution.errors[0].position < 1e-3
+        assert solution.missed == (1,)
+
+
+def humanoid_problem(seed):
+    """Return (ik, goals, targets, start): limbs of a body with a free root in random levels, some out of reach."""
+    rng = np.random.default_rng(seed)
+    body = sy.bundled("humanoid")
+    ends = rng.permutation(["left_hand", "right_hand", "left_foot", "right_foot", "head"])[: rng.integers(2, 5)]
+    goals = [sy.PositionGoal(str(end), priority=int(rng.integers(0, 3))) for end in ends]
+    ik = sy.IK(body, goals, sy.FullBody(attempts=2), root="free")
+    pose = ik.skeleton.random_pose(seed)
+    away = rng.normal(size=(len(goals), 3)) * ik.reach * rng.choice([0.0, 0.1, 0.4], len(goals))[:, None]
+    return ik, goals, {g.joint: pose.position(g.joint) + d for g, d in zip(goals, away, strict=True)}, rng
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):
+    """Running the levels above the lowest from the answer lowers their errors by no more than 1e-6 of the reach."""
+    ik, goals, targets, _ = humanoid_problem(seed)
+    solution = ik.solve(targets)
+    assert outside(ik.skeleton, solution.pose.q) <= 1e-9
+    for last in sorted({goal.priority for goal in goals})[:-1]:
+        upper = [i for i, goal in enumerate(goals) if goal.priority <= last]
+        alone = sy.IK(
+            sy.bundled("humanoid"),
+            [goals[i] for i in upper],
+            sy.FullBody(attempts=1),
+            root="free",
+            tolerance=ik.tolerance,
+        ).solve({goals[i].joint: targets[goals[i].joint] for i in upper}, solution.pose)
+        for level in sorted({goals[i].priority for i in upper}):
+            own = [k for k, i in enumerate(upper) if goals[i].priority == level]
+            before = np.sqrt(sum(solution.errors[upper[k]].position ** 2 for k in own))
+            after = np.sqrt(sum(alone.errors[k].position ** 2 for k in own))
+            assert before - after < 1e-6 * ik.reach
+            if after - before > 1e-6 * ik.reach:
+                break  # a level that lost to one above it may do anything
+
+
+def test_a_rest_goal_fills_what_is_left():
+    """The elbow goes to its reference as far as the hand allows; the hand does not move for it."""
+    arm = planar(1.0, 1.0, 1.0, 1.0)
+    reference = np.array([0.9, -0.5, 0.4, 0.2])
+    goals = [sy.PositionGoal("tip", (1.5, 1.2, 0.0)), sy.RestGoal(reference)]
+    found = sy.solve(arm, goals, sy.FullBody(rest_step=1e-9), tolerance=(1e-9, 1e-3)).pose
+    J = np.array([[-(found.position("tip")[1] - found.position(f"j{i}")[1]) for i in range(4)],
+                  [found.position("tip")[0] - found.position(f"j{i}")[0] for i in range(4)]])  # fmt: skip
+    left = reference - found.q
+    np.testing.assert_allclose(left - np.linalg.pinv(J) @ (J @ left), 0.0, atol=1e-6)
+    assert np.linalg.norm(left) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("root", "free"), [("x", {0}), ("xy", {0, 1}), (("z", "yaw"), {2}), ("x,y,yaw", {0, 1}), ("free", {0, 1, 2})]
+)
+def test_the_root_moves_along_its_axes_alone(root, free):
+    """A target far away is met in the directions that the root may slide in, and missed in the others."""
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PositionGoal("tool"), sy.FullBody(attempts=1), root=root)
+    base = ik.skeleton.position if hasattr(ik.skeleton, "position") else None
+    del base
+    first = arm.joint_names[0]
+    before = ik.default_start.position(first)
+    solution = ik.solve({"tool": (30.0, 40.0, 50.0)})
+    moved = np.abs(solution.pose.position(first) - before) > 1e-6
+    assert {i for i in range(3) if moved[i]} == free
+    again = ik.solve({"tool": (0.3, 0.1, 0.6)}, start=np.zeros(arm.nq))
+    assert again.pose.q.shape == (ik.skeleton.nq,)
+
+
+def test_axes_that_are_none_are_refused():
+    """Unknown axes, and the same twice."""
+    for bad in ("w", "xx", ("x", "x"), (), 3):
+        with pytest.raises(InputError, match="root cannot be used"):
+            sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), root=bad)
+
+
+def test_a_move_is_limited_in_every_frame_and_level():
+    """No joint goes further in a frame than it may, also while targets jump; settings that contradict are refused."""
+    body = sy.bundled("humanoid")
+    goals = [sy.PositionGoal("left_hand", priority=1), sy.PositionGoal("right_foot", priority=0)]
+    ik = sy.IK(body, goals, sy.FullBody(attempts=1, largest_move=0.05))
+    rng = np.random.default_rng(3)
+    hands = ik.default_start.position("left_hand") + rng.normal(size=(12, 3)) * 0.3
+    feet = ik.default_start.position("right_foot") + rng.normal(size=(12, 3)) * 0.1
+    q = np.vstack([ik.default_start.q, ik.track({"left_hand": hands, "right_foot": feet}).q])
+    hinges = [at for kind, at, _ in body.tables.variables if kind == 0]
+    assert np.abs(np.diff(q[:, hinges], axis=0)).max() <= 0.05 + 1e-12
+    assert outside(body, q) <= 1e-9
+    with pytest.raises(InputError, match="restart"):
+        sy.FullBody(largest_move=0.1)
+
+
+def test_a_closed_loop_stays_closed():
+    """Two hands on one tool: their relative pose holds to tolerance while one of them follows a path."""
+    body = sy.bundled("humanoid")
+    start = body.rest_pose()
+    path = start.position("left_hand") + np.linspace((0, 0, 0), (0.1, 0.2, 0.1), 6)
+    goals = [
+        sy.RelativeGoal("right_hand", "left_hand", parts="position", name="tool"),
+        sy.PositionGoal("left_hand", priority=1),
+    ]
+    ik = sy.IK(body, goals, sy.FullBody())
+    between = np.linalg.norm(start.position("left_hand") - start.position("right_hand"))
+    for answer in ik.track({"left_hand": path}, start=start):
+        a, b = answer.pose.position("left_hand"), answer.pose.position("right_hand")
+        assert abs(np.linalg.norm(a - b) - between) <= ik.tolerance[0]
+
+
+def test_reasons_hold_when_acted_upon():
+    """The rival is the higher goal, the limit named costs most, and the move that is told makes all goals hold."""
+    arm = planar(1.0, 1.0, 1.0, limit=sy.Interval(-1.0, 1.0))
+    goals = [sy.PositionGoal("j2", (1.4, 1.1, 0.0)), sy.PositionGoal("tip", (-0.5, 1.5, 0.0), priority=1)]
+    solution = sy.solve(arm, goals, sy.FullBody())
+    assert not solution.reached
+    (reason,) = [r for r in solution.reasons if r.goal == 1]
+    assert reason.move is not None
+    told = [goals[0], sy.PositionGoal("tip", np.array([-0.5, 1.5, 0.0]) + reason.move, priority=1)]
+    if 0 not in solution.missed:
+        assert sy.solve(arm, told, sy.FullBody(attempts=40)).reached
+        short = [goals[0], sy.PositionGoal("tip", np.array([-0.5, 1.5, 0.0]) + 0.9 * reason.move, priority=1)]
+        assert not sy.solve(arm, short, sy.FullBody(attempts=40)).reached
+    for relief in reason.limits[:1]:
+        assert relief.error.position < solution.errors[1].position
+    assert any("tip" in line and "would have to move" in line for line in solution.explain())
