@@ -4,6 +4,8 @@ Each answer is a solve of its own from the pose of the miss: without a rival, wi
 goal below all others. So every reason is one that holds when it is acted upon.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import dataclasses
@@ -78,12 +80,12 @@ def _reason(solution: Solution, i: int) -> Reason:
 
 def _of(solution: Solution) -> IK:
     """Return what a solution is the answer of."""
-    return solution._ik  # pyright: ignore[reportPrivateUsage]
+    return solution._ik
 
 
 def _given(ik: IK) -> Skeleton:
     """Return the skeleton without what a moving root put before it."""
-    return ik._given  # pyright: ignore[reportPrivateUsage]
+    return ik._given
 
 
 def _size(ik: IK, error: GoalError) -> float:
@@ -138,7 +140,6 @@ def _solve(
 
 def _answer(ik: IK, table: Array, q: Array) -> Solution:
     """Return the answer to targets (goals, 17) as the kernels take them, from joint values (nq,)."""
-    # pyright: reportPrivateUsage=false
     row, scratch = rows_of(ik, 1), np.empty(ik._scratch_size)
     start = Pose(ik.skeleton, q)
     code = ik._kernel(ik._ints, ik._floats, table[None], start.inside, row, scratch, False, 0)

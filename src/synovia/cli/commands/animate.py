@@ -43,7 +43,7 @@ def animate(
     solver: Annotated[
         str | None, typer.Option("--solver", metavar="NAME", help="Algorithm.", show_default="lm")
     ] = None,
-    root: Annotated[Root, typer.Option("--root", help="Whether the root of the model may move.")] = Root.FREE,
+    root: Root = "free",
     starts: Annotated[int, typer.Option("--starts", min=1, help="Poses to begin from; the best clip is taken.")] = 1,
     both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
     smooth: Annotated[
@@ -81,7 +81,7 @@ def animate(
     from synovia.cli.animate import Request, animate_request
 
     request = Request(
-        file=file, goals=goals, follow=follow, joints=joints, clip=clip, solver=solver, root=root.value, starts=starts,
+        file=file, goals=goals, follow=follow, joints=joints, clip=clip, solver=solver, root=root, starts=starts,
         both_ways=both_ways, smooth=smooth, foot_lock=foot_lock, feet=feet, up=up, blend=blend, output=output,
         force=force, as_json=as_json,
     )  # fmt: skip
