@@ -2,6 +2,7 @@
 
 ``inline``  small maths, inlined by LLVM wherever it is used; never called from Python
 ``device``  larger helper that only other kernels call; compiled into its callers' modules
+``apart``   one that stays a function of its own there: for large kernels, which would take a minute as one piece
 ``entry``   called from Python; the only functions that are cached on disk
 ``algorithm``  names a device function so that it can be handed to another kernel
 
@@ -155,18 +156,22 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
 
 
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_APART: dict[str, Any] = {**_HELPER}
 _ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
 if compiled():
-    from synovia.kernels._link import entry_pipeline, helper_pipeline
+    from synovia.kernels._link import apart_pipeline, entry_pipeline, helper_pipeline
 
     if helper_pipeline is not None:
         _HELPER["pipeline_class"] = helper_pipeline
+        _APART["pipeline_class"] = apart_pipeline
         _ENTRY["pipeline_class"] = entry_pipeline
 
 inline = _compiler(forceinline=True, **_HELPER)
 inline_dot = _compiler(forceinline=True, **_HELPER, fastmath=DOT)
 device = _compiler(**_HELPER)
 device_dot = _compiler(**_HELPER, fastmath=DOT)
+apart = _compiler(**_APART)
+apart_dot = _compiler(**_APART, fastmath=DOT)
 entry = _compiler(cached=True, **_ENTRY)
 
 

@@ -12,6 +12,7 @@ future numba arranges them otherwise, the pipelines are None and all is compiled
 from typing import Any
 
 helper_pipeline: Any = None
+apart_pipeline: Any = None
 entry_pipeline: Any = None
 
 try:
@@ -36,7 +37,10 @@ try:
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
             for one in self._linking_libraries:
                 for name in getattr(one, "defined", ()):
-                    module.get_function(name).linkage = Linkage.linkonce_odr
+                    function = module.get_function(name)
+                    function.linkage = Linkage.linkonce_odr
+                    if one.apart:
+                        function.add_function_attribute("noinline")
 
         def finalize(self):
             """Link, optimise once (numba's other round is for reference counts), and make ready to run."""
@@ -56,6 +60,7 @@ try:
     class _HelperLibrary(_Linked):
         """A library that is linked into others and never run by itself."""
 
+        apart = False  # whether it stays a function of its own: not inlined, so that large kernels compile in time
         defined: tuple[str, ...] = ()
         whole: Any = None
 
@@ -110,7 +115,15 @@ try:
                 library = _HelperLibrary(targetctx.codegen(), "helper")
             super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
 
+    class _ApartCompiler(_HelperCompiler):
+        """The same for what stays a function of its own."""
+
+        def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):  # noqa: A002 - numba's name
+            super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+            self.state.library.apart = True
+
     helper_pipeline = _HelperCompiler
+    apart_pipeline = _ApartCompiler
     entry_pipeline = _EntryCompiler
 except (ImportError, AttributeError):  # pragma: no cover - a numba that is built differently, or none
     pass

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels._borrow import matrix, vector
-from synovia.kernels._jit import F, device, device_dot, inline
+from synovia.kernels._jit import F, apart, apart_dot, device, device_dot, inline
 
 # Rows of ``Levels.v``, one number a column
 STEP, LOWER, UPPER, WISH, SIDE, GRADIENT, MOVE, PLACE, STIFF, TRIES, SEALED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
@@ -115,34 +115,34 @@ def take_out(A, i, B, count, free, n):
         add_row(A, i, -u, B, c, n)
 
 
-@device_dot
-def extend(h, G, i, base, count):
-    """Add row i of G to the basis, made orthogonal to what is there; L[i] takes its parts in the rows from ``base`` on.
+@apart_dot
+def extend(B, G, L, i, free, base, count):
+    """Add row i of G to the basis B, orthogonal to what is there; L[i] takes its parts in the rows from ``base`` on.
 
-    Modified Gram-Schmidt, again where little is left.
+    Modified Gram-Schmidt, again where little is left. Products are over the columns that may move, the first ``free``.
 
     Returns:
         The number of rows of the basis: one more, or as many where the row depends on the others.
     """
-    free, n = int(h.now[FREE]), h.v.shape[1]
+    n = B.shape[1]
     whole = dot_rows(G, i, G, i, free)
+    for c in range(base, count):
+        L[i, c - base] = F(0)
     if count >= free or not whole > F(0):
         for c in range(base, count):
-            h.L[i, c - base] = dot_rows(G, i, h.B, c, free)
+            L[i, c - base] = dot_rows(G, i, B, c, free)
         return count
     for k in range(n):
-        h.B[count, k] = G[i, k]
-    for c in range(base, count):
-        h.L[i, c - base] = F(0)
+        B[count, k] = G[i, k]
     before = whole
     left = whole
     for _ in range(3):
         for c in range(count):
-            u = dot_rows(h.B, count, h.B, c, free)
-            add_row(h.B, count, -u, h.B, c, n)
+            u = dot_rows(B, count, B, c, free)
+            add_row(B, count, -u, B, c, n)
             if c >= base:
-                h.L[i, c - base] += u
-        left = dot_rows(h.B, count, h.B, count, free)
+                L[i, c - base] += u
+        left = dot_rows(B, count, B, count, free)
         if left > AGAIN * AGAIN * before or left <= INDEPENDENT * INDEPENDENT * whole:
             break
         before = left
@@ -150,8 +150,8 @@ def extend(h, G, i, base, count):
         return count
     size = math.sqrt(left)
     for k in range(n):
-        h.B[count, k] /= size
-    h.L[i, count - base] = size
+        B[count, k] /= size
+    L[i, count - base] = size
     return count + 1
 
 
@@ -168,7 +168,7 @@ def swap(h, i, j):
         h.v[r, i], h.v[r, j] = h.v[r, j], h.v[r, i]
 
 
-@device
+@apart
 def hold(h, i, side):
     """Hold column i at its lower (-1) or upper (1) bound."""
     last = int(h.now[FREE]) - 1
@@ -179,7 +179,7 @@ def hold(h, i, side):
     h.now[STALE] = F(1)
 
 
-@device
+@apart
 def pin(h, i, side):
     """Hold column i at its bound for the rest of a level: its unit vector joins the basis, which need not be made anew.
 
@@ -215,7 +215,7 @@ def harden(h):
     h.now[PINNED] = F(0)
 
 
-@device
+@apart
 def let_go(h, i):
     """Let column i move again."""
     first = int(h.now[FREE])

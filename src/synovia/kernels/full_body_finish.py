@@ -5,16 +5,27 @@ square of its step, so they are mended before the step is judged; one that is no
 the solver's own kernel, so that a solve that reaches its goals never loads it.
 """
 
-from synovia.kernels._jit import F, device, entry
+from synovia.kernels._jit import F, apart, device, entry
 from synovia.kernels.bounded import guess
-from synovia.kernels.chart import INFINITE, NEAR, bounds, move, to_box
+from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
 from synovia.kernels.drive import follow
-from synovia.kernels.forward import forward
 from synovia.kernels.full_body_basis import LOCKED, SOLVES, STALE, open_levels
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
-from synovia.kernels.full_body_step import LARGEST, SAME, SPEED, fill, improves, keep, look, turn_back
-from synovia.kernels.goals import jacobian, measure
+from synovia.kernels.full_body_step import (
+    LARGEST,
+    SAME,
+    SPEED,
+    advance_pose,
+    derive,
+    fill,
+    improves,
+    keep,
+    look,
+    place,
+    turn_back,
+)
+from synovia.kernels.goals import measure
 from synovia.kernels.linear import times_t
 from synovia.kernels.problem import (
     CONFLICT,
@@ -43,7 +54,7 @@ STATIONARY = F(1e-5)  # gradient against error below which a pose cannot be impr
 CANCELS = F(1e-3)
 
 
-@device
+@apart
 def newton_step(problem, work, targets, q, h, count):
     """Move q by one step of the first ``count`` levels, those that stay missed by Newton's method.
 
@@ -76,7 +87,7 @@ def newton_step(problem, work, targets, q, h, count):
     if count > levels:
         solve_posture(h, h.dampings[levels], most, True)
     size = turn_back(problem, work, h)
-    move(problem, q, work.dq, F(1))
+    advance_pose(problem, q, work.dq)
     return size
 
 
@@ -98,7 +109,7 @@ def relax(h, share):
         h.dampings[k] = share * h.dampings[k] if share * h.dampings[k] >= LIGHTEST else F(0)
 
 
-@device
+@apart
 def refine(problem, work, targets, q, h, count):
     """Bring q to where none of the first ``count`` levels gains without the levels above it losing.
 
@@ -155,7 +166,7 @@ def refine_all(problem, work, targets, q, h):
     return steps, settled
 
 
-@device
+@apart
 def unheld(problem, work, first, last):
     """Return (largest part of the gradient of rows first to last that no limit holds, largest that one does)."""
     for i in range(work.e.shape[0]):
@@ -172,7 +183,7 @@ def unheld(problem, work, first, last):
     return left, held
 
 
-@device
+@apart
 def verdict(problem, work, targets, errors, q, h, settled):
     """Return the status of a pose that misses a goal, from the highest level that misses one."""
     if not settled:
@@ -182,7 +193,7 @@ def verdict(problem, work, targets, errors, q, h, settled):
         if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
             level = min(level, problem.goals[g, 3])
     look(problem, work, targets, q, h)
-    jacobian(problem, q, work.frames, targets, work.J)
+    derive(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     small = STATIONARY * h.present[level]
@@ -216,7 +227,7 @@ def finish_rows(problem, work, out):
             row[STEPS] += taken
             row[FINISH] = taken
         follow(problem, q)
-        forward(problem.tree, q, work.frames)
+        place(problem, q, work.frames)
         if measure(problem, work.frames, targets, errors) <= F(1):
             row[STATUS] = REACHED
         elif status != UNREACHABLE:

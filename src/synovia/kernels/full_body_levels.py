@@ -11,7 +11,7 @@ is damped there, so damping never leaks upwards. The last level is the posture: 
 nearest to a wish, in the norm that the columns' weights make (Δθ = Δθ_ref + J⁺(Δp - J Δθ_ref)).
 """
 
-from synovia.kernels._jit import F, device, device_dot, entry
+from synovia.kernels._jit import F, apart, apart_dot, device, entry
 from synovia.kernels.full_body_basis import (
     BENT,
     FREE,
@@ -45,21 +45,22 @@ WRONG = F(1e-10)  # multiplier, of the largest gradient, that is rounding
 SLIP = F(1e-14)  # move (radians, reaches) towards a bound that is rounding
 
 
-@device
+@apart
 def lock(h, last):
     """Make the basis of the first ``last`` rows anew, over the columns that may move now, where it no longer holds."""
     if h.now[STALE] == F(0):
         return
     count = 0
+    free = int(h.now[FREE])
     for i in range(last):
-        count = extend(h, h.G, i, count, count)
+        count = extend(h.B, h.G, h.L, i, free, count, count)
     for i in range(int(h.now[BENT])):
-        count = extend(h, h.R, i, count, count)
+        count = extend(h.B, h.R, h.L, i, free, count, count)
     h.now[LOCKED] = F(count)
     h.now[STALE] = F(0)
 
 
-@device_dot
+@apart_dot
 def missing(h, first, last):
     """Write s = e - G x of the rows of a level; return its squared length."""
     n = h.v.shape[1]
@@ -73,7 +74,7 @@ def missing(h, first, last):
     return total
 
 
-@device_dot
+@apart_dot
 def level_move(h, first, last, base, count, damping):
     """Write the move p = Qᵀ (LᵀL + λ)⁻¹ Lᵀ s of a level whose rows are L Q; Q is rows base to count of the basis."""
     r = count - base
@@ -97,7 +98,7 @@ def level_move(h, first, last, base, count, damping):
         add_row(h.v, MOVE, h.c[a], h.B, base + a, int(h.now[FREE]))
 
 
-@device_dot
+@apart_dot
 def solve_part(A, b, n):
     """Solve A x = b in place over the first n unknowns; see ``linear.solve_ldl``."""
     for i in range(n):
@@ -124,7 +125,7 @@ def solve_part(A, b, n):
         b[i] = s
 
 
-@device
+@apart
 def advance(h, most):
     """Walk along the move to its end, the first bound, or until a column has gone ``most``; hold what hits its bound.
 
@@ -157,7 +158,7 @@ def advance(h, most):
     return 2 if cut else 0
 
 
-@device
+@apart
 def release(h, scale, every):
     """Let go of the bounds whose multiplier in GRADIENT pulls inward, the worst or all; return how many."""
     worst = -WRONG * scale
@@ -183,7 +184,7 @@ def release(h, scale, every):
     return count
 
 
-@device
+@apart
 def multipliers(h, count):
     """Take what the rows above hold out of GRADIENT; its held columns are then the bounds' multipliers.
 
@@ -198,7 +199,7 @@ def multipliers(h, count):
     return scale
 
 
-@device
+@apart
 def own_rows(h, first, last):
     """Extend the basis by the rows of a level; return how many it then has."""
     base = int(h.now[LOCKED])
@@ -206,11 +207,11 @@ def own_rows(h, first, last):
     for i in range(first, last):
         for a in range(min(last - first, h.v.shape[1])):
             h.L[i, a] = F(0)
-        count = extend(h, h.G, i, base, count)
+        count = extend(h.B, h.G, h.L, i, int(h.now[FREE]), base, count)
     return count
 
 
-@device
+@apart
 def solve_level(h, first, last, damping, scaled, most, releases):
     """Move x to the minimum of the level of rows first to last; λ = damping + scaled |s|²."""
     n = h.v.shape[1]
@@ -244,7 +245,7 @@ def solve_level(h, first, last, damping, scaled, most, releases):
         return
 
 
-@device
+@apart
 def solve_posture(h, damping, most, releases):
     """Move x as near to the wish as the levels above leave room for, or by 1 / (1 + λ) of the way."""
     n = h.v.shape[1]

@@ -9,9 +9,8 @@ hierarchy in the same place). C counts the pull of the levels above as well, sin
 
 import math
 
-from synovia.kernels._jit import F, device, device_dot
+from synovia.kernels._jit import F, apart, apart_dot
 from synovia.kernels.chart import bends, to_box
-from synovia.kernels.forward import forward
 from synovia.kernels.full_body_basis import (
     BENT,
     FREE,
@@ -38,7 +37,7 @@ from synovia.kernels.full_body_levels import (
     release,
     solve_part,
 )
-from synovia.kernels.goals import jacobian
+from synovia.kernels.full_body_step import derive, place
 from synovia.kernels.linear import times_t, transpose
 from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
@@ -52,7 +51,7 @@ MOST_CHANGES = 40  # of the active set, which the level's rows alone have found 
 PRESSED = F(1e-7)  # multiplier, of the largest gradient, above which no lower level lets go of a bound
 
 
-@device
+@apart
 def forces(h, first, last):
     """Write into s the pull that is left of rows first to last, and what the rows above hold it with: Gᵀ s = 0.
 
@@ -75,7 +74,7 @@ def forces(h, first, last):
         h.s[i] = F(0)
 
 
-@device
+@apart
 def nudge(problem, q, v, size):
     """Turn or shift column v of q, whatever its limits; only for differences."""
     for k in range(problem.variables.shape[0]):
@@ -88,20 +87,20 @@ def nudge(problem, q, v, size):
             store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
 
 
-@device
+@apart
 def turning(problem, work, targets, q, s):
     """Write H = -∂(Jᵀs)/∂q in the directions of the box: the second derivative of what a pull s does, symmetrised.
 
     By differences, so that it holds for every goal; frames and J are those of q again afterwards.
     """
     n = work.H.shape[0]
-    jacobian(problem, q, work.frames, targets, work.J)
+    derive(problem, q, work.frames, targets, work.J)
     times_t(work.J, s, work.dq)
     for v in range(n):
         copy(q, work.trial)
         nudge(problem, work.trial, v, NUDGE)
-        forward(problem.tree, work.trial, work.frames)
-        jacobian(problem, work.trial, work.frames, targets, work.J)
+        place(problem, work.trial, work.frames)
+        derive(problem, work.trial, work.frames, targets, work.J)
         times_t(work.J, s, work.g)
         for j in range(n):
             work.H[v, j] = (work.dq[j] - work.g[j]) / NUDGE
@@ -114,10 +113,10 @@ def turning(problem, work, targets, q, s):
         to_box(problem, work.box, work.H)
         transpose(work.H)
     bends(problem, q, work.box, work.dq, work.H)
-    forward(problem.tree, q, work.frames)
+    place(problem, q, work.frames)
 
 
-@device_dot
+@apart_dot
 def model(h, H, first, last, base):
     """Write into A the level's second derivatives over the columns that may move, less what the rows above hold."""
     free = int(h.now[FREE])
@@ -146,7 +145,7 @@ def model(h, H, first, last, base):
                 h.A[i, j] -= u * h.B[b, j] + w * (h.c[j] - F(0.5) * far * h.B[b, j])
 
 
-@device
+@apart
 def stiff_rows(h, kept, smallest):
     """Write rows R with Rᵀ R = A where A is stiffer than ``smallest``: Cholesky with the largest pivot first.
 
@@ -178,7 +177,7 @@ def stiff_rows(h, kept, smallest):
     return count
 
 
-@device
+@apart
 def slope(h, H, first, last):
     """Write GRADIENT = Gᵀ s - C x, with which the level still pulls at the step x."""
     n = h.v.shape[1]
@@ -195,7 +194,7 @@ def slope(h, H, first, last):
         h.v[GRADIENT, i] -= total / h.v[STIFF, i]
 
 
-@device
+@apart
 def newton_level(h, H, first, last, damping, most, pull):
     """Move x to the minimum of a missed level whose rows turn by H; close what holds it to the levels below."""
     n = h.v.shape[1]
@@ -214,8 +213,8 @@ def newton_level(h, H, first, last, damping, most, pull):
         top = base
         for i in range(count - kept):
             for a in range(count - kept):
-                h.L[i, a] = F(0)
-            top = extend(h, h.R, kept + i, base, top)
+                h.L[kept + i, a] = F(0)
+            top = extend(h.B, h.R, h.L, kept + i, free, base, top)
         r = top - base
         slope(h, H, first, last)
         for a in range(r):
@@ -223,7 +222,7 @@ def newton_level(h, H, first, last, damping, most, pull):
             for b in range(a + 1):
                 u = damping if a == b else F(0)
                 for i in range(count - kept):
-                    u += h.L[i, a] * h.L[i, b]
+                    u += h.L[kept + i, a] * h.L[kept + i, b]
                 h.A[a, b] = u
         solve_part(h.A, h.c, r)
         for k in range(n):

@@ -2,7 +2,7 @@
 
 import math
 
-from synovia.kernels._jit import F, device, inline
+from synovia.kernels._jit import F, apart, device, inline
 from synovia.kernels.chart import bounds, move, outward, to_box
 from synovia.kernels.forward import forward
 from synovia.kernels.full_body_basis import (
@@ -37,6 +37,24 @@ LOOSE = F(0.01)  # weight, of the largest of a posture, with which every variabl
 TOUCHING = F(1e-9)  # radians or reaches from a bound
 
 
+@apart
+def place(problem, q, frames):
+    """Write the frames of q."""
+    forward(problem.tree, q, frames)
+
+
+@apart
+def derive(problem, q, frames, targets, J):
+    """Write the Jacobian of the goals."""
+    jacobian(problem, q, frames, targets, J)
+
+
+@apart
+def advance_pose(problem, q, y):
+    """Move q by a step."""
+    move(problem, q, y, F(1))
+
+
 @inline
 def wish_of_ball(limit, k, q, wanted):
     """Return the way from rotation q to the wanted one in the directions in which the ball moves (see ``chart``)."""
@@ -49,7 +67,7 @@ def wish_of_ball(limit, k, q, wanted):
     return dx * n[0] + dy * n[1], dy * n[0] - dx * n[1], turned - twist
 
 
-@device
+@apart
 def wishes(problem, q, h):
     """Write what the posture asks of every column, and how stiff each is; return the length of all.
 
@@ -81,12 +99,12 @@ def wishes(problem, q, h):
     return math.sqrt(total)
 
 
-@device
+@apart
 def fill(problem, work, targets, q, h):
     """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
     m, n = work.J.shape
     speed = problem.own[SPEED]
-    jacobian(problem, q, work.frames, targets, work.J)
+    derive(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     h.now[FREE] = F(n)
@@ -114,10 +132,10 @@ def fill(problem, work, targets, q, h):
             hold(h, k, F(-1))
 
 
-@device
+@apart
 def look(problem, work, targets, q, h):
     """Write frames and residuals of q, and the error of every level; return the largest error in units of tolerance."""
-    forward(problem.tree, q, work.frames)
+    place(problem, q, work.frames)
     _, worst = residual(problem, work.frames, targets, work.e)
     if problem.own[SOFT] > F(0):
         soften(problem, work.frames, targets, problem.own[SOFT], work.e)
@@ -177,7 +195,7 @@ def turn_back(problem, work, h):
     return size
 
 
-@device
+@apart
 def take_step(problem, work, targets, q, h):
     """Move q by one step of all levels; frames and residuals of q are in work. Return the longest part of the step."""
     copy(work.e, h.e)
@@ -193,5 +211,5 @@ def take_step(problem, work, targets, q, h):
     size = turn_back(problem, work, h)
     for k in range(work.dq.shape[0]):
         h.gone[k] += work.dq[k]
-    move(problem, q, work.dq, F(1))
+    advance_pose(problem, q, work.dq)
     return size
