@@ -38,6 +38,7 @@ from synovia.kernels.full_body_basis import (
     pin,
     take_out,
 )
+from synovia.kernels.linear import solve_part
 
 CHANGES = 200  # most changes of the active set in one level
 CHANCES = 2.0  # times that one level lets go of the same bound; more would run in a circle
@@ -96,33 +97,6 @@ def level_move(h, first, last, base, count, damping):
         h.v[MOVE, k] = F(0)
     for a in range(r):
         add_row(h.v, MOVE, h.c[a], h.B, base + a, int(h.now[FREE]))
-
-
-@apart_dot
-def solve_part(A, b, n):
-    """Solve A x = b in place over the first n unknowns; see ``linear.solve_ldl``."""
-    for i in range(n):
-        for j in range(i):
-            s = A[i, j]
-            for k in range(j):
-                s -= A[i, k] * A[j, k]
-            A[i, j] = s
-        d = A[i, i]
-        for j in range(i):
-            u = A[i, j]
-            A[i, j] = u * A[j, j]
-            d -= u * A[i, j]
-        A[i, i] = F(1) / d if d > F(1e-300) else F(0)
-    for i in range(n):
-        s = b[i]
-        for k in range(i):
-            s -= A[i, k] * b[k]
-        b[i] = s
-    for i in range(n - 1, -1, -1):
-        s = b[i] * A[i, i]
-        for k in range(i + 1, n):
-            s -= A[k, i] * b[k]
-        b[i] = s
 
 
 @apart

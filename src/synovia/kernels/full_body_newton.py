@@ -35,10 +35,9 @@ from synovia.kernels.full_body_levels import (
     missing,
     multipliers,
     release,
-    solve_part,
 )
 from synovia.kernels.full_body_step import derive, place
-from synovia.kernels.linear import times_t, transpose
+from synovia.kernels.linear import solve_part, times_t, transpose
 from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.variables import SCALAR

@@ -1,6 +1,6 @@
 """Small symmetric systems: loops over arrays for any size, and one unrolled factorisation for an arm's six rows."""
 
-from synovia.kernels._jit import F, device_dot, inline
+from synovia.kernels._jit import F, apart_dot, device_dot, inline
 
 
 @device_dot
@@ -57,6 +57,33 @@ def solve_ldl(A, b):
         for j in range(i):
             u = A[i, j]
             A[i, j] = u * A[j, j]  # the diagonal holds 1 / D
+            d -= u * A[i, j]
+        A[i, i] = F(1) / d if d > F(1e-300) else F(0)
+    for i in range(n):
+        s = b[i]
+        for k in range(i):
+            s -= A[i, k] * b[k]
+        b[i] = s
+    for i in range(n - 1, -1, -1):
+        s = b[i] * A[i, i]
+        for k in range(i + 1, n):
+            s -= A[k, i] * b[k]
+        b[i] = s
+
+
+@apart_dot
+def solve_part(A, b, n):
+    """Solve A x = b in place over the first n unknowns, as ``solve_ldl`` does for all."""
+    for i in range(n):
+        for j in range(i):
+            s = A[i, j]
+            for k in range(j):
+                s -= A[i, k] * A[j, k]
+            A[i, j] = s
+        d = A[i, i]
+        for j in range(i):
+            u = A[i, j]
+            A[i, j] = u * A[j, j]
             d -= u * A[i, j]
         A[i, i] = F(1) / d if d > F(1e-300) else F(0)
     for i in range(n):

@@ -297,6 +297,4 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, goals: GoalTables) ->
             since += float(np.linalg.norm(fixed[row, 9:]))
             row = rows[row, 1]
         longest = max(longest, total)
-    if longest > 0.0:
-        return longest
-    return skeleton.size if skeleton.size > 0.0 else 1.0
+    return longest or skeleton.size or 1.0
