@@ -1,6 +1,8 @@
 """The tables and the plot of *Choose a solver*: what ``synovia bench`` measures, on four kinds of models.
 
-python benchmarks/choose.py            # writes results/choose.{json,md}, the tables in docs/choose.md, docs/convergence.png
+    python benchmarks/choose.py
+
+writes results/choose.json, results/choose.md, the tables in docs/choose.md, and docs/convergence.png.
 """
 
 from __future__ import annotations
