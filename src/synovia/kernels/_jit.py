@@ -156,7 +156,7 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
 
 
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_APART: dict[str, Any] = {**_HELPER}
+_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # said, or numba takes over what the caller has
 _ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
 if compiled():
     from synovia.kernels._link import apart_pipeline, entry_pipeline, helper_pipeline

@@ -5,6 +5,8 @@ square of its step, so they are mended before the step is judged; one that is no
 the solver's own kernel, so that a solve that reaches its goals never loads it.
 """
 
+import numpy as np
+
 from synovia.kernels._jit import F, apart, device, entry
 from synovia.kernels.bounded import guess
 from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
@@ -72,7 +74,7 @@ def newton_step(problem, work, targets, q, h, count):
     h.now[LOCKED] = F(0)
     h.now[STALE] = F(1)
     for k in range(min(levels, count)):
-        first, last = problem.levels[k], problem.levels[k + 1]
+        first, last = np.int64(problem.levels[k]), np.int64(problem.levels[k + 1])
         damping = DAMPING + h.dampings[k]
         solve_level(h, first, last, damping, F(0), most, True)
         if not bent or missing(h, first, last) <= MISSED * MISSED:

@@ -11,6 +11,8 @@ is damped there, so damping never leaks upwards. The last level is the posture: 
 nearest to a wish, in the norm that the columns' weights make (Δθ = Δθ_ref + J⁺(Δp - J Δθ_ref)).
 """
 
+import numpy as np
+
 from synovia.kernels._jit import F, apart, apart_dot, device, entry
 from synovia.kernels.full_body_basis import (
     BENT,
@@ -254,7 +256,7 @@ def solve_levels(h, edges, damping, scaled, most, releases):
     h.now[STALE] = F(0)
     for k in range(edges.shape[0] - 1):
         if edges[k + 1] > edges[k]:
-            solve_level(h, edges[k], edges[k + 1], damping, scaled, most, releases)
+            solve_level(h, np.int64(edges[k]), np.int64(edges[k + 1]), damping, scaled, most, releases)
     solve_posture(h, F(0), most, releases)
 
 
