@@ -111,7 +111,7 @@ def compare(
         except UnsupportedError as error:
             row.refused = error.what
             continue
-        _compile(ik, problems)
+        ik.warm()  # whatever is compiled only for a miss is compiled before the clock runs
         ready.append((row, ik))
     _solve(ready, problems, budget, say)
     for place, (row, ik) in enumerate(ready):
@@ -127,14 +127,6 @@ def compare(
 def _silent(what: str, share: float) -> None:
     """Watch nothing."""
     del what, share
-
-
-def _compile(ik: IK, problems: Problems) -> None:
-    """Ask something out of reach, so that whatever is compiled only for a miss is compiled before the clock runs."""
-    far = {name: values.copy() for name, values in problems.targets.items()}
-    for values in far.values():
-        values[:, :3, 3] += 100.0 * ik.reach
-    ik.solve({name: values[0] for name, values in problems.of_kind(far).items()})
 
 
 def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, say: Watch) -> None:

@@ -154,6 +154,10 @@ class IK:
 
     branches = list_branches
 
+    def warm(self) -> None:
+        """Load or compile also what only a miss needs, ahead of the first."""
+        self._conclude(rows_of(self, 0), np.empty(self._scratch_size))
+
     def _conclude(self, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why."""
         self._judge(self._ints, self._floats, rows, scratch)
@@ -237,8 +241,7 @@ class IK:
     ) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
 
-        A frame is restarted elsewhere only if it misses its goals, and then only an answer that reaches them counts:
-        such a jump is listed in ``jumps``.
+        A frame that misses is restarted elsewhere; only an answer that reaches counts, and is listed in ``jumps``.
 
         Args:
             targets: As in ``solve_many``, B being the frames.

@@ -91,6 +91,7 @@ class Engine:
             try:
                 goals = [wish.goal(lambda row: row + rooted.added) for wish in wishes]
                 self.ik = IK(rooted.skeleton, goals, solver, tolerance=tolerance, root=rooted.ik_root)
+                self.ik.warm()  # while the page says that it is busy, not in the middle of a drag
             except SynoviaError as error:
                 self._trouble = str(error)
         self.active = tuple(wish.key for wish in wishes)
