@@ -70,7 +70,8 @@ class Door:
             for key, at in self._book.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
-        self._every = (1 << len(goals)) - 1
+        asked = [i for i, goal in enumerate(goals) if goal.takes]  # a goal that takes no target is given none
+        self._every, self._count = sum(1 << i for i in asked), len(asked)
 
     def desk(self, scratch: Array) -> Desk:
         """Return a new place to work."""
@@ -106,7 +107,7 @@ class Door:
                 return False
             views[at][...] = value
             written |= mark
-        if written != self._every or len(targets) != len(views):
+        if written != self._every or len(targets) != self._count:
             return False
         if not desk.plain:
             desk.table[0, :, 16] = self._takes

@@ -45,7 +45,7 @@ from synovia.kernels.problem import (
     open_work,
 )
 
-MOST_STEPS = 100  # for each level
+MOST_STEPS = 300  # for each level
 MENDS = 5  # steps of the levels above that mend what one of the last has left
 LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
 STRONGER, WEAKER = F(10), F(0.2)
@@ -163,8 +163,9 @@ def refine_all(problem, work, targets, q, h):
     steps = 0
     settled = True
     for count in range(1, problem.levels.shape[0] + 1):
-        taken, settled = refine(problem, work, targets, q, h, count)
+        taken, still = refine(problem, work, targets, q, h, count)
         steps += taken
+        settled = settled and still
     return steps, settled
 
 

@@ -32,7 +32,7 @@ from synovia.kernels.variables import SCALAR, is_limited
 # Places among the solver's own settings
 DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SPEED, SETTLED, SOFT = 0, 1, 2, 3, 4, 5, 6
 SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are as good as each other
-BELOW = F(1e-4)  # what the squared error of a level counts beside that of the one above
+BELOW = F(1e-2)  # what the squared error of a level counts beside that of the one above
 LOOSE = F(0.01)  # weight, of the largest of a posture, with which every variable stays where it is
 TOUCHING = F(1e-9)  # radians or reaches from a bound
 
@@ -196,14 +196,17 @@ def turn_back(problem, work, h):
 
 
 @apart
-def take_step(problem, work, targets, q, h):
-    """Move q by one step of all levels; frames and residuals of q are in work. Return the longest part of the step."""
+def take_step(problem, work, targets, q, h, extra):
+    """Move q by one step of all levels, damped by ``extra`` more; return its longest part.
+
+    Frames and residuals of q are in work.
+    """
     copy(work.e, h.e)
     fill(problem, work, targets, q, h)
     solve_levels(
         h,
         problem.levels,
-        problem.own[DAMPING],
+        problem.own[DAMPING] + extra,
         problem.own[ERROR_DAMPING],
         problem.own[LARGEST],
         True,
