@@ -51,11 +51,19 @@ def pytest_report_header() -> list[str]:
     return [f"synovia: {data}; kernels {'uncompiled' if UNCOMPILED else 'compiled'}"]
 
 
+def _group(item: pytest.Item) -> str:
+    """Return what tests share a worker: those of one solver, else of one file, so that nothing is compiled twice."""
+    values = getattr(getattr(item, "callspec", None), "params", {})
+    solver = values.get("name", values.get("solver"))
+    return f"{item.path.name} {solver}" if isinstance(solver, str) else item.path.name
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m deselects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark users of the data folder, and skip what this run cannot do."""
     why_not = _why_no_shared_data()
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.shared_data)
         if why_not and item.get_closest_marker("shared_data"):
