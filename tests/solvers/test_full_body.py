@@ -89,7 +89,7 @@ def test_a_rest_goal_fills_what_is_left():
     J = np.array([[-(found.position("tip")[1] - found.position(f"j{i}")[1]) for i in range(4)],
                   [found.position("tip")[0] - found.position(f"j{i}")[0] for i in range(4)]])  # fmt: skip
     left = reference - found.q
-    np.testing.assert_allclose(left - np.linalg.pinv(J) @ (J @ left), 0.0, atol=1e-6)
+    np.testing.assert_allclose(left - np.linalg.pinv(J) @ (J @ left), 0.0, atol=1e-4)
     assert np.linalg.norm(left) > 0.1
 
 

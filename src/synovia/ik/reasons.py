@@ -103,7 +103,7 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     """Return the skeleton with one joint unlimited."""
     row = skeleton.index(name)
     joints = [
-        dataclasses.replace(joint, parent=int(parent), **({"limit": None} if i == row else {}))
+        dataclasses.replace(joint, parent=int(parent) if parent >= 0 else None, limit=None if i == row else joint.limit)
         for i, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True))
     ]
     return Skeleton(
