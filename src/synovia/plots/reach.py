@@ -67,7 +67,8 @@ def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
     t = skeleton.tables
     moving = np.array([skeleton.joints[int(owner)].kind is not Kind.FREE for owner in t.owner], bool)
     q = np.tile(skeleton.rest_q, (_SAMPLES, 1))
-    random_rows(np.ascontiguousarray(t.variables[moving]), np.ascontiguousarray(t.limits[moving]), q, seed)
+    variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
+    random_rows(variables, limits, q, seed, np.empty(1, np.uint64))
     skeleton.follow(q)
     return np.concatenate(
         [world_frames(skeleton, np.ascontiguousarray(part))[:, row, 9:] for part in np.array_split(q, 8)]
