@@ -101,7 +101,7 @@ def _start(body: sy.Skeleton, ik: sy.IK, data: np.lib.npyio.NpzFile) -> np.ndarr
 
 def _peer(python: Path, harness: Path, name: str, variant: str) -> tuple[float, float]:
     """Return (median time of a frame in us, percent solved from cold) of one pass of a peer."""
-    command = [str(python), "bench.py", "--peer", name, "--task", "wb"]
+    command = [str(python), "bench.py", "--peer", name, "--task", "wb", "--variant", variant]
     out = subprocess.run(command, cwd=harness, capture_output=True, text=True, check=True).stdout
     line = next(line for line in out.splitlines() if f"wb {variant} " in line)
     tick, ok = re.search(r"tick med=([\d.]+)", line), re.search(r"ok=([\d.]+)%", line)
@@ -139,17 +139,18 @@ def character(arguments: argparse.Namespace) -> bool:
 
 def edge(arguments: argparse.Namespace) -> bool:
     """A target goes through the edge of reach and back; then it rests outside."""
-    body, frames = sy.bundled("humanoid"), arguments.count or 2000
-    hand, shoulder = body.rest_pose().position("left_hand"), body.rest_pose().position("left_upper_arm")
-    away = (hand - shoulder) / np.linalg.norm(hand - shoulder)
-    reach = 1.0 - 0.5 * np.cos(np.linspace(0, 2 * np.pi, frames))
-    ik = sy.IK(body, [sy.PositionGoal("left_hand")], sy.FullBody(softening=0.02))
-    path = shoulder + np.outer(reach, away) * np.linalg.norm(hand - shoulder)
-    clip = ik.track({"left_hand": path})
+    frames = arguments.count or 2000
+    body = sy.Skeleton.chain([(0, 0, 0), (0.4, 0.05, 0), (0.75, 0, 0.05), (1, 0.05, 0)])
+    tip, reach = body.joint_names[-1], float(body.lengths.sum())
+    away = np.array([0.6, 0.5, 0.62]) / np.linalg.norm([0.6, 0.5, 0.62])
+    turn = np.linspace(0, 2 * np.pi, frames)
+    path = reach * (np.outer(1.0 - 0.4 * np.cos(turn), away) + 0.05 * np.outer(np.sin(turn), np.cross(away, [0, 0, 1])))
+    ik = sy.IK(body, [sy.PositionGoal(tip)], sy.FullBody(softening=0.02))
+    clip = ik.track({tip: path}, start=ik.solve({tip: path[0]}).pose)
     moves = np.abs(np.diff(clip.q, axis=0)).max(1)
-    inside = moves[np.asarray(clip.reached)[1:]]
-    rest = ik.track({"left_hand": np.repeat(path[frames // 2][None], 50, 0)}, start=clip[frames // 2].pose)
-    drift = np.abs(np.diff(rest.q[2:], axis=0)).max()
+    inside = moves[(np.linalg.norm(path, axis=1) < 0.9 * reach)[1:]]
+    rest = ik.track({tip: np.repeat(path[frames // 2][None], 50, 0)}, start=clip[frames // 2].pose)
+    drift = np.abs(np.diff(rest.q, axis=0)).max()
     text = table(
         ["frames", "reached", "largest step", "inside", "at rest"],
         [[frames, int(clip.reached.sum()), f"{moves.max():.4f}", f"{inside.max():.4f}", f"{drift:.1e}"]],

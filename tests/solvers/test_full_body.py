@@ -166,3 +166,45 @@ def test_reasons_hold_when_acted_upon():
     for relief in reason.limits[:1]:
         assert relief.error.position < solution.errors[1].position
     assert any("tip" in line and "would have to move" in line for line in solution.explain())
+
+
+def test_a_wall_is_met_and_not_crossed():
+    """A lower goal is as near as the plane above it allows, and stays there, to the bit, when asked again."""
+    body = sy.bundled("humanoid")
+    hand = body.rest_pose().position("left_hand")
+    plane = sy.PlaneGoal("left_hand", point=np.add(hand, (0, -0.05, 0)), normal=(0, 1, 0), priority=0)
+    ik = sy.IK(body, [plane, sy.PositionGoal("left_hand", np.add(hand, (0.0, -0.4, 0.2)), priority=1)], sy.FullBody())
+    solution = ik.solve()
+    assert solution.status.name == "CONFLICT"
+    np.testing.assert_allclose(solution.pose.position("left_hand") - hand, (0.0, -0.05, 0.2), atol=1e-4)
+    np.testing.assert_array_equal(ik.solve(start=solution.pose).pose.q, solution.pose.q)
+
+
+@pytest.mark.parametrize("least", [0.2, 0.6])
+def test_a_distance_keeps_two_joints_apart(least):
+    """Both ways: the hand stays out of a ball around the head, and inside a larger one."""
+    body = sy.bundled("humanoid")
+    head = body.rest_pose().position("head")
+    apart = sy.DistanceGoal("left_hand", "head", minimum=least, maximum=least + 0.1)
+    for way in ((0.0, 0.05, 0.1), (2.0, 0.3, 0.1)):
+        to = np.add(head, way)
+        ik = sy.IK(body, [apart, sy.PositionGoal("left_hand", to, priority=1)], sy.FullBody())
+        pose = ik.solve().pose
+        between = np.linalg.norm(pose.position("left_hand") - pose.position("head"))
+        assert least - ik.tolerance[0] < between < least + 0.1 + ik.tolerance[0]
+
+
+def test_the_edge_of_reach_is_soft_and_quiet():
+    """Through the edge and back no joint jumps; at rest nothing moves; what softening leaves is a miss."""
+    body = sy.Skeleton.chain([(0, 0, 0), (0.4, 0.05, 0), (0.75, 0, 0.05), (1, 0.05, 0)])
+    tip, reach = body.joint_names[-1], body.lengths.sum()
+    away = np.array([0.6, 0.5, 0.62]) / np.linalg.norm([0.6, 0.5, 0.62])
+    far = reach * np.concatenate([np.linspace(0.8, 1.05, 150), np.linspace(1.05, 0.8, 150)])
+    ik = sy.IK(body, [sy.PositionGoal(tip)], sy.FullBody(softening=0.02))
+    path = np.outer(far, away)
+    clip = ik.track({tip: path}, start=ik.solve({tip: path[0]}).pose)
+    moves = np.abs(np.diff(clip.q, axis=0)).max(1)
+    assert moves.max() < 3.0 * moves[(far < 0.9 * reach)[1:]].max()
+    assert not clip[int(np.argmax(far > 0.99 * reach))].reached
+    still = ik.track({tip: np.repeat(path[149][None], 20, 0)}, start=clip[149].pose)
+    assert np.abs(np.diff(still.q, axis=0)).max() < 1e-6

@@ -12,6 +12,7 @@ from synovia.kernels.bounded import guess
 from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
 from synovia.kernels.drive import follow
 from synovia.kernels.full_body_basis import LOCKED, SOLVES, STALE, open_levels
+from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
 from synovia.kernels.full_body_step import (
@@ -22,11 +23,13 @@ from synovia.kernels.full_body_step import (
     derive,
     fill,
     improves,
+    improves_by,
     keep,
     look,
     place,
     turn_back,
 )
+from synovia.kernels.full_body_walls import wall_count
 from synovia.kernels.goals import measure
 from synovia.kernels.linear import times_t
 from synovia.kernels.problem import (
@@ -46,6 +49,8 @@ from synovia.kernels.problem import (
 )
 
 MOST_STEPS = 300  # for each level
+FARTHER = F(1e-7)  # by which a level must gain for a pose to be left
+PASSES = 4
 MENDS = 5  # steps of the levels above that mend what one of the last has left
 LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
 STRONGER, WEAKER = F(10), F(0.2)
@@ -119,25 +124,27 @@ def refine(problem, work, targets, q, h, count):
     pose is given back when it is asked for again.
 
     Returns:
-        (steps taken, whether it is settled: False if the steps were spent).
+        (steps taken, whether it is settled: False if the steps were spent, whether q moved).
     """
     look(problem, work, targets, q, h)
     keep(h)
     copy(q, work.best)
     relax(h, F(0))
     fresh = True
+    moved = False
     mends = 0
     for k in range(MOST_STEPS):
         size = newton_step(problem, work, targets, q, h, count if mends == 0 else count - 1)
         if mends == 0 and size < SHORT:
             copy(work.best, q)
-            return k, True
+            return k, True, moved
         worst = look(problem, work, targets, q, h)
         if worst <= F(1) or improves(h, count):
             keep(h)
             copy(q, work.best)
+            moved = True
             if worst <= F(1):
-                return k, True
+                return k, True, False
             mends = 0
             fresh = False
             relax(h, WEAKER)
@@ -150,22 +157,53 @@ def refine(problem, work, targets, q, h, count):
             look(problem, work, targets, q, h)
             if strongest > HEAVIEST:
                 if fresh:
-                    return k, True
+                    return k, True, moved
                 fresh = True
                 relax(h, F(0))
     copy(work.best, q)
-    return MOST_STEPS, False
+    return MOST_STEPS, False, moved
+
+
+@device
+def leaps(problem, work, targets, q, h):
+    """Return whether the steps of an attempt take upper levels alone to a better pose than q, and move q there.
+
+    They are longer than those that refine, and can leave a minimum for a lower one. What level below is lost counts for
+    nothing, as it must.
+    """
+    look(problem, work, targets, q, h)
+    keep(h)
+    copy(h.lowest, h.dampings)  # for comparison; those of a refinement begin at 0 anyway
+    copy(q, work.best)
+    for count in range(1, problem.levels.shape[0] - 1):
+        descend(problem, work, targets, q, h, count)
+        look(problem, work, targets, q, h)
+        copy(h.dampings, h.lowest)
+        if improves_by(h, count, FARTHER):
+            return True
+        copy(work.best, q)
+    return False
 
 
 @device
 def refine_all(problem, work, targets, q, h):
-    """Refine the highest level alone, then with it the next, and so on to the posture; see ``refine``."""
+    """Refine the highest level alone, then with it the next, and so on to the posture; then all of it, while q moves.
+
+    Returns:
+        (steps taken, whether all is settled).
+    """
     steps = 0
     settled = True
-    for count in range(1, problem.levels.shape[0] + 1):
-        taken, still = refine(problem, work, targets, q, h, count)
-        steps += taken
-        settled = settled and still
+    for _ in range(PASSES):
+        settled = True
+        moved = False
+        for count in range(1, problem.levels.shape[0] + 1):
+            taken, still, gone = refine(problem, work, targets, q, h, count)
+            steps += taken
+            settled = settled and still
+            moved = moved or gone
+        if not moved and not leaps(problem, work, targets, q, h):
+            break
     return steps, settled
 
 
@@ -215,7 +253,7 @@ def verdict(problem, work, targets, errors, q, h, settled):
 @device
 def finish_rows(problem, work, out):
     """Settle the rows of the answer that missed, and write their status."""
-    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1])
+    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
     for b in range(out.shape[0]):
         row = out[b]
         status = int(row[STATUS])

@@ -249,15 +249,19 @@ def solve_posture(h, damping, most, releases):
 
 
 @device
-def solve_levels(h, edges, damping, scaled, most, releases):
-    """Write the step of all levels, rows edges[k] to edges[k + 1] being level k, then of the posture."""
+def solve_levels(h, edges, count, damping, scaled, slow, most, releases):
+    """Write the step of the first ``count`` levels, rows edges[k] to edges[k + 1] being level k, the posture the last.
+
+    λ of the posture is ``slow``.
+    """
     h.now[SOLVES] = F(0)
     h.now[LOCKED] = F(0)
     h.now[STALE] = F(0)
-    for k in range(edges.shape[0] - 1):
+    for k in range(min(count, edges.shape[0] - 1)):
         if edges[k + 1] > edges[k]:
             solve_level(h, np.int64(edges[k]), np.int64(edges[k + 1]), damping, scaled, most, releases)
-    solve_posture(h, F(0), most, releases)
+    if count >= edges.shape[0]:
+        solve_posture(h, slow, most, releases)
 
 
 @entry
@@ -287,7 +291,7 @@ def bare_levels(A, e, edges, bounds, scratch, step, damping, scaled, most, relea
     h.now[FREE] = F(n)
     h.now[BENT] = F(0)
     h.now[PINNED] = F(0)
-    solve_levels(h, edges, damping, scaled, most, releases)
+    solve_levels(h, edges, edges.shape[0], damping, scaled, F(0), most, releases)
     for k in range(n):
         step[int(h.v[PLACE, k])] = h.v[STEP, k]
     return h.now[SOLVES]

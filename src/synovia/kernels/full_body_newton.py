@@ -123,7 +123,8 @@ def model(h, H, first, last, base):
         a = int(h.v[PLACE, i])
         u = F(1) / h.v[STIFF, i]
         for j in range(i + 1):
-            h.A[i, j] = u * H[a, int(h.v[PLACE, j])] / h.v[STIFF, j]
+            b = int(h.v[PLACE, j])
+            h.A[i, j] = u * H[a, b] / h.v[STIFF, j] if max(a, b) < H.shape[0] else F(0)  # walls do not bend
     for r in range(first, last):
         for i in range(free):
             u = h.G[r, i]
@@ -188,8 +189,10 @@ def slope(h, H, first, last):
     for i in range(n):
         a = int(h.v[PLACE, i])
         total = F(0)
-        for j in range(n):
-            total += H[a, int(h.v[PLACE, j])] * h.v[STEP, j] / h.v[STIFF, j]
+        for j in range(n if a < H.shape[0] else 0):
+            b = int(h.v[PLACE, j])
+            if b < H.shape[0]:
+                total += H[a, b] * h.v[STEP, j] / h.v[STIFF, j]
         h.v[GRADIENT, i] -= total / h.v[STIFF, i]
 
 

@@ -21,8 +21,9 @@ from synovia.kernels.full_body_basis import (
     add_row,
     hold,
 )
-from synovia.kernels.full_body_levels import solve_levels
+from synovia.kernels.full_body_levels import missing, solve_levels
 from synovia.kernels.full_body_soft import soften
+from synovia.kernels.full_body_walls import stand_walls, wall_rows
 from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_conj, quat_log, quat_mul
@@ -31,6 +32,7 @@ from synovia.kernels.variables import SCALAR, is_limited
 
 # Places among the solver's own settings
 DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SPEED, SETTLED, SOFT = 0, 1, 2, 3, 4, 5, 6
+SLOWER = F(10)  # damping of the posture beside that of the levels
 SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are as good as each other
 BELOW = F(1e-2)  # what the squared error of a level counts beside that of the one above
 LOOSE = F(0.01)  # weight, of the largest of a posture, with which every variable stays where it is
@@ -47,6 +49,7 @@ def place(problem, q, frames):
 def derive(problem, q, frames, targets, J):
     """Write the Jacobian of the goals."""
     jacobian(problem, q, frames, targets, J)
+    wall_rows(problem.further, problem, q, frames, targets, J)
 
 
 @apart
@@ -103,11 +106,12 @@ def wishes(problem, q, h):
 def fill(problem, work, targets, q, h):
     """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
     m, n = work.J.shape
+    columns = h.v.shape[1]
     speed = problem.own[SPEED]
     derive(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
-    h.now[FREE] = F(n)
+    h.now[FREE] = F(columns)
     h.now[BENT] = F(0)
     h.now[PINNED] = F(0)
     for k in range(n):
@@ -119,16 +123,20 @@ def fill(problem, work, targets, q, h):
         h.v[LOWER, k] = s * max(min(work.box[k, 0], F(0)), min(-speed - h.gone[k], F(0)))
         h.v[UPPER, k] = s * min(max(work.box[k, 1], F(0)), max(speed - h.gone[k], F(0)))
         h.v[WISH, k] *= s
-        h.v[GRADIENT, k] = F(0)
         s = F(1) / s
         for i in range(m):
             h.G[i, k] = s * work.J[i, k]
+    stand_walls(problem.further, problem, work.frames, targets, h, n)
+    missing(h, 0, m)
+    for k in range(columns):
+        h.v[GRADIENT, k] = F(0)
     for i in range(m):
-        add_row(h.v, GRADIENT, h.e[i], h.G, i, n)
-    for k in range(n - 1, -1, -1):
-        if h.v[UPPER, k] <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[WISH, k] > F(0)):
+        add_row(h.v, GRADIENT, h.s[i], h.G, i, columns)
+    for k in range(columns - 1, -1, -1):
+        x = h.v[STEP, k]
+        if h.v[UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[WISH, k] > x):
             hold(h, k, F(1))
-        elif h.v[LOWER, k] >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[WISH, k] < F(0)):
+        elif h.v[LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[WISH, k] < x):
             hold(h, k, F(-1))
 
 
@@ -150,15 +158,21 @@ def look(problem, work, targets, q, h):
 
 
 @device
-def improves(h, count):
+def improves_by(h, count, same):
     """Return whether the present pose is better than the best: in the first of so many levels where they differ."""
     for k in range(count):
-        gap = SAME * (F(1) + h.lowest[k])
+        gap = same * (F(1) + h.lowest[k])
         if h.present[k] < h.lowest[k] - gap:
             return True
         if h.present[k] > h.lowest[k] + gap:
             return False
     return False
+
+
+@inline
+def improves(h, count):
+    """Return the same for differences beyond rounding."""
+    return improves_by(h, count, SAME)
 
 
 @inline
@@ -190,14 +204,16 @@ def turn_back(problem, work, h):
     size = F(0)
     for k in range(h.v.shape[1]):
         v = int(h.v[PLACE, k])
+        if v >= work.dq.shape[0]:
+            continue  # a wall's
         work.dq[v] = h.v[STEP, k] / h.v[STIFF, k]
         size = max(size, abs(work.dq[v]))
     return size
 
 
 @apart
-def take_step(problem, work, targets, q, h, extra):
-    """Move q by one step of all levels, damped by ``extra`` more; return its longest part.
+def take_step(problem, work, targets, q, h, count, extra):
+    """Move q by one step of the first ``count`` levels, damped by ``extra`` more; return its longest part.
 
     Frames and residuals of q are in work.
     """
@@ -206,8 +222,10 @@ def take_step(problem, work, targets, q, h, extra):
     solve_levels(
         h,
         problem.levels,
+        count,
         problem.own[DAMPING] + extra,
         problem.own[ERROR_DAMPING],
+        SLOWER * extra,
         problem.own[LARGEST],
         True,
     )

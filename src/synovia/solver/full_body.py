@@ -38,7 +38,7 @@ class FullBody(Solver):
         redundancy resolution at the velocity level*; Sugihara (2011) for the damping.
     """
 
-    progress: ClassVar[tuple[int, float]] = (8, 0.5)  # lower levels take their turn
+    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels take their turn
     name: ClassVar[str] = "full-body"
     ranks: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = EVERY | {"rest"}
@@ -97,7 +97,7 @@ class FullBody(Solver):
         """Return the scratch memory of the levels."""
         from synovia.kernels.full_body_basis import levels_size
 
-        return levels_size(residuals, columns)
+        return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
 
     def check(self, goals: Sequence[Goal]) -> None:
         """Honour every goal and every priority."""

@@ -1,0 +1,67 @@
+"""One attempt of a full body: steps of all levels, shorter where they do not help, until all goals hold.
+
+Poses are compared level by level: the errors of a lower one count only where those above are the same.
+"""
+
+from synovia.kernels._jit import F, apart
+from synovia.kernels.chart import INFINITE
+from synovia.kernels.full_body_step import PROGRESS, SAME, SETTLED, SPEED, improves, keep, look, ranked, take_step
+from synovia.kernels.problem import copy
+
+PATIENT = 2  # steps that are no better before they are damped more
+LIGHTEST, STRONGER, WEAKER = F(1e-2), F(10), F(0.3)
+AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
+
+
+@apart
+def descend(problem, work, targets, q, h, count):
+    """Step from q until every goal holds, the error stops falling fast enough, or the steps are spent.
+
+    Only the first ``count`` levels take part, the posture being one after the others. With a posture it goes on until
+    no column has farther to go in one step than ``SETTLED``.
+
+    Returns:
+        (steps, the errors of the best pose as one number); q is that pose.
+    """
+    levels = problem.levels.shape[0] - 1
+    for v in range(h.gone.shape[0]):
+        h.gone[v] = F(0)
+    mark = F(0)
+    size = F(0)
+    extra = F(0)  # damping
+    worse = 0
+    met = False  # whether the best pose meets all goals
+    for k in range(problem.max_steps + 1):
+        reached = look(problem, work, targets, q, h) <= AIM and count > levels
+        if k == 0 or reached != met:
+            better = k == 0 or reached
+        elif reached:  # within the tolerance one is as good as another
+            better = h.present[levels] < h.lowest[levels] - SAME
+        else:
+            better = improves(h, count)
+        if better:
+            keep(h)
+            copy(q, work.trial)
+            met = reached
+            extra *= WEAKER
+            worse = 0
+        else:
+            worse += 1
+            if worse == PATIENT:  # too far: from the best pose again, in shorter steps
+                worse = 0
+                extra = max(STRONGER * extra, LIGHTEST)
+                if problem.own[SPEED] == INFINITE:
+                    copy(work.trial, q)
+                    reached = look(problem, work, targets, q, h) <= AIM and count > levels
+        if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.own[SETTLED])):
+            break
+        if k % problem.patience == 0 and not met:
+            cost = ranked(problem, h.lowest)
+            if k > 0 and cost > problem.own[PROGRESS] * mark:
+                break
+            mark = cost
+        if k == problem.max_steps:
+            break
+        size = take_step(problem, work, targets, q, h, count, extra)
+    copy(work.trial, q)
+    return k, ranked(problem, h.lowest)
