@@ -43,7 +43,7 @@ def orders() -> None:
                 goals.append(sy.PositionGoal(limb, places[limb], priority=level))
         solution = sy.solve(body, goals, sy.FullBody(), root="free")
         title = f"{first} > {second} > {third}".replace("_", " ")
-        pictures.append(sy.picture(solution, size=(600, 800), title=title, view="front"))
+        pictures.append(sy.picture(solution, size=(560, 520), title=title, view="front"))
         tell(f"{title}:", solution)
     sheet = Image.new("RGB", (sum(p.width for p in pictures), pictures[0].height))
     for i, one in enumerate(pictures):

@@ -180,12 +180,11 @@ def sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
         for rival in reason.rivals[:2]:
             other = next(g for g in ik.goals if g.label == rival.name)
             above = "a higher priority" if other.priority < goal.priority else "the same priority"
-            left = error_text(goal, rival.error, unit)
-            lines.append(f"{goal.label!r} lost to {rival.name!r}, of {above}: without it {left} would be left.")
+            lines.append(f"{goal.label!r} lost to {rival.name!r}, of {above}: without it {_left(ik, goal, rival)}.")
         if reason.limits:
             best = reason.limits[0]
-            left = error_text(goal, best.error, unit)
-            lines.append(f"Of the active limits that of {best.name!r} costs {goal.label!r} most: without it {left}.")
+            without = _left(ik, goal, best)
+            lines.append(f"Of the active limits that of {best.name!r} costs {goal.label!r} most: without it {without}.")
         parts: list[str] = []
         if reason.move is not None:
             toward = ", ".join(f"{x:.4g}" for x in reason.move)
@@ -197,11 +196,14 @@ def sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
     return lines
 
 
-def error_text(goal: Goal, error: GoalError, unit: float | None) -> str:
-    """Return an error as people read it."""
+def _left(ik: IK, goal: Goal, relief: Relief) -> str:
+    """Return what would be left of a miss, as people read it."""
+    error, unit = relief.error, ik.skeleton.meters_per_unit
+    if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
+        return "it would hold"
     parts = [length_text(error.position, unit)] if goal.measures & 1 else []
     parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & 2 else []
-    return " and ".join(parts)
+    return f"{' and '.join(parts)} would be left"
 
 
 def as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, object]]:
