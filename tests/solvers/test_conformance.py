@@ -316,13 +316,13 @@ def test_another_unit_gives_the_same_answer(solver, body, factor):
     ("solver", "body"), [(s, b) for s in EVERY for b in ("two ends", "three ends", "humanoid") if takes(s, b)]
 )
 def test_the_order_of_goals_does_not_matter(solver, body):
-    """Sums in another order differ by rounding alone."""
+    """Sums in another order differ by rounding alone, which hundreds of sweeps towards a miss carry a little way."""
     skeleton, _ = BUILT[body]
     for goals, targets, start in problems(body, 3, first=30, solver=solver):
         one = once(solver)
         forth = sy.IK(skeleton, goals, one).solve(targets, start)
         back = sy.IK(skeleton, goals[::-1], one).solve(targets, start)
-        assert_same(solver, back.pose.q, back, forth, 1e-9)
+        assert_same(solver, back.pose.q, back, forth, 1e-9 if forth.reached else 1e-6)
 
 
 @solver_and_body
