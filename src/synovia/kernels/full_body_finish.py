@@ -113,7 +113,8 @@ def dampen(h, count):
 def relax(h, share):
     """Damp every level by so much less; what is next to nothing becomes nothing."""
     for k in range(h.dampings.shape[0]):
-        h.dampings[k] = share * h.dampings[k] if share * h.dampings[k] >= LIGHTEST else F(0)
+        less = share * h.dampings[k] if share > 0 else F(0)  # what is kept there between refinements may be infinite
+        h.dampings[k] = less if less >= LIGHTEST else F(0)
 
 
 @apart
