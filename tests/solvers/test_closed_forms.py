@@ -88,6 +88,7 @@ def test_every_branch_of_two_hinges_is_listed_the_nearest_first():
                 np.testing.assert_array_equal(ik.solve({"tip": (0.3, 0.5, 0.0)}, start).pose.q, branches.q[0])
 
 
+@pytest.mark.compiled
 def test_one_hinge_takes_a_position_or_a_rotation_as_near_as_it_can():
     """By a scan of the whole circle; and the same turn that the start has, where there are several."""
     rng = np.random.default_rng(2)

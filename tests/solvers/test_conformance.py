@@ -141,7 +141,9 @@ def goals_on(ends):
     return [sy.PositionGoal(end, offset=(0.02, 0.01, -0.03) if i == 0 else None) for i, end in enumerate(ends)]
 
 
-SMALL = ("limb", "pan and tilt", "two ends", "mixed")  # what interpreted kernels solve in a second or so
+def small(solver, body):
+    """Return whether interpreted kernels solve it in a second or so."""
+    return body in ("limb", "pan and tilt", "mixed") or (body == "two ends" and solver != "full-body")
 
 
 def solvers_on(*bodies):
@@ -149,7 +151,7 @@ def solvers_on(*bodies):
     return pytest.mark.parametrize(
         ("solver", "body"),
         [
-            pytest.param(s, b, id=f"{s}-{b}", marks=() if b in SMALL else pytest.mark.compiled)
+            pytest.param(s, b, id=f"{s}-{b}", marks=() if small(s, b) else pytest.mark.compiled)
             for s in EVERY
             for b in bodies
             if takes(s, b)
