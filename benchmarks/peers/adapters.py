@@ -26,22 +26,33 @@ def same(target):
     return target
 
 
-def synovia(task, once):
+def _ours(task, solver):
+    """Return our problem, a row of joint values, and where the arm's stand in it."""
     import synovia as sy
 
     skeleton = sy.load_skeleton(task.urdf)
-    ik = sy.IK(skeleton, sy.PoseGoal(task.tip), tolerance=task.tolerance)
-    tip, full = task.tip, skeleton.rest_pose().q.copy()
+    ik = sy.IK(skeleton, sy.PoseGoal(task.tip), solver, tolerance=task.tolerance)
     places = np.concatenate([np.arange(skeleton.nq)[skeleton.q_slice(name)] for name in task.arm.names])
     at = slice(int(places[0]), int(places[-1]) + 1)
     if (np.arange(at.start, at.stop) != places).any():
         raise SystemExit("the arm's joints do not stand together")
+    return ik, skeleton.rest_pose().q.copy(), at
+
+
+def synovia(task, once, solver=None):
+    ik, full, at = _ours(task, solver)
+    tip = task.tip
 
     def solve(target, start):
         full[at] = start
         return ik.solve({tip: target}, full).pose.q[at]
 
     return same, solve
+
+
+def segments(task, once):
+    """Ours in closed form: the branch nearest to the start."""
+    return synovia(task, once, "segments")
 
 
 def roboticstoolbox(task, once):
@@ -161,14 +172,62 @@ def ur_analytic_ik(task, once):
     return lambda T: np.ascontiguousarray(turned @ T @ tool), solve
 
 
+def every_segments(task):
+    ik, full, at = _ours(task, "segments")
+
+    def solve(target, start):
+        full[at] = start
+        return ik.branches({task.tip: target}, full).q[:, at]
+
+    return same, solve
+
+
+def every_ssik(task):
+    from ssik.prebuilt.universal_robots import ur5e_ik as prebuilt
+
+    return same, lambda target, start: [found.q for found in prebuilt.solve(target, enumerate_windings=False)]
+
+
+def every_eaik(task):
+    """Answers that only come near are among them; those are left out."""
+    from eaik.IK_URDF import UrdfRobot
+
+    robot = UrdfRobot(task.urdf)
+    tool = _tool(task, robot.fwdKin)
+
+    def solve(target, start):
+        found = robot.IK(target @ tool)
+        return [q for q, least in zip(found.Q, found.is_LS, strict=True) if not least]
+
+    return same, solve
+
+
+def every_ur_analytic_ik(task):
+    from ur_analytic_ik import ur5e
+
+    turned = np.diag([-1.0, -1.0, 1.0, 1.0])
+    tool = _tool(task, lambda q: turned @ np.array(ur5e.forward_kinematics(*q)))
+    prepare = lambda T: np.ascontiguousarray(turned @ T @ tool)  # noqa: E731
+    return prepare, lambda target, start: [np.ravel(q)[:6] for q in ur5e.inverse_kinematics(target)]
+
+
+# every branch of a closed form, as joint values one after the other
+BRANCHES = {
+    "segments": every_segments,
+    "ssik": every_ssik,
+    "eaik": every_eaik,
+    "ur_analytic_ik": every_ur_analytic_ik,
+}
+
 # how it is called, distribution whose version is told, robots, and whether it iterates or knows a closed form
 LIBRARIES = {
     "synovia": (synovia, "synovia", ("panda", "ur5e"), "iterates"),
+    "segments": (segments, "synovia", ("ur5e", "wrist6"), "closed form"),
     "roboticstoolbox": (roboticstoolbox, "roboticstoolbox-python", ("panda", "ur5e"), "iterates"),
     "roboplan": (roboplan, "roboplan", ("panda", "ur5e"), "iterates"),
     "optik": (optik, "optik-py", ("panda", "ur5e"), "iterates"),
     "ikpy": (ikpy, "ikpy", ("panda", "ur5e"), "iterates"),
     "ssik": (ssik, "ssik", ("panda", "ur5e"), "closed form"),
-    "eaik": (eaik, "EAIK", ("ur5e",), "closed form"),
+    "eaik": (eaik, "EAIK", ("ur5e", "wrist6"), "closed form"),
     "ur_analytic_ik": (ur_analytic_ik, "ur-analytic-ik", ("ur5e",), "closed form"),
 }

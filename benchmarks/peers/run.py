@@ -25,13 +25,16 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-from adapters import LIBRARIES, Task  # noqa: E402  # the folders above come first
+from adapters import BRANCHES, LIBRARIES, Task  # noqa: E402  # the folders above come first
 from panda import Arm, bare  # noqa: E402
 
 ROBOTS = {
     "panda": ("panda_link0", "panda_link8", [0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4]),
     "ur5e": ("base_link", "tool0", [0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0]),
+    "wrist6": ("base_link", "tool0", [0.0, -np.pi / 4, np.pi / 4, 0.1, np.pi / 4, 0.0]),
 }
+MEASURED = ("panda", "ur5e")  # wrist6 is for ``closed.py``
+MOST = 64  # branches of a pose
 TOLERANCES = {"1e-6 m, 1e-6 rad": (1e-6, 1e-6), "1e-3 m, 1e-2 rad": (1e-3, 1e-2)}
 TURN = 250  # calls before the next library has its turn
 FRAMES = 1000
@@ -39,14 +42,21 @@ ENOUGH = 0.999  # share of targets from which a library counts as a rival
 ENOUGH_TRACKED = 0.99
 # Denavit-Hartenberg numbers of the UR5e, as its maker publishes them: d, a (metres), alpha (right angles)
 UR5E = [(0.1625, 0, 1), (0, -0.425, 0), (0, -0.3922, 0), (0.1333, 0, 1), (0.0997, 0, -1), (0.0996, 0, 0)]
+# those of the Puma 560, whose last three axes meet (Lee & Ziegler 1984)
+WRIST6 = [(0.6718, 0, 1), (0, 0.4318, 0), (0.1501, 0.0203, -1), (0.4318, 0, 1), (0, 0, -1), (0.05, 0, 0)]
 
 
 def write_ur5e(to: Path) -> None:
     """Write the arm as a URDF."""
-    lines = ['<robot name="ur5e"><link name="base_link"/>']
-    above, x, z, bend, turn = "base_link", 0.0, 0.0, 0.0, np.pi  # the base is turned half against the first frame
-    for i, (d, a, alpha) in enumerate(UR5E):
-        most = np.pi if i == 2 else 2 * np.pi
+    write_arm(to, "ur5e", UR5E, [2 * np.pi, 2 * np.pi, np.pi, 2 * np.pi, 2 * np.pi, 2 * np.pi], np.pi)
+
+
+def write_arm(to: Path, name: str, numbers: list[tuple[float, float, int]], limits: list[float], turn: float) -> None:
+    """Write an arm as a URDF, from its Denavit-Hartenberg numbers; its base is turned against the first frame."""
+    lines = [f'<robot name="{name}"><link name="base_link"/>']
+    above, x, z, bend = "base_link", 0.0, 0.0, 0.0
+    for i, (d, a, alpha) in enumerate(numbers):
+        most = limits[i]
         lines.append(
             f'<link name="link{i}"/><joint name="joint{i}" type="revolute"><parent link="{above}"/>'
             f'<child link="link{i}"/><origin xyz="{x} 0 {z}" rpy="{bend} 0 {turn}"/><axis xyz="0 0 1"/>'
@@ -63,7 +73,7 @@ def write_ur5e(to: Path) -> None:
 def problems(arm: Arm, neutral: np.ndarray, kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return targets (n, 4, 4) and the first start."""
     low, high = np.maximum(arm.low, -np.pi), np.minimum(arm.high, np.pi)
-    if kind == "pose":
+    if kind != "track":
         return arm.forward(np.random.default_rng(1).uniform(low, high, (count, len(low)))), neutral
     rng = np.random.default_rng(3)
     t = np.arange(count)[:, None] / 100.0
@@ -80,7 +90,8 @@ def serve(name: str, folder: Path, setting: dict[str, object]) -> None:
     urdf = folder / f"{setting['robot']}.urdf"
     track = setting["kind"] == "track"
     task = Task(str(urdf), base, tip, Arm(urdf, base, tip), tuple(setting["tolerance"]))
-    prepare, solve = LIBRARIES[name][0](task, track)
+    branches = setting["kind"] == "branches"
+    prepare, solve = BRANCHES[name](task) if branches else LIBRARIES[name][0](task, track)
     data = np.load(folder / "problems.npz")
     targets, start = data["targets"], data["start"]
     ready = [prepare(T) for T in targets]
@@ -92,12 +103,15 @@ def serve(name: str, folder: Path, setting: dict[str, object]) -> None:
     for line in sys.stdin:
         first, last = map(int, line.split())
         now = start if first == 0 or not track else now  # noqa: F821  # kept from the turn before
-        took, answers = np.empty(last - first), np.full((last - first, len(start)), np.nan)
+        took = np.empty(last - first)
+        answers = np.full((last - first, *((MOST,) if branches else ()), len(start)), np.nan)
         for i, goal in enumerate(ready[first:last]):
             began = clock()
             q = solve(goal, now)
             took[i] = clock() - began - empty
-            if q is not None:
+            if branches:
+                answers[i, : len(q)] = np.reshape(q, (-1, len(start)))[:MOST]
+            elif q is not None:
                 answers[i] = q
                 if track:
                     now = answers[i]
@@ -220,7 +234,7 @@ def main() -> None:
     parser.add_argument("--env", action="append", default=[], help="python of an environment with other libraries")
     parser.add_argument("--targets", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--robots", nargs="+", choices=ROBOTS, default=list(ROBOTS))
+    parser.add_argument("--robots", nargs="+", choices=MEASURED, default=list(MEASURED))
     parser.add_argument("--kinds", nargs="+", choices=("pose", "track"), default=["pose", "track"])
     parser.add_argument("--only", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
     parser.add_argument("--list", action="store_true", help=argparse.SUPPRESS)

@@ -87,3 +87,30 @@ def test_goals_and_all_that_holds_them_are_copied_and_pickled():
 def test_lengths_whose_squares_overflow_are_refused():
     with pytest.raises(sy.InputError, match="too far away"):
         sy.Skeleton.chain([(0, 0, 0), (1e160, 0, 0)])
+
+
+def five():
+    """Return an arm of five hinges: what many cheap arms are."""
+    along, axes = np.eye(4), [(0, 0, 1), (0, 1, 0), (0, 1, 0), (0, 1, 0), (1, 0, 0)]
+    along[0, 3] = 0.3
+    joints = [
+        sy.Joint(f"h{i}", f"h{i - 1}" if i else None, sy.Kind.HINGE, along if i else np.eye(4), axis=axis)
+        for i, axis in enumerate(axes)
+    ]
+    return sy.Skeleton([*joints, sy.Joint("tool", "h4", rest=along)])
+
+
+def test_too_few_joints_for_a_pose_are_told_with_their_number():
+    """Five numbers cannot meet the six of a pose; three of them can meet a place."""
+    arm = five()
+    target = arm.random_pose(3).transform("tool")
+    target[:3, :3] = target[:3, :3] @ sy.Rotation.from_euler("y", 40, degrees=True).as_matrix()
+    solver = sy.LevenbergMarquardt(attempts=2)
+    text = " ".join(sy.solve(arm, sy.PoseGoal("tool", transform=target), solver).explain())
+    assert "Only 5 numbers move 'tool', and a place and rotation has 6" in text
+    assert "A PositionGoal asks for 3 alone" in text
+    far = " ".join(sy.solve(arm, sy.PositionGoal("tool", (9, 0, 0)), solver).explain())
+    assert "Only" not in far
+    target[:3, 3] = 9.0
+    pose = sy.PoseGoal("tool", transform=target)
+    assert "Only" not in " ".join(sy.solve(sy.bundled("arm7"), pose, solver).explain())

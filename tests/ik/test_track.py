@@ -75,6 +75,18 @@ def test_a_jump_of_the_target_that_needs_a_restart_is_listed():
 
 
 @pytest.mark.compiled
+def test_a_frame_takes_its_time_before_it_is_started_elsewhere():
+    """What creeps to a place nearby is not sent to another one: no jumps along a smooth path of five ends."""
+    problems = sy.make_problems(sy.bundled("humanoid"), count=1)
+    clip = sy.IK(problems.skeleton, problems.goals, "fabrik").track(problems.of_kind(problems.path))
+    assert clip.reached.all()
+    assert not clip.jumps
+    turns = sy.Rotation.from_quat(clip.q[1:].reshape(-1, clip.q.shape[1])[:, clip.motion.skeleton.q_slice("head")])
+    assert np.degrees((turns[:-1].inv() * turns[1:]).magnitude().max()) < 20.0
+    assert max(solution.steps for solution in clip) > sy.Fabrik().max_steps
+
+
+@pytest.mark.compiled
 def test_goals_without_a_target_stay_where_the_first_start_had_them():
     """What is not targeted is anchored once: a drift within the tolerance of each frame would add up."""
     body = sy.bundled("humanoid")

@@ -149,6 +149,47 @@ def test_branches_that_nothing_drives_do_not_vote_and_follow_rigidly(solver):
 
 
 @pytest.mark.compiled
+def test_nested_sub_bases_go_to_the_weighted_centroid_of_what_their_branches_want():
+    """Two sub-bases, one on the other: after one iteration the inner bones point as the published passes have it."""
+
+    def shift(v):
+        out = np.eye(4)
+        out[:3, 3] = v
+        return out
+
+    def unit(v):
+        return v / np.linalg.norm(v)
+
+    rng = np.random.default_rng(4)
+    parents = {
+        "root": None, "spine": "root", "outer": "spine", "a": "outer", "inner": "outer", "b": "inner", "c": "inner"
+    }  # fmt: skip
+    joints = [Joint(name, above, Kind.BALL, shift(rng.normal(size=3) + 1.0)) for name, above in parents.items()]
+    joints += [Joint(f"end {arm}", arm, rest=shift(rng.normal(size=3))) for arm in "abc"]
+    body = sy.Skeleton(joints)
+    start, weights = body.random_pose(1), {"a": 3.0, "b": 1.0, "c": 2.0}
+    p = {joint.name: start.position(joint.name) for joint in joints}
+    targets = {arm: p[f"end {arm}"] + 0.3 * rng.normal(size=3) for arm in "abc"}
+
+    def pulled(place, joint, child):
+        """Return where a joint wants to be when its child is at a place: at the bone's length, on the line to it."""
+        way = p[joint] - place
+        return place + np.linalg.norm(p[child] - p[joint]) / np.linalg.norm(way) * way
+
+    wanted = {arm: pulled(targets[arm], arm, f"end {arm}") for arm in "abc"}
+    votes = dict(weights)
+    for joint, branches in (("inner", "bc"), ("outer", ("a", "inner"))):
+        votes[joint] = sum(votes[branch] for branch in branches)
+        wanted[joint] = sum(votes[b] * pulled(wanted[b], joint, b) for b in branches) / votes[joint]
+    wanted["spine"] = pulled(wanted["outer"], "spine", "outer")
+    spine = p["root"] + np.linalg.norm(p["spine"] - p["root"]) * unit(wanted["spine"] - p["root"])
+    outer = spine + np.linalg.norm(p["outer"] - p["spine"]) * unit(wanted["outer"] - spine)
+    goals = [sy.PositionGoal(f"end {arm}", targets[arm], weight=weights[arm]) for arm in "abc"]
+    pose = sy.solve(body, goals, sy.Fabrik(attempts=1, max_steps=1), start).pose
+    np.testing.assert_allclose(pose.position("spine"), spine, atol=1e-9)
+    np.testing.assert_allclose(pose.position("outer"), outer, atol=1e-9)
+
+
 def test_an_iteration_costs_in_proportion_to_the_joints():
     """Ten times the joints cost ten times the time, not a hundred or a thousand times."""
     import time

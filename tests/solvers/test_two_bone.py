@@ -189,6 +189,23 @@ def test_the_knee_keeps_calm_near_full_extension_when_softened():
         assert most[0.02] < 0.5 < 3.0 < most[0.0]
 
 
+def test_what_settings_leave_is_told_as_theirs_and_not_as_steps_that_ran_out():
+    """A closed form has one step: what ``soften`` leaves, and a plane on its way to a pole, are told by name."""
+    skeleton = limb(Kind.BALL)
+    hip = skeleton.rest_pose().position("hip")
+    foot, pole = sy.PositionGoal("foot", hip + np.array([0.0, -0.765, 0.0])), sy.PoleGoal("knee")
+    eased = sy.IK(skeleton, foot, sy.TwoBone(soften=0.1)).solve()
+    assert eased.status is sy.Status.STALLED
+    assert "soften=0.1" in " ".join(eased.explain())
+    assert "more attempts" not in " ".join(eased.explain())
+    ik = sy.IK(skeleton, [foot, pole], "two-bone")
+    poles = hip + np.array([(0.0, -0.3, -0.02), (0.0, -0.3, 0.02)])
+    clip = ik.track({"foot": np.tile(foot.target[:3, 3], (2, 1)), "knee": poles}, ik.solve({"knee": poles[0]}).pose)
+    assert clip[1].status is sy.Status.STALLED
+    assert "turns towards its pole by at most pace=35 radians" in " ".join(clip[1].explain())
+    assert "pace=35" not in " ".join(clip[0].explain())
+
+
 @pytest.mark.parametrize("aside", [0.0, 1e-3, -1e-5])
 def test_a_pole_that_crosses_the_line_swings_the_limb_round_at_its_pace_and_says_what_is_left(aside):
     """At most 5 degrees a millimetre; the foot stays; the residual is the angle that is left, and fades to nothing."""

@@ -1,4 +1,4 @@
-"""The loop of a solve with goals in Python: what a kernel does, with the user's functions called in between.
+"""The loop of a solve with goals or wishes in Python: what a kernel does, the user's functions called in between.
 
 It stands in for a kernel, and so ``solve``, ``solve_many`` and ``track`` work as ever.
 """
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from synovia.geometry import Array
 from synovia.goals import CustomGoal, Goal
+from synovia.ik.columns import NUDGE, nudged, velocities_of
 from synovia.ik.status import Status
+from synovia.ik.wishes import Wishes
 from synovia.problem import Reduced
 from synovia.skeleton import Pose, Skeleton
 from synovia.solver import JacobianMethod
 
 Ints = NDArray[np.int32]
 _STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _HEAD = range(7)  # see kernels.problem
-_DAMPED: Final = 2  # the method of ``kernels.methods`` that settles
-_NUDGE: Final = 1e-6  # radians or reaches, for differences
+_PSEUDO_INVERSE, _DAMPED = 1, 2  # methods of ``kernels.methods``: the one that corrects slides, the one that settles
+_CORRECTIONS: Final = 10  # as in ``kernels.null_space``
 _AIM, _FALLS, _BETTER = 1.0 - 1e-6, 1.0 - 1e-12, 0.999  # as in ``kernels.levenberg`` and ``kernels.drive``
 _STATIONARY, _CANCELS = 1e-5, 1e-3  # as in ``kernels.conclude``
 _SETTLE_STEPS, _SETTLED, _QUIET = 200, 1e-12, 1e-8  # relative falls of the cost
@@ -37,7 +39,7 @@ class Part:
         self.rows = slice(first, first + goal.size)
         self.root = float(reduced.goals.roots[place])
         self._skeleton, self._reduced = skeleton, reduced
-        self._velocities = _velocities(skeleton, reduced)
+        self._velocities = velocities_of(skeleton, reduced)
 
     def residual(self, q: Array) -> Array:
         """Return the residual at q, (k,)."""
@@ -50,67 +52,18 @@ class Part:
         if given is not None:
             return self.goal.checked(given, (self.goal.size, self._skeleton.nv)) @ self._velocities
         out = np.empty((self.goal.size, self._reduced.columns))
-        for column, (ahead, behind) in enumerate(_nudged(self._skeleton, self._reduced, q)):
-            out[:, column] = (self.residual(ahead) - self.residual(behind)) / (2.0 * _NUDGE)
+        for column, (ahead, behind) in enumerate(nudged(self._skeleton, self._reduced, q)):
+            out[:, column] = (self.residual(ahead) - self.residual(behind)) / (2.0 * NUDGE)
         return out
 
 
-def _velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
-    """Return what one unit of each column is in the velocities of all joints, followers included, (nv, columns)."""
-    first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
-    unit = _units(reduced)
-    out = np.zeros((skeleton.nv, reduced.columns))
-    for (block, at, column), joint in zip(reduced.variables.tolist(), reduced.owner.tolist(), strict=True):
-        inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
-        for c in range(3 if block else 1):
-            out[first[joint] + inside + c, column + c] = unit[column]
-        for (follower, leader), (ratio, _) in zip(
-            skeleton.tables.followers.tolist(), skeleton.tables.coupling.tolist(), strict=True
-        ):
-            if leader == at:
-                row = next(i for i in range(len(skeleton)) if skeleton.q_slice(i).start == follower)
-                out[first[row], column] = ratio * unit[column]
-    return out
-
-
-def _units(reduced: Reduced) -> Array:
-    """Return what one unit of each column is: 1 radian, or one reach."""
-    unit = np.ones(reduced.columns)
-    for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
-        if not block and limit[10] == 0.0:
-            unit[column] = reduced.reach
-    return unit
-
-
-def _nudged(skeleton: Skeleton, reduced: Reduced, q: Array) -> Sequence[tuple[Array, Array]]:
-    """Return q a little ahead and a little behind along every column."""
-    unit = _units(reduced)
-    pairs: list[tuple[Array, Array]] = []
-    for block, at, column in reduced.variables.tolist():
-        for c in range(3 if block else 1):
-            both: list[Array] = []
-            for size in (_NUDGE, -_NUDGE):
-                there = q.copy()
-                if block:
-                    x, y, z, w = q[at : at + 4]
-                    half = np.zeros(3)
-                    half[c] = 0.5 * size
-                    v = np.array((x, y, z))
-                    there[at : at + 3] = v + w * half + np.cross(v, half)
-                    there[at + 3] = w - v @ half
-                    there[at : at + 4] /= np.linalg.norm(there[at : at + 4])
-                else:
-                    there[at] += size * unit[column]
-                both.append(skeleton.follow(there))
-            pairs.append((both[0], both[1]))
-    return pairs
-
-
 class Driver:
-    """A kernel for problems with custom goals, and their judge."""
+    """A kernel for problems with custom goals or a gradient of the user's, and their judge."""
 
     def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: JacobianMethod) -> None:
         """Prepare the parts."""
+        wished = solver.null_space is not None or bool(reduced.posture[:, 0].any())
+        self.wishes = Wishes(skeleton, reduced, solver.null_space) if wished else None
         self.parts = [Part(goal, g, reduced, skeleton) for g, goal in enumerate(goals) if isinstance(goal, CustomGoal)]
         self.solver = solver
         self.skeleton, self.goals, self.table = skeleton, len(goals), reduced.goals.table
@@ -128,23 +81,23 @@ class Driver:
         first: int,
     ) -> int:
         """Solve rows of problems, as ``kernels.drive`` does."""
-        from synovia.kernels.parts import begin, restart
+        from synovia.kernels.parts import begin, proved, restart
         from synovia.kernels.problem import ATTEMPTS
 
         missed = 0
         for b in range(first, len(out)):
-            one = _Problem(self, ints, floats, out[b], scratch)
+            one = Row(self, ints, floats, out[b], scratch)
             follows = warm and b > 0
             start = (out[b - 1, _HEAD : _HEAD + len(one.q)] if follows else starts[min(b, len(starts) - 1)]).copy()
             one.q[:] = start
             if follows:
-                one.kept[:] = _Problem(self, ints, floats, out[b - 1], scratch).kept
+                one.kept[:] = Row(self, ints, floats, out[b - 1], scratch).kept
             refused = begin(ints, floats, targets[b], one.q, one.kept, scratch, follows)
             if refused >= 0:
                 return -1 - refused - self.goals * b
             best, lowest, winner, steps, tries = start, 0.0, 0, 0, 0
-            reached = False
-            while tries < int(ints[ATTEMPTS]) and not reached:
+            reached = beyond = False
+            while tries < int(ints[ATTEMPTS]) and not (reached or beyond):
                 if tries > 0:
                     one.q[:] = start
                     restart(ints, floats, one.q, one.kept, scratch, tries)
@@ -152,9 +105,10 @@ class Driver:
                 steps, tries, reached = steps + taken, tries + 1, worst <= 1.0
                 if reached or tries == 1 or (not follows and cost < _BETTER * lowest):
                     best, lowest, winner = one.q.copy(), cost, tries - 1
+                beyond = tries == 1 and not reached and proved(ints, floats, one.q, one.kept, scratch) > 0
             one.q[:] = best
             one.assess()
-            status = Status.REACHED if reached else Status.STALLED
+            status = Status.REACHED if reached else Status.UNREACHABLE if beyond else Status.STALLED
             out[b, :_HEAD] = status, steps, tries, winner, lowest, 0.0
             if not reached:
                 missed = 1
@@ -166,10 +120,10 @@ class Driver:
         """Settle the rows that missed and tell why, as ``kernels.conclude`` does."""
         for row in rows:
             if row[_STATUS] != Status.REACHED:
-                _Problem(self, ints, floats, row, scratch).conclude()
+                Row(self, ints, floats, row, scratch).conclude()
 
 
-class _Problem:
+class Row:
     """One row of the answer while it is solved."""
 
     def __init__(self, driver: Driver, ints: Ints, floats: Array, row: Array, scratch: Array) -> None:
@@ -197,10 +151,10 @@ class _Problem:
 
     def attempt(self) -> tuple[int, float, float]:
         """Step from q until all goals hold or the error stops falling; return (steps, cost, largest error)."""
-        from synovia.kernels.parts import advance
+        from synovia.kernels.parts import advance, slip
         from synovia.kernels.problem import MAX_STEPS, PATIENCE
 
-        solver = self.driver.solver
+        solver, wishes = self.driver.solver, self.driver.wishes
         constant, by_error = solver.damping_terms()
         most, patience = int(self.packed[0][MAX_STEPS]), int(self.packed[0][PATIENCE])
         best, lowest, least, mark = self.q.copy(), np.inf, np.inf, np.inf
@@ -210,16 +164,39 @@ class _Problem:
             if k == 0 or cost < _FALLS * lowest:
                 best, lowest, least = self.q.copy(), cost, worst
             if worst <= _AIM:
-                return k, cost, worst
+                return self.slide(k, cost, worst)
             if k % patience == 0:
                 if k > 0 and lowest > solver.progress[1] * mark:
                     break
                 mark = lowest
             if k < most:
                 damping = constant + by_error * cost
-                advance(*self.packed, self.q, self.scratch, self.e, self.J, solver.method, damping)
+                wish = None if wishes is None else wishes.at(self)
+                size = advance(*self.packed, self.q, self.scratch, self.e, self.J, solver.method, damping)
+                if wish is not None:
+                    slip(*self.packed, self.q, self.scratch, self.J, wish.gradient, wish.gain, size)
         self.q[:] = best
         return k, lowest, least
+
+    def slide(self, steps: int, cost: float, worst: float) -> tuple[int, float, float]:
+        """Give what the goals leave free to the wishes; return (steps, cost, largest error) in the end."""
+        wishes = self.driver.wishes
+        if wishes is None:
+            return steps, cost, worst
+        steps += wishes.slide(self)
+        return steps, *self.assess()
+
+    def back_onto_goals(self) -> tuple[int, bool]:
+        """Step back onto the goals after a slide, at least once; return (steps, whether they hold)."""
+        from synovia.kernels.parts import advance
+
+        for k in range(_CORRECTIONS + 1):
+            _, worst = self.assess()
+            if k > 0 and worst <= _AIM:
+                return k, True
+            if k < _CORRECTIONS:
+                advance(*self.packed, self.q, self.scratch, self.e, self.J, _PSEUDO_INVERSE, 0.0)
+        return _CORRECTIONS, False
 
     def settle(self) -> tuple[int, bool]:
         """Descend to a minimum, every step lower (Nielsen 1999); return (steps, whether it is one)."""
@@ -258,6 +235,8 @@ class _Problem:
         self.row[_COST] = cost
         if worst <= 1.0:
             self.row[_STATUS] = Status.REACHED
+            return
+        if self.row[_STATUS] == Status.UNREACHABLE:
             return
         e, J = self.e, self.J.copy()
         left, held = held_back(*self.packed, self.q, self.scratch, e, J)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from synovia.geometry import Array
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.custom import Driver
+from synovia.ik.solution import STATUS
+from synovia.ik.status import Status
 from synovia.problem import Reduced
 from synovia.skeleton import Skeleton
 from synovia.solver import JacobianMethod, Solver
@@ -19,13 +21,17 @@ Judge = Callable[[NDArray[np.int32], Array, Array, Array], None]
 
 
 def engine_of(skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver) -> tuple[Kernel, Judge]:
-    """Return the kernel and the judge of a problem: compiled ones, or with goals in Python the loop around them."""
-    if any(isinstance(goal, CustomGoal) for goal in goals) and isinstance(solver, JacobianMethod):
-        driver = Driver(skeleton, goals, reduced, solver)
-        return driver, driver.judge
+    """Return the kernel and the judge of a problem: compiled ones, or with functions in Python the loop around them."""
+    if isinstance(solver, JacobianMethod):
+        wishes = solver.null_space
+        if any(isinstance(goal, CustomGoal) for goal in goals) or (wishes is not None and wishes.gradient is not None):
+            driver = Driver(skeleton, goals, reduced, solver)
+            return driver, driver.judge
 
     def judge(ints: NDArray[np.int32], floats: Array, rows: Array, scratch: Array) -> None:
         """Settle rows that missed and tell why; only a miss loads these kernels."""
         solver.judge(reduced.plain)(ints, floats, rows, scratch, solver.settles)
+        if solver.closed:  # its one step is all there is: it cannot run out of steps
+            rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED
 
     return solver.kernel(reduced), judge

@@ -14,6 +14,7 @@ from synovia.ik.reasons import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
 from synovia.limits import Interval
+from synovia.problem.structure import freedoms
 from synovia.skeleton import Kind
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from synovia.ik.solution import GoalError, Solution
 
 _MOST_JOINTS = 6  # names in one sentence
+_PLACE = 3  # rows of a place
+_CLOSED = "A closed form gave the answer that its settings allow; nothing proves the target out of reach."
 
 
 def explain(solution: Solution) -> list[str]:
@@ -28,14 +31,17 @@ def explain(solution: Solution) -> list[str]:
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     unit = ik.skeleton.meters_per_unit
     missed = [(solution.goals[i], solution.errors[i]) for i in solution.missed]
-    lines = [solution.status.meaning]
+    lines = [_CLOSED if ik.solver.closed and solution.status is Status.STALLED else solution.status.meaning]
     lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
     if not solution.reached and (joints := _limits_in_the_way(solution)):
         lines.append(f"At a limit: {_listed(joints)}.")
     if not solution.reached:
+        lines += _too_few(solution)
         lines += ik.solver.reasons()
+        if solution.follows and (pace := ik.solver.pole_pace) and any(isinstance(goal, PoleGoal) for goal, _ in missed):
+            lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
     if solution.missed and ik.solver.ranks:
         lines += sentences(solution, solution.reasons)
     if clamped := solution.start_clamped:
@@ -94,6 +100,24 @@ def _limits_in_the_way(solution: Solution) -> list[str]:
         return list(solution.active_limits)
     names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, i, end)}
     return [name for name in solution.active_limits if name in names]
+
+
+def _too_few(solution: Solution) -> list[str]:
+    """Return a sentence for each missed place or rotation that fewer numbers move than it asks for."""
+    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    lines: list[str] = []
+    for i in solution.missed:
+        goal = solution.goals[i]
+        count = freedoms(ik._reduced, int(ik._reduced.goals.table[i, 1]))  # pyright: ignore[reportPrivateUsage]
+        if goal.place and 0 < count < goal.rows:
+            what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "place and rotation")
+            lines.append(
+                f"Only {count} {'number moves' if count == 1 else 'numbers move'} {goal.label!r}, and a {what} has "
+                f"{goal.rows}: most of what is within reach cannot be met exactly."
+            )
+            if goal.place == POSITION | ROTATION and count >= _PLACE:
+                lines[-1] += f" A PositionGoal asks for {_PLACE} alone, and may be joined by an AimGoal."
+    return lines
 
 
 def _reach_sentences(solution: Solution) -> list[str]:

@@ -15,6 +15,7 @@ from synovia.goals import Goal
 from synovia.ik.branches import list_branches
 from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
+from synovia.ik.frames import Ints, follow_frames
 from synovia.ik.root import as_root, with_root
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
@@ -25,8 +26,6 @@ from synovia.problem import pack, reduce
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
-
-_REPORT = 200  # frames between two reports of progress
 
 
 class IK:
@@ -241,7 +240,8 @@ class IK:
     ) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
 
-        A frame that misses is restarted elsewhere; only an answer that reaches counts, and is listed in ``jumps``.
+        A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
+        that reaches counts, and is listed in ``jumps``.
 
         Args:
             targets: As in ``solve_many``, B being the frames.
@@ -268,19 +268,19 @@ class IK:
         """Return the rows of one track from one start."""
         out = rows_of(self, len(table))
         scratch = np.empty(self._scratch_size)
-        frame = 0
-        while frame < len(out):
-            last = len(out) if warm and progress is None else min(frame + (_REPORT if warm else 1), len(out))
-            known = 0 if warm else frame
-            part = out[known:last]
-            code = self._kernel(self._ints, self._floats, table[known:last], first, part, scratch, warm, frame - known)
+
+        def run(ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
+            """Solve frames; see ``frames.Run``."""
+            part = slice(known, last)
+            code = self._kernel(ints, self._floats, table[part], first, out[part], scratch, warm, frame - known)
             if code < 0:
                 self._door.refuse(code - len(self.goals) * known, targets)
-            frame = known + (code >> 1)
-            if code & 1:
-                self._conclude(out[frame - 1 : frame], scratch)
-            if progress is not None:
-                progress(frame, len(out))
+            return known + (code >> 1), bool(code & 1)
+
+        def conclude(frame: int) -> None:
+            self._conclude(out[frame : frame + 1], scratch)
+
+        follow_frames(out, run, conclude, self._ints, warm, not self.solver.ranks, progress)
         return out
 
     def _as_start(self, start: Pose | Any) -> Pose:

@@ -40,16 +40,17 @@ class Solution:
     Everything but the status is unpacked when it is asked for.
     """
 
-    __slots__ = ("_b", "_ik", "_pose", "_reasons", "_rows", "start")
+    __slots__ = ("_b", "_ik", "_pose", "_reasons", "_rows", "follows", "start")
 
-    def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0) -> None:
-        """Keep row b of a kernel's table of answers."""
+    def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0, follows: bool = False) -> None:
+        """Keep row b of a kernel's table of answers, and whether it is a frame of a track after the first."""
         self._ik = ik
         self._rows = rows
         self._b = b
         self._pose: Pose | None = None
         self._reasons: Sequence[Reason] | None = None
         self.start = start
+        self.follows = follows
 
     @property
     def _row(self) -> Array:

@@ -42,7 +42,12 @@ class Solutions:
         """Return the answer of one problem."""
         if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
             raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
-        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b)
+        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, follows=self._follows(b % len(self)))
+
+    def _follows(self, b: int) -> bool:
+        """Return whether problem b is a frame that follows another."""
+        del b
+        return False
 
     def __iter__(self) -> Iterator[Solution]:
         """Yield the answers."""
@@ -92,6 +97,10 @@ class Tracked(Solutions):
     def _start(self, b: int) -> Pose:
         """Return where frame b started: where the one before ended."""
         return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
+
+    def _follows(self, b: int) -> bool:
+        """Return whether it is not the first frame."""
+        return b > 0
 
     @property
     def motion(self) -> Motion:

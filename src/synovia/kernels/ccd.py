@@ -4,14 +4,18 @@ For a hinge with one position goal this is the angle between the projections of 
 normal to its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman
 1993). Several goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
 Stiff joints make less of a turn that leads away from their preferred value (``turn.resisted``).
+
+Poles come after the places: the one turn that leaves root and tip of a limb where they are is that of the limb about
+the line between them (``poles``).
 """
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.creep import creep
-from synovia.kernels.drive import drive
-from synovia.kernels.finish import finish
+from synovia.kernels.drive import drive, drive_any
+from synovia.kernels.finish import finish, finish_any
 from synovia.kernels.forward import FREE, SLIDE, forward
 from synovia.kernels.goals import goal_frame, target_frame
+from synovia.kernels.poles import face_poles
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.reach import prove
 from synovia.kernels.rotations import (
@@ -38,11 +42,20 @@ def effector(work, n, g):
     return load_rotation(work.points, n + g, 0), load(work.points, n + g, 9)
 
 
+@inline
+def carries(problem, work, i, g):
+    """Return whether joint i carries goal g, a place or a rotation, in this sweep."""
+    n = problem.tree.ints.shape[0]
+    return problem.goals[g, 0] != 0 and work.points[n + g, 12] == i
+
+
 @device
 def place_effectors(problem, work):
-    """Write the world frames of the goals at work.frames."""
+    """Write the world frames of the goals at work.frames; rows of poles are not touched (see ``swivel``)."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 0] == 0:
+            continue
         R, p = goal_frame(problem, work.frames, g)
         store_rotation(work.points, n + g, 0, R)
         store(work.points, n + g, 9, p)
@@ -54,7 +67,7 @@ def wishes(problem, work, targets, i, o):
     n = problem.tree.ints.shape[0]
     M = no_wish()
     for g in range(problem.goals.shape[0]):
-        if work.points[n + g, 12] != i:
+        if not carries(problem, work, i, g):
             continue
         R, p = effector(work, n, g)
         T, t = target_frame(targets, g)
@@ -73,7 +86,7 @@ def slide_wish(problem, work, targets, i, axis):
     lack = F(0)
     total = F(0)
     for g in range(problem.goals.shape[0]):
-        if work.points[n + g, 12] == i and problem.goals[g, 0] & POSITION:
+        if carries(problem, work, i, g) and problem.goals[g, 0] & POSITION:
             w = problem.goal_data[g, 0] * problem.goal_data[g, 0]
             _, p = effector(work, n, g)
             _, t = target_frame(targets, g)
@@ -87,7 +100,7 @@ def carry(problem, work, i, o, D, shift):
     """Move the goals that joint i carries: turn by D about o, then shift."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        if work.points[n + g, 12] == i:
+        if carries(problem, work, i, g):
             R, p = effector(work, n, g)
             store_rotation(work.points, n + g, 0, matmul(D, R))
             store(work.points, n + g, 9, add(add(o, apply(D, sub(p, o))), shift))
@@ -101,7 +114,8 @@ def sweep(problem, work, targets, q):
     place_effectors(problem, work)
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        work.points[n + g, 12] = problem.goals[g, 1]
+        if problem.goals[g, 0] != 0:
+            work.points[n + g, 12] = problem.goals[g, 1]
     most = F(0)
     for i in range(n - 1, -1, -1):
         moved = F(0)
@@ -133,7 +147,7 @@ def sweep(problem, work, targets, q):
             forward(tree, q, work.frames)
             place_effectors(problem, work)
         for g in range(problem.goals.shape[0]):
-            if work.points[n + g, 12] == i:
+            if carries(problem, work, i, g):
                 work.points[n + g, 12] = tree.ints[i, 1]
     forward(tree, q, work.frames)
     return most, F(0)
@@ -144,7 +158,7 @@ def shift_goals(problem, work, i, axis, by):
     """Move the goals that joint i carries along an axis."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        if work.points[n + g, 12] == i:
+        if carries(problem, work, i, g):
             p = load(work.points, n + g, 9)
             store(work.points, n + g, 9, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
 
@@ -160,3 +174,16 @@ def ccd(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
     code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
     return finish(attempt, ints, floats, out, scratch, first, code)
+
+
+@algorithm
+def attempt_any(problem, work, targets, q):
+    """Bring the places where they should be, then the poles."""
+    return face_poles(attempt, problem, work, targets, q)
+
+
+@entry
+def ccd_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
+    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish_any(attempt_any, ints, floats, out, scratch, first, code)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from synovia.kernels._jit import entry, perform
-from synovia.kernels.clamps import clamp_errors
+from synovia.kernels.clamps import clamp_errors, clamp_largest
 from synovia.kernels.derivative import write_jacobian
 from synovia.kernels.descent import hold_at_limits, largest
 from synovia.kernels.drive import follow
@@ -11,10 +11,13 @@ from synovia.kernels.forward import forward
 from synovia.kernels.goals import complete_targets, measure, refused_target, replace_targets, residual, to_units
 from synovia.kernels.linear import times_t
 from synovia.kernels.methods import limited_step
+from synovia.kernels.null_space import first_gain, free_motion
 from synovia.kernels.problem import copy, open_any, open_work
+from synovia.kernels.reach import prove
 from synovia.kernels.room import LARGEST_ERROR, LARGEST_TURN, open_room
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import seed_state, step
+from synovia.kernels.wishes import write_wish
 
 
 @entry
@@ -46,16 +49,52 @@ def assess(ints, floats, q, kept, scratch, e, J, errors):
 
 @entry
 def advance(ints, floats, q, scratch, e, J, method, damping):
-    """Step q by a method of the family from any residual and Jacobian, within the limits."""
+    """Step q by a method of the family from any residual and Jacobian, within the limits; return the largest part."""
     problem, work = open_any(ints, floats), open_work(ints, scratch)
     copy(e, work.e)
     for i in range(J.shape[0]):
         copy(J[i], work.J[i])
     clamp_errors(problem, work.e, problem.own[LARGEST_ERROR])
     limited_step(problem, work, open_room(work), q, np.int64(method), damping, problem.own[LARGEST_TURN])
+    size = largest(work.dq)
     to_units(problem, work.dq)
     step(problem.variables, problem.limits, q, work.dq, 1.0)
     follow(problem, q)
+    return size
+
+
+@entry
+def wish_at(ints, floats, q, kept, scratch, wish):
+    """Write ∇H of rest goals and of the null space's own terms at q, by column; return the first gain of a slide."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    write_wish(problem, work, kept, q, wish)
+    return first_gain(problem)
+
+
+@entry
+def slip(ints, floats, q, scratch, J, wish, gain, most):
+    """Step q by -gain (1 - J⁺J) ∇H, no part larger than ``most``, within the limits; return what the largest was."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    room = open_room(work)
+    for i in range(J.shape[0]):
+        copy(J[i], work.J[i])
+    copy(wish, room.wish)
+    free_motion(problem, work, room, q, gain)
+    size = largest(room.z)
+    clamp_largest(room.z, most)
+    copy(room.z, work.dq)
+    to_units(problem, work.dq)
+    step(problem.variables, problem.limits, q, work.dq, 1.0)
+    follow(problem, q)
+    return size
+
+
+@entry
+def proved(ints, floats, q, kept, scratch):
+    """Return 1 if a target is out of reach whatever the limits, else 0."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    forward(problem.tree, q, work.frames)
+    return perform(prove, problem, work, kept, q)[0]
 
 
 @entry

@@ -29,6 +29,18 @@ def above(reduced: Reduced, row: int) -> list[int]:
     return rows
 
 
+def freedoms(reduced: Reduced, row: int) -> int:
+    """Return how many numbers move a row: columns of its Jacobian that are not zero by structure."""
+    columns: set[int] = set()
+    for r in above(reduced, row):
+        turn, shift, variable = reduced.rows[r, 3:6].tolist()
+        if turn >= 0:
+            columns.update(range(turn, turn + (3 if variable >= 0 and reduced.variables[variable, 0] else 1)))
+        if shift >= 0:
+            columns.update(range(shift, shift + 3))
+    return len(columns)
+
+
 def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
     """Return the kinds of rows."""
     return [Kind(int(reduced.rows[row, 0])) for row in rows]

@@ -42,6 +42,7 @@ class Aim(Solver):
     """
 
     name: ClassVar[str] = "aim"
+    closed: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = frozenset({"aim"})
     others: ClassVar[frozenset[str]] = frozenset({"shares", "up", "top"})
 

@@ -36,6 +36,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # the method that takes over a miss, where that is a setting
+    closed: ClassVar[bool] = False  # whether formulas give the answer in one step
     ranks: ClassVar[bool] = False  # whether priorities are strict, and a miss is explained by trying
     honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are no numbers; their class checks them
@@ -73,6 +74,11 @@ class Solver(ABC):
                     value=value,
                     expected=f"{kind} from {low:g}" + (f" to {high:g}" if high < LARGEST else ""),
                 )
+
+    @property
+    def pole_pace(self) -> str | None:
+        """By how much the plane of a limb turns towards its pole in a track, in words; None where nothing bounds it."""
+        return None
 
     @property
     def settles(self) -> bool:
@@ -182,6 +188,15 @@ class Heuristic(Solver):
     max_steps: int = 500
     attempts: int = 50
     finish: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # here it is a setting
+
+    @property
+    def pole_pace(self) -> str | None:
+        """What ``kernels.swivel`` allows; nothing bounds another method that finishes."""
+        if self.settles:
+            return None
+        from synovia.kernels.swivel import RATE
+
+        return f"{RATE:g} radians for each length of the limb that the pole moves across its line"
 
     @property
     def settles(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.problem import Reduced
-from synovia.solver.base import Heuristic, Kernel
+from synovia.solver.base import PLACES, Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,8 +15,8 @@ class Ccd(Heuristic):
     """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
 
     Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges
-    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. It refuses poles: a joint's best turn leaves
-    them no choice.
+    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. Poles come after the places, as in ``Fabrik``: the
+    limb turns about the line from its root to its tip.
 
     Args:
         max_steps: Sweeps of one attempt.
@@ -33,15 +33,17 @@ class Ccd(Heuristic):
     """
 
     name: ClassVar[str] = "ccd"
+    honours: ClassVar[frozenset[str]] = PLACES | {"pole"}
 
     smallest_turn: float = 0.0
     stiffness: float = 1.0
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
-        from synovia.kernels.ccd import ccd
+        self.check_limbs(reduced)
+        from synovia.kernels.ccd import ccd, ccd_any
 
-        return ccd
+        return ccd if reduced.plain else ccd_any
 
     def own(self) -> Sequence[float]:
         """Return the progress that is asked for, the smallest turn and the factor on stiffness."""

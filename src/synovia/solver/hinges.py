@@ -37,6 +37,7 @@ class Hinges(Solver):
     """
 
     name: ClassVar[str] = "hinges"
+    closed: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = frozenset({"position", "rotation"})
 
     max_steps: int = 1

@@ -61,6 +61,7 @@ class Segments(Solver):
     """
 
     name: ClassVar[str] = "segments"
+    closed: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
 
     max_steps: int = 1

@@ -50,6 +50,7 @@ class TwoBone(Solver):
     """
 
     name: ClassVar[str] = "two-bone"
+    closed: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
 
     max_steps: int = 1
@@ -97,6 +98,11 @@ class TwoBone(Solver):
         from synovia.kernels.two_bone import two_bone
 
         return two_bone
+
+    @property
+    def pole_pace(self) -> str:
+        """What ``pace`` allows."""
+        return f"pace={self.pace:g} radians for each reach that the goals move"
 
     def reasons(self) -> Sequence[str]:
         """Say which settings keep the tip or the plane from where the goals want them."""

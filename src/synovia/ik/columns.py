@@ -1,0 +1,65 @@
+"""What the columns of a problem are, for derivatives that users write by the velocities of joints, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from synovia.geometry import Array
+from synovia.problem import Reduced
+from synovia.skeleton import Skeleton
+
+NUDGE: Final = 1e-6  # radians or reaches, for differences
+
+
+def velocities_of(skeleton: Skeleton, reduced: Reduced) -> Array:
+    """Return what one unit of each column is in the velocities of all joints, followers included, (nv, columns)."""
+    first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
+    unit = units_of(reduced)
+    out = np.zeros((skeleton.nv, reduced.columns))
+    for (block, at, column), joint in zip(reduced.variables.tolist(), reduced.owner.tolist(), strict=True):
+        inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
+        for c in range(3 if block else 1):
+            out[first[joint] + inside + c, column + c] = unit[column]
+        for (follower, leader), (ratio, _) in zip(
+            skeleton.tables.followers.tolist(), skeleton.tables.coupling.tolist(), strict=True
+        ):
+            if leader == at:
+                row = next(i for i in range(len(skeleton)) if skeleton.q_slice(i).start == follower)
+                out[first[row], column] = ratio * unit[column]
+    return out
+
+
+def units_of(reduced: Reduced) -> Array:
+    """Return what one unit of each column is: 1 radian, or one reach."""
+    unit = np.ones(reduced.columns)
+    for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
+        if not block and limit[10] == 0.0:
+            unit[column] = reduced.reach
+    return unit
+
+
+def nudged(skeleton: Skeleton, reduced: Reduced, q: Array) -> Sequence[tuple[Array, Array]]:
+    """Return q a little ahead and a little behind along every column."""
+    unit = units_of(reduced)
+    pairs: list[tuple[Array, Array]] = []
+    for block, at, column in reduced.variables.tolist():
+        for c in range(3 if block else 1):
+            both: list[Array] = []
+            for size in (NUDGE, -NUDGE):
+                there = q.copy()
+                if block:
+                    x, y, z, w = q[at : at + 4]
+                    half = np.zeros(3)
+                    half[c] = 0.5 * size
+                    v = np.array((x, y, z))
+                    there[at : at + 3] = v + w * half + np.cross(v, half)
+                    there[at + 3] = w - v @ half
+                    there[at : at + 4] /= np.linalg.norm(there[at : at + 4])
+                else:
+                    there[at] += size * unit[column]
+                both.append(skeleton.follow(there))
+            pairs.append((both[0], both[1]))
+    return pairs

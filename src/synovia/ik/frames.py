@@ -1,0 +1,78 @@
+"""The frames of a track one after the other, each from where the one before ended, and what a miss is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.batch import Progress
+from synovia.geometry import Array
+
+Ints = NDArray[np.int32]
+Run = Callable[[Ints, int, int, int], tuple[int, bool]]
+"""Solve the frames from one to another: run(settings, the frame that takes the first start, from, up to).
+
+It ends at the first miss; returns the frame after the last that is done, and whether that one missed.
+"""
+_REPORT: Final = 200  # frames between two reports of progress
+_LONGER: Final = 10  # attempts whose steps a frame may take before it is started elsewhere
+
+
+def follow_frames(
+    rows: Array,
+    run: Run,
+    conclude: Callable[[int], None],
+    ints: Ints,
+    warm: bool,
+    patient: bool,
+    progress: Progress | None,
+) -> None:
+    """Fill the rows of a track.
+
+    Args:
+        rows: The answers, a row a frame.
+        run: Solves frames.
+        conclude: Settles a frame that missed.
+        ints: The packed problem with its settings.
+        warm: Whether a frame starts from the one before.
+        patient: Whether it may take the steps of several attempts from there before it is started elsewhere: an attempt
+            is given up early only because another start may be cheaper, and in a track another start is a jump.
+        progress: Called with (frames done, all).
+    """
+    from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
+
+    once = ints
+    if patient:
+        once = ints.copy()
+        once[ATTEMPTS], once[PATIENCE] = 1, ints[MAX_STEPS]
+        once[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))
+    frame = 0
+    while frame < len(rows):
+        if frame == 0 or not warm:
+            done, missed = run(ints, frame, frame, frame + 1)
+        else:
+            last = len(rows) if progress is None else min(frame + _REPORT, len(rows))
+            done, missed = run(once, 0, frame, last)
+            if missed and ints[ATTEMPTS] > once[ATTEMPTS]:
+                missed = _elsewhere(rows, run, ints, done - 1)
+        if missed:
+            conclude(done - 1)
+        frame = done
+        if progress is not None:
+            progress(frame, len(rows))
+
+
+def _elsewhere(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
+    """Solve a frame with restarts; return whether it is missed still, the better answer of both being kept then."""
+    from synovia.kernels.problem import COST, STEPS, TRIES
+
+    alone = rows[frame].copy()
+    _, missed = run(ints, 0, frame, frame + 1)
+    steps, tries = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES]
+    if missed and alone[COST] <= rows[frame, COST]:
+        rows[frame] = alone
+    rows[frame, [STEPS, TRIES]] = steps, tries
+    return missed

@@ -1,0 +1,117 @@
+"""Wishes in Python: the null space's terms and a gradient of the user's, beside goals of any kind.
+
+The formulas are those of ``kernels.null_space``. Of H only the gradient is known here: along the turn s from one pose
+to another H falls by -(∇H + ∇H') · s / 2, up to the third power of s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array
+from synovia.ik.columns import units_of, velocities_of
+from synovia.problem import Reduced
+from synovia.skeleton import Pose, Skeleton
+from synovia.solver import NullSpace
+from synovia.trajectory.model import turn_between
+
+if TYPE_CHECKING:
+    from synovia.ik.custom import Row
+
+_WIDEST, _STILL = 0.3, 1e-6  # radians or reaches of one slide, as in ``kernels.null_space``
+_GROW, _SHRINK = 1.5, 0.5
+_AT_ONCE: Final = 1.0  # the first gain where only the user's own terms could tell
+
+
+class Wish(NamedTuple):
+    """∇H by column (radians, reaches), and the gain to begin a slide with."""
+
+    gradient: Array
+    gain: float
+
+
+class Wishes:
+    """All that a body would like beside its goals.
+
+    Args:
+        skeleton: The skeleton.
+        reduced: The problem.
+        terms: The null space, None for rest goals alone.
+    """
+
+    def __init__(self, skeleton: Skeleton, reduced: Reduced, terms: NullSpace | None) -> None:
+        """Find what the columns are."""
+        self._skeleton, self._reduced = skeleton, reduced
+        self._function = None if terms is None else terms.gradient
+        self._velocities, self._units = velocities_of(skeleton, reduced), units_of(reduced)
+
+    def at(self, row: Row) -> Wish:
+        """Return the wish at a row's pose."""
+        from synovia.kernels.parts import wish_at
+
+        gradient = np.empty(self._reduced.columns)
+        gain = wish_at(*row.packed, row.q, row.kept, row.scratch, gradient)
+        if self._function is not None:
+            gradient += self._checked(self._function(Pose.trusted(self._skeleton, row.q.copy()))) @ self._velocities
+            gain = min(gain, _AT_ONCE)
+        return Wish(gradient, gain)
+
+    def slide(self, row: Row) -> int:
+        """Move a row, which meets the goals, along the poses that meet them until H is lowest; return the steps.
+
+        Only poses that meet the goals and lower H are kept; the length of a slide follows from that.
+        """
+        from synovia.kernels.parts import slip
+        from synovia.kernels.problem import MAX_STEPS
+
+        most = int(row.packed[0][MAX_STEPS])
+        best, here = row.q.copy(), self.at(row)
+        gain, k = here.gain, 0
+        row.assess()
+        jacobian = row.J.copy()
+        while k < most:
+            size = slip(*row.packed, row.q, row.scratch, jacobian, here.gradient, gain, _WIDEST)
+            if size < _STILL:
+                break
+            gain *= min(1.0, _WIDEST / size)
+            taken, holds = row.back_onto_goals()
+            k += 1 + taken
+            there = self.at(row) if holds else here
+            if holds and (here.gradient + there.gradient) @ self._between(best, row.q) < 0.0:
+                best, here, jacobian = row.q.copy(), there, row.J.copy()
+                gain *= _GROW
+            else:
+                row.q[:] = best
+                gain *= _SHRINK
+        row.q[:] = best
+        return k
+
+    def _between(self, a: Array, b: Array) -> Array:
+        """Return the way from one pose to another by column, (columns,)."""
+        out = np.empty(self._reduced.columns)
+        for block, at, column in self._reduced.variables.tolist():
+            if block:
+                out[column : column + 3] = turn_between(a[at : at + 4], b[at : at + 4])
+            else:
+                out[column] = (b[at] - a[at]) / self._units[column]
+        return out
+
+    def _checked(self, value: object) -> Array:
+        """Return what the user's function gave as (nv,) finite numbers.
+
+        Raises:
+            InputError: If it is nothing of the kind.
+        """
+        expected = f"({self._skeleton.nv},), finite numbers"
+        try:
+            given = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError("gradient gives no numbers", where="NullSpace", value=value, expected=expected) from error
+        if given.shape != (self._skeleton.nv,):
+            raise InputError(f"gradient has shape {given.shape}", where="NullSpace", expected=expected)
+        if not np.isfinite(given).all():
+            raise InputError("gradient is not finite", where="NullSpace", value=given, expected=expected)
+        return given

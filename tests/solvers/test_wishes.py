@@ -1,0 +1,198 @@
+"""Wishes in Python: a gradient of one's own as null-space term, and all wishes beside goals in Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import synovia as sy
+from synovia.errors import InputError
+from synovia.ik.custom import Row
+from synovia.ik.solution import rows_of
+
+ARM = sy.bundled("arm7")
+LIKED = np.array([0.3, -0.4, 0.5, -1.2, 0.2, 0.9, -0.6])
+
+
+def own(function, **terms):
+    """Return settings whose null space has a gradient of the user's."""
+    return sy.LevenbergMarquardt(null_space=sy.NullSpace(gradient=function, **terms))
+
+
+def liking(values=LIKED):
+    """Return the gradient of |q - values|² / 2."""
+    return lambda pose: pose.q - values
+
+
+def there(pose, **given):
+    """Return a goal that has the tool where a pose has it."""
+    return sy.PositionGoal("tool", pose.position("tool"), **given)
+
+
+def lowest(wish, start, constraints):
+    """Return the least wish near a start under constraints that are zero there, by SciPy."""
+    found = minimize(
+        wish,
+        start,
+        method="SLSQP",
+        bounds=list(zip(*ARM.limits, strict=True)),
+        constraints=[{"type": "eq", "fun": c} for c in constraints],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    return found.fun if found.success else np.inf
+
+
+def stay(start):
+    """Return the constraint that the tool stays where a start has it."""
+    place = sy.Pose(ARM, start).position("tool")
+    return lambda q: sy.Pose(ARM, q).position("tool") - place
+
+
+class Opened:
+    """The row that a solve works on, at a pose of its goals."""
+
+    def __init__(self, skeleton, goals, solver, q):
+        ik = sy.IK(skeleton, goals, solver)
+        self.driver = ik._kernel
+        out = rows_of(ik, 1)
+        out[:] = 0.0
+        self.row = Row(self.driver, ik._ints, ik._floats, out[0], np.zeros(ik._scratch_size))
+        self.row.q[:] = q
+        self.row.kept[:] = ik._door._own[0][:, :16]
+        self.row.assess()
+        self.wish = self.driver.wishes.at(self.row)
+
+
+@given(seed=st.integers(0, 2**20))
+def test_the_projector_lets_nothing_of_a_users_gradient_leak_into_the_goals(seed):
+    """A slip is (J⁺J - 1)∇H by linear algebra, and J of it is zero."""
+    from synovia.kernels.parts import slip
+
+    pose = ARM.random_pose(seed)
+    opened = Opened(ARM, there(ARM.random_pose(seed + 1)), own(lambda pose: np.cos(3.0 * pose.q)), pose.q)
+    np.testing.assert_allclose(opened.wish.gradient, np.cos(3.0 * pose.q), atol=1e-12)
+    row, J = opened.row, opened.row.J.copy()
+    inside = (pose.q > ARM.limits[0] + 0.2) & (pose.q < ARM.limits[1] - 0.2)
+    slip(*row.packed, row.q, row.scratch, J, opened.wish.gradient, 0.1, 1.0)
+    z = (row.q - pose.q) / 0.1
+    if inside.all() and np.linalg.cond(J) < 1e3:
+        np.testing.assert_allclose(z, (np.linalg.pinv(J) @ J - np.eye(7)) @ opened.wish.gradient, atol=1e-9)
+        assert np.abs(J @ z).max() < 1e-9
+
+
+def test_a_users_gradient_is_the_sum_with_the_built_in_terms():
+    """Each column as finite differences of H = own + centre + manipulability have it."""
+    terms = {"centre": 0.7, "manipulability": 0.3}
+    pose = ARM.random_pose(5)
+    goal = there(ARM.random_pose(6))
+    both, plain = (
+        Opened(ARM, goal, own(f, **terms), pose.q).wish.gradient for f in (liking(), lambda pose: np.zeros(7))
+    )
+    np.testing.assert_allclose(both - plain, pose.q - LIKED, atol=1e-9)
+    middle, half = 0.5 * (ARM.limits[1] + ARM.limits[0]), 0.5 * (ARM.limits[1] - ARM.limits[0])
+
+    def H(q):
+        J = Opened(ARM, goal, own(liking()), q).row.J
+        return 0.7 * (((q - middle) / half) ** 2).sum() - 0.15 * np.linalg.slogdet(J @ J.T)[1]
+
+    for i in range(7):
+        d = 1e-5 * (np.arange(7) == i)
+        assert plain[i] == pytest.approx((H(pose.q + d) - H(pose.q - d)) / 2e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["lm", "pinv"])
+def test_once_reached_the_users_term_is_as_low_as_the_goal_allows(name):
+    """As low as SciPy's constrained descent gets from there, the goal still met, limits kept."""
+    H = lambda q: 0.5 * ((q - LIKED) ** 2).sum()  # noqa: E731
+    for seed in range(3):
+        goal, start = there(ARM.random_pose(seed)), ARM.random_pose(seed + 50)
+        plain = sy.solve(ARM, goal, "lm", start)
+        settings = sy.solvers[name](null_space=sy.NullSpace(gradient=liking()))
+        liked = sy.solve(ARM, goal, settings, plain.pose)
+        assert liked.reached
+        assert H(liked.pose.q) < H(plain.pose.q)
+        assert H(liked.pose.q) < 1.01 * lowest(H, liked.pose.q, [stay(liked.pose.q)]) + 1e-4
+        assert not sy.IK(ARM, goal).outside(liked.pose)
+
+
+def test_the_gradient_of_balls_is_by_angular_velocity_in_their_frames():
+    """Half the squared turns from a pose that meets the goal lead to that pose."""
+    chain = sy.Skeleton.chain(np.cumsum(np.random.default_rng(5).normal(size=(6, 3)), axis=0))
+    wanted = chain.random_pose(3)
+    goal = sy.PositionGoal("joint5", wanted.position("joint5"))
+
+    def gradient(pose):
+        turns = [sy.Rotation.from_quat(w).inv() * sy.Rotation.from_quat(q)
+                 for w, q in zip(wanted.q.reshape(-1, 4), pose.q.reshape(-1, 4), strict=True)]  # fmt: skip
+        return np.concatenate([turn.as_rotvec() for turn in turns])
+
+    solver = sy.LevenbergMarquardt(null_space=sy.NullSpace(gradient=gradient), max_steps=200)
+    near = sy.solve(chain, goal, solver, chain.random_pose(4))
+    assert near.reached
+    np.testing.assert_allclose(near.pose.positions, wanted.positions, atol=0.02 * sy.IK(chain, goal, solver).reach)
+
+
+@pytest.mark.parametrize("how", ["rest goal", "preferred values", "own gradient"])
+def test_wishes_beside_a_goal_in_python_are_followed(how):
+    """An upright tool by a custom goal, and what the two goals leave free by each kind of wish."""
+    from dataclasses import replace
+
+    joints = [
+        replace(j, parent=None if p < 0 else ARM.joint_names[p], stiffness=float(j.kind is sy.Kind.HINGE))
+        for j, p in zip(ARM.joints, ARM.parents, strict=True)
+    ]
+    rest = iter(LIKED)
+    joints = [replace(j, preferred=next(rest)) if j.kind is sy.Kind.HINGE else j for j in joints]
+    arm = sy.Skeleton(joints)
+    goals = [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.CustomGoal(lambda p: p.matrix("tool")[:2, 2], tolerance=1e-3)]
+    solver = sy.LevenbergMarquardt()
+    plain = sy.solve(arm, goals, solver)
+    if how == "rest goal":
+        goals.append(sy.RestGoal(LIKED))
+    else:
+        terms = {} if how == "preferred values" else {"posture": 0.0, "gradient": liking()}
+        solver = sy.LevenbergMarquardt(null_space=sy.NullSpace(**terms))
+    liked = sy.solve(arm, goals, solver, plain.pose)
+    H = lambda q: ((q - LIKED) ** 2).sum()  # noqa: E731
+    upright = sy.Pose(ARM, liked.pose.q).matrix("tool")[:2, 2]
+    best = lowest(H, liked.pose.q, [stay(liked.pose.q), lambda q: sy.Pose(ARM, q).matrix("tool")[:2, 2] - upright])
+    assert plain.reached
+    assert liked.reached
+    assert H(liked.pose.q) < H(plain.pose.q)
+    assert H(liked.pose.q) < 1.02 * best + 1e-3
+
+
+def test_a_track_with_a_users_gradient_does_not_jump_and_a_batch_is_its_singles():
+    """Frame by frame near the one before; the same bits one by one."""
+    ik = sy.IK(ARM, sy.PositionGoal("tool"), own(liking()))
+    way = np.linspace((0.4, 0.1, 0.5), (0.45, -0.05, 0.45), 8)
+    clip = ik.track({"tool": way})
+    assert clip.reached.all()
+    assert not clip.jumps
+    assert np.abs(np.diff(clip.q[1:], axis=0)).max() < 0.15
+    many = ik.solve_many({"tool": way}, threads=2)
+    for b in range(8):
+        np.testing.assert_array_equal(ik.solve({"tool": way[b]}).pose.q, many.q[b])
+
+
+def test_out_of_reach_is_proved_with_wishes_too():
+    """The gradient has no say in what a target out of reach means."""
+    solution = sy.solve(ARM, sy.PositionGoal("tool", (4.0, 0.0, 0.0)), own(liking()))
+    assert solution.status is sy.Status.UNREACHABLE
+    assert solution.attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        (lambda pose: "down", "gives no numbers"),
+        (lambda pose: np.zeros(6), "has shape"),
+        (lambda pose: np.full(7, np.nan), "is not finite"),
+    ],
+)
+def test_a_gradient_that_goes_wrong_is_an_input_error(gradient, message):
+    with pytest.raises(InputError, match=message):
+        sy.solve(ARM, there(ARM.random_pose(1)), own(gradient))
+    with pytest.raises(InputError, match="gradient is no function"):
+        sy.NullSpace(gradient=3.0)
