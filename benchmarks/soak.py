@@ -132,7 +132,7 @@ class Poses:
         q = np.repeat(self.skeleton.rest_q[None], n, axis=0)
         scalars = self.own[0][self.own[0][:, 0] == 0, 1]
         if kind in ("random", "outside"):
-            random_rows(*self.own, q, int(rng.integers(2**31)))
+            random_rows(*self.own, q, int(rng.integers(2**31)), np.empty(1, np.uint64))
         if kind == "outside":
             q[:, scalars] += rng.normal(size=(n, len(scalars))) * 3.0
         if kind in ("outside", "limits"):

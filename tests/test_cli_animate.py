@@ -75,7 +75,8 @@ def test_frames_out_of_reach_are_told(track):
         ("time = 1,", "time = 0,", "rising"),
         ("synovia.track/1", "synovia.goals/1", "synovia.track/1"),
         ("time = 1,", "time = 1e9,", "too long"),
-        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], turn", "turn"),
+        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "goals[0].keys[1]: unknown field 'rotatoin'"),
+        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "did you mean 'rotation'?"),
         ('joint = "tool"', 'joint = "tool"\nweight = 0', "weight"),
     ],
 )

@@ -178,8 +178,8 @@ def test_mistakes_in_json(text: str, words: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("schema = ", ["no TOML"]),
-        (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["no TOML", "overwrite"]),
+        ("schema = ", ["is no TOML"]),
+        (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["is no TOML", "overwrite"]),
         (HEAD + "a b = 3", ["line 2"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[nan,0,0]", ["goals[0]", "not finite"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[0,inf,0]", ["goals[0]", "not finite"]),

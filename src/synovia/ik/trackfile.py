@@ -24,12 +24,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from synovia.errors import FormatError, InputError, UnsupportedError
+from synovia.errors import FormatError, InputError
 from synovia.geometry import Array, quat_to_matrix
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
+from synovia.ik.document import read_document
 from synovia.ik.goalfile import Turn, to_matrix
-from synovia.io.base import read_bytes, read_text
-from synovia.jsontext import parse_json
 
 SCHEMA: Final = "synovia.track/1"
 _LARGEST: Final = 2**26  # bytes; a key takes about a hundred
@@ -100,16 +99,7 @@ def read_track(path: Path) -> Track:
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
     where = str(path)
-    read_bytes(path, most=_LARGEST)
-    kind = path.suffix.lower()
-    if kind not in (".toml", ".json"):
-        raise UnsupportedError("is no track file", where=where, expected="a name that ends in .toml or .json")
-    text = read_text(path)
-    content = parse_json(text, where) if kind == ".json" else _parse_toml(text, where)
-    try:
-        file = msgspec.convert(content, TrackFile)
-    except msgspec.ValidationError as error:
-        raise FormatError(str(error), where=where, expected=f"{SCHEMA}; 'synovia schema track' prints it") from error
+    file = read_document(path, TrackFile, what="track file", schema=SCHEMA, most=_LARGEST, fields=_fields)
     end = max((key.time for entry in file.goals for key in entry.keys), default=0.0)
     if not end * file.fps < MOST_FRAMES:
         raise FormatError("track is too long", where=where, value=end, expected=f"below {MOST_FRAMES} frames")
@@ -129,6 +119,16 @@ def read_track(path: Path) -> Track:
                 raise FormatError("two goals have one name", where=f"{where}: goals[{i}]", value=goal.label)
             targets[goal.label] = target
     return Track(tuple(goals), targets, file.fps, frames)
+
+
+def _fields(path: str, value: object) -> tuple[str, ...]:
+    """Return the fields that are known at a place in the file."""
+    del value
+    if path.endswith("rotation"):
+        return Turn.__struct_fields__
+    if path.endswith("]"):
+        return (Key if ".keys[" in path else TrackEntry).__struct_fields__
+    return TrackFile.__struct_fields__
 
 
 def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, Any]:
@@ -183,13 +183,3 @@ def turning(matrices: list[Array], at: Array, times: Array) -> Array:
         return np.repeat(matrices[0][None], len(times), axis=0)
     turns = Slerp(at, Rotation.from_matrix(np.array(matrices)))(np.clip(times, at[0], at[-1]))
     return quat_to_matrix(np.asarray(turns.as_quat(), np.float64))
-
-
-def _parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Return the content of a TOML text."""
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise FormatError(f"no TOML: {error}", where=where) from error

@@ -72,9 +72,13 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
     return data
 
 
-def read_text(path: Path) -> str:
-    """Return a text file's content, without a byte-order mark; bytes that are no UTF-8 are read as Latin-1."""
-    data = read_bytes(path)
+def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
+    """Return a text file's content, without a byte-order mark; bytes that are no UTF-8 are read as Latin-1.
+
+    Raises:
+        FileError: As ``read_bytes`` does.
+    """
+    data = read_bytes(path, most=most)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
     try:

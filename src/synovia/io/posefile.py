@@ -16,8 +16,8 @@ import numpy as np
 
 from synovia.errors import FormatError, InputError, unknown_name
 from synovia.io.base import joint_keys, read_bytes, read_text, write_bytes
-from synovia.jsontext import parse_json
 from synovia.skeleton import Pose, Skeleton
+from synovia.text import parse_json
 
 SCHEMA: Final = "synovia.pose/1"
 _LARGEST: Final = 2**26  # bytes; 20,000 joints need a tenth of it

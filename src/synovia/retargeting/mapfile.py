@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 from synovia.io.base import read_text, write_bytes
+from synovia.text import parse_toml
 
 SCHEMA: Final = "synovia.map/1"
 
@@ -49,10 +49,7 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
         FormatError: If it is no joint map.
     """
     where = Path(path)
-    try:
-        content = tomllib.loads(read_text(where))
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise FormatError(f"no TOML: {error}", where=str(where)) from error
+    content = parse_toml(read_text(where), str(where))
     joints = content.get("joints")
     if content.get("schema") != SCHEMA or not isinstance(joints, dict) or not joints:
         raise FormatError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,9 +15,9 @@ from synovia.io.base import Format, read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
 from synovia.limits import Interval, Limit, SwingTwist
 from synovia.skeleton import Joint, Kind, Mimic, Skeleton
+from synovia.text import parse_toml
 
 _LARGEST: Final = 2**25  # bytes; twice what the most joints allowed need, and tomllib is slow
-_MOST_DOTS: Final = 1000  # in a line; tomllib's time grows with the square of the parts of a dotted key
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
 _TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "joint")
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
@@ -43,7 +42,8 @@ def read_skeleton(path: Path) -> Skeleton:
 
 def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     """Return the skeleton that a file's content describes; ``path`` is for messages."""
-    text, content = _parse(data, path)
+    text = _decoded(data, path)
+    content = parse_toml(text, str(path))
     lines = _lines(text)
     top = Table(content, path, "", lines[0])
     if content.get("schema") != SCHEMA:
@@ -79,23 +79,13 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
         raise top.at(error) from error
 
 
-def _parse(data: bytes, path: Path) -> tuple[str, dict[str, Any]]:
-    """Return a file's text and what TOML makes of it."""
+def _decoded(data: bytes, path: Path) -> str:
+    """Return a file's content as text."""
     try:
-        text = data.decode("utf-8-sig")
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.count(".") > _MOST_DOTS:
-                raise FormatError("line has too many dots", where=f"{path}, line {number}", expected="one key per line")
-        return text, tomllib.loads(text)
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError("is no UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
-    except RecursionError as error:
-        raise FormatError("is nested too deeply", where=str(path)) from error
-    except FormatError:
-        raise
-    except ValueError as error:  # tomllib's own, and integers of thousands of digits
-        raise FormatError(f"is no TOML ({error})", where=str(path)) from error
 
 
 def _lines(text: str) -> list[dict[str, int]]:

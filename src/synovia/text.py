@@ -1,11 +1,14 @@
-"""JSON read strictly: what the standard forbids or leaves open is an error with its line, never a silent guess."""
+"""JSON and TOML read strictly: what the standards forbid or leave open is an error with its place, never a guess."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import tomllib
+from typing import Any, Final
 
 from synovia.errors import FormatError
+
+_MOST_DOTS: Final = 1000  # in a line; tomllib's time grows with the square of the parts of a dotted key
 
 
 def parse_json(text: str, where: str) -> object:
@@ -38,8 +41,31 @@ def parse_json(text: str, where: str) -> object:
             f"no JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
         ) from error
     except RecursionError as error:
-        raise FormatError("nested too deeply", where=where) from error
+        raise FormatError("is nested too deeply", where=where) from error
     except FormatError:
         raise
+    except ValueError as error:  # a whole number of thousands of digits
+        raise FormatError("a number has too many digits", where=where) from error
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the content of a TOML text.
+
+    Args:
+        text: The text.
+        where: File that it comes from, for messages.
+
+    Raises:
+        FormatError: If it is malformed, nested too deeply, or a key has too many parts.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > _MOST_DOTS:
+            raise FormatError("line has too many dots", where=f"{where}, line {number}", expected="one key per line")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise FormatError("is nested too deeply", where=where) from error
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"is no TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error

@@ -1,0 +1,100 @@
+"""Files that people write, TOML or JSON, read into typed fields; an error names place, value and nearest fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+import msgspec
+
+from synovia.errors import FormatError, UnsupportedError, did_you_mean
+from synovia.io.base import read_text
+from synovia.text import parse_json, parse_toml
+
+T = TypeVar("T")
+_SUFFIXES: Final = (".toml", ".json")
+
+
+def read_document(
+    path: Path,
+    kind: type[T],
+    *,
+    what: str,
+    schema: str,
+    most: int,
+    fields: Callable[[str, object], Collection[str]],
+    choices: Collection[str] = (),
+) -> T:
+    """Return the typed content of a TOML or JSON file.
+
+    Args:
+        path: The file.
+        kind: The class of its fields.
+        what: What such a file is called, for messages: "goal file".
+        schema: Value of its field ``schema``.
+        most: Most bytes that it may have.
+        fields: Gives the known fields of the value at a path like ``goals[0].rotation``.
+        choices: What fields called ``kind`` may be.
+
+    Raises:
+        FileError: If it cannot be read.
+        FormatError: If it is malformed or a value does not fit; the message names the place in the file.
+        UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
+    """
+    where, suffix = str(path), path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        read_text(path, most=most)  # a file that is not there is the first thing to tell
+        raise UnsupportedError(f"is no {what}", where=where, expected="a name that ends in .toml or .json")
+    parse = parse_json if suffix == ".json" else parse_toml
+    content = parse(read_text(path, most=most), where)
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error), content, where, what, schema, fields, choices) from error
+
+
+def _explained(
+    message: str,
+    content: object,
+    where: str,
+    what: str,
+    schema: str,
+    fields: Callable[[str, object], Collection[str]],
+    choices: Collection[str],
+) -> FormatError:
+    """Return the error for a value that does not fit: its place, its value, and the nearest field for a wrong one."""
+    problem, _, path = message.partition(" - at `$")
+    path = path.removesuffix("`").removeprefix(".")
+    place = f"{where}: {path}" if path else where
+    value = content
+    for step in re.findall(r"\w+", path):
+        if isinstance(value, list):
+            value = cast(list[object], value)[int(step)]
+        elif isinstance(value, dict):
+            value = cast(dict[str, object], value).get(step)
+    if unknown := re.search(r"unknown field `(.*)`", problem):
+        known = fields(path, value)
+        hint = did_you_mean(unknown[1], known)
+        return FormatError(
+            f"unknown field {unknown[1]!r}",
+            where=place,
+            expected=f"fields {', '.join(known)}",
+            hint=hint if hint.startswith("did") else None,
+        )
+    if missing := re.search(r"missing required field `(.*)`", problem):
+        expected = {"schema": f'schema = "{schema}"', "kind": f"kind: one of {', '.join(choices)}"}.get(missing[1])
+        return FormatError(f"field {missing[1]!r} is missing", where=place, expected=expected)
+    if choices and path.endswith("kind") and isinstance(value, str):
+        near = did_you_mean(value, choices)
+        return FormatError("no such kind of goal", where=place, value=value, expected=", ".join(choices), hint=near)
+    if path == "schema":
+        return FormatError(f"no {what} of this version", where=place, value=value, expected=repr(schema))
+    told, _, expected = problem.partition("Expected ")
+    return FormatError(
+        told or "value does not fit",
+        where=place,
+        value=value,
+        expected=expected.partition(", got")[0].replace("`", "") or None,
+    )
