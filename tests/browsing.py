@@ -58,6 +58,8 @@ class Heard:
             kind, name = message["type"], message.get("name")
             if kind == "SetPositionMessage":
                 self.nodes.setdefault(name, {})["position"] = np.array(message["position"])
+            elif kind == "SetBonePositionMessage":
+                self.nodes.setdefault(name, {})["bone", message["bone_index"]] = np.array(message["position"])
             elif kind == "SceneNodeUpdateMessage":
                 self.nodes.setdefault(name, {}).update(
                     {key: _plain(value, buffers) for key, value in message["updates"].items()}

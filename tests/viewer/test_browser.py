@@ -1,6 +1,5 @@
 """The live page in a real browser. Skipped, with the reason, where there is no Chromium or no Playwright."""
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 
 import synovia as sy
 from browsing import Heard, browser_path, chromium, pixel, until
+from cli_runs import run
+from synovia.io.posefile import read_pose
 from synovia.viewer import View, view
 
 pytestmark = [
@@ -39,17 +40,24 @@ class Visit:
     def __init__(self, browser: object, running: View) -> None:
         self.view = running
         self.heard = Heard()
+        self.mistakes: list[str] = []
         self.tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
         self.tab.set_default_timeout(60_000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
+        self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
+        self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
+        self.tab.wait_for_selector("text=Goals")
+
+    def arrive(self, running: View, come: object) -> None:
+        """Come to a page, and wait until it is there and has solved."""
+        self.view = running
         before = set(running.pages)
-        self.tab.goto(f"{running.url}?fixedDpr=0.4")
-        self.wait(lambda: set(running.pages) - before)
+        come()
+        self.wait(lambda: set(running.pages) - before, "the browser did not come")
         self.page = running.pages[max(set(running.pages) - before)]
         self.session = self.page.session
-        self.wait(lambda: self.page.frame is not None and self.page.frame.solution is not None)
-        self.wait(lambda: "/targets/1" in self.heard.nodes)
-        self.tab.wait_for_selector("text=Goals")
+        self.wait(lambda: self.page.frame is not None and not self.page.frame.busy)
+        self.wait(lambda: all(f"/targets/{wish.key}" in self.heard.nodes for wish in self.session.wishes))
 
     def wait(self, what: object, why: str = "it never happened") -> object:
         """Wait, and let the browser speak meanwhile."""
@@ -63,11 +71,16 @@ class Visit:
         """Where a place of the model is on the page."""
         return pixel(self.page.client.camera, np.asarray(place) * self.page.scene.scale, WIDTH, HEIGHT)
 
-    def shown(self, node: str, what: str = "position") -> np.ndarray:
+    def shown(self, node: str, what: object = "position") -> np.ndarray:
         """What the browser's own scene holds, in the model's unit."""
         value = self.heard.nodes[node][what]
         value = np.frombuffer(value, np.float32).reshape(-1, 3) if isinstance(value, bytes) else np.array(value)
         return value / self.page.scene.scale
+
+    def joints(self) -> dict[int, np.ndarray]:
+        """Where the browser's own scene has the joints, by row."""
+        rows = self.page.scene._build.joints.tolist()
+        return dict(zip(rows, self.shown("/body/joints", "batched_positions"), strict=True))
 
     def drag(self, start: tuple[float, float], by: tuple[float, float]) -> None:
         """Drag by the mouse, as a hand would."""
@@ -88,14 +101,39 @@ class Visit:
             frames = self.page.worker.frames
             self.tab.wait_for_timeout(400)
 
-    def click(self, text: str) -> None:
-        self.tab.get_by_role("button", name=text, exact=True).click()
+    # --- controls
 
     def open(self, name: str) -> None:
         self.tab.get_by_role("tab", name=name, exact=True).click()
 
+    def click(self, text: str) -> None:
+        self.tab.get_by_role("button", name=text, exact=True).click()
 
-def _follows(visit: Visit, key: int) -> None:
+    def field(self, label: str) -> object:
+        """The first visible input beside a label."""
+        words = f'//label[normalize-space(.)="{label}"]'
+        return self.tab.locator(f"xpath={words}/../../following-sibling::div//input").locator("visible=true").first
+
+    def put(self, label: str, value: object) -> None:
+        self.field(label).fill(str(value))
+
+    def tick(self, label: str, on: bool) -> None:
+        self.field(label).set_checked(on, force=True)
+
+    def pick(self, label: str, option: str) -> None:
+        self.field(label).click()
+        self.tab.get_by_role("option", name=option, exact=True).click()
+
+    def take(self, button: str, folder: Path) -> Path:
+        """Press a button and return the file that it hands out."""
+        with self.tab.expect_download() as kept:
+            self.click(button)
+        path = folder / kept.value.suggested_filename
+        kept.value.save_as(path)
+        return path
+
+
+def follows(visit: Visit, key: int) -> None:
     """Dragging a target by the mouse moves target and body, in the browser's own scene."""
     wish = visit.session.wish(key)
     before = wish.place.copy()
@@ -106,11 +144,22 @@ def _follows(visit: Visit, key: int) -> None:
     visit.still()
     assert math.hypot(*(visit.at(wish.place) - hand - by)) < 6.0, "the target is not under the pointer"
     unit = visit.session.given.meters_per_unit or 1.7 / visit.session.reach
-    ball, body = visit.shown(f"/targets/{key}"), visit.shown("/body/joints", "batched_positions")
-    joints = visit.page.scene._build.joints.tolist()
-    hand = body[joints.index(wish.row)]
+    ball, hand = visit.shown(f"/targets/{key}"), visit.joints()[wish.row]
     assert np.linalg.norm(ball - wish.place) * unit < 0.001
     assert np.linalg.norm(hand - ball) * unit < 0.01, "the end effector is not within 1 cm of its target"
+    assert not visit.mistakes
+
+
+def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
+    """Saved goals from the saved pose, solved on the command line, give the pose that the page shows."""
+    visit.still()
+    visit.open("Keep")
+    goals, pose = visit.take("Save goals", folder), visit.take("Save pose", folder)
+    out = folder / "out.json"
+    root = ["--root", "free"] if visit.session.mode == "free" else []
+    ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root)
+    assert ran.code == 0, ran.err
+    np.testing.assert_allclose(read_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -118,19 +167,31 @@ def arm(browser: object) -> Iterator[Visit]:
     with view("arm7", port=0, shadows=False) as running:
         visit = Visit(browser, running)
         yield visit
+        visit.view.stop()
         visit.tab.close()
 
 
 def test_the_arm_follows_the_mouse(arm: Visit) -> None:
-    _follows(arm, arm.session.wishes[0].key)
+    follows(arm, arm.session.wishes[0].key)
 
 
-def test_the_controls_do_what_they_say(arm: Visit) -> None:
+def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     session = arm.session
     arm.click("Add goal")
     arm.wait(lambda: len(session.wishes) == 2, "no goal was added")
-    arm.tab.get_by_role("checkbox", name="Enabled").first.uncheck(force=True)
-    arm.wait(lambda: not session.wishes[1].enabled, "the goal is still enabled")
+    wish = session.wishes[1]
+    arm.tick("Enabled", False)
+    arm.wait(lambda: not wish.enabled, "the goal is still enabled")
+    arm.put("Weight", 2.5)
+    arm.wait(lambda: wish.weight == 2.5, "the weight did not change")
+    arm.put("Priority", 3)
+    arm.wait(lambda: wish.priority == 3, "the priority did not change")
+    arm.put("Target", 0.125)
+    arm.wait(lambda: wish.place[0] == 0.125, "the target did not move")
+    arm.pick("Kind", "pose")
+    arm.wait(lambda: wish.kind == "pose", "the kind did not change")
+    arm.put("Turn °", 30)
+    arm.wait(lambda: wish.turn[2, 1] == pytest.approx(0.5), "the target did not turn")
     arm.click("Remove")
     arm.wait(lambda: len(session.wishes) == 1, "the goal is still there")
     arm.open("Body")
@@ -140,37 +201,142 @@ def test_the_controls_do_what_they_say(arm: Visit) -> None:
     arm.wait(lambda: len(session.wishes) == 1, "nothing was reset")
 
 
+def test_body_and_solver_are_set(arm: Visit) -> None:
+    session = arm.session
+    arm.open("Body")
+    arm.pick("Root", "xz")
+    arm.wait(lambda: session.mode == "xz", "the root is still held")
+    arm.pick("Root", "fixed")
+    arm.pick("Limits", "all")
+    arm.wait(lambda: len(arm.heard.nodes["/limits"]["points"]) > 1000, "the limits are not drawn")
+    arm.tick("Dark", True)
+    arm.wait(lambda: arm.page.dark, "the page is still light")
+    arm.tick("Dark", False)
+    session.change(session.wishes[0].key, enabled=False)
+    arm.put("joint4 °", -90)
+    arm.wait(lambda: session.pose["joint4"] == pytest.approx(-np.pi / 2, abs=1e-6), "the joint did not turn")
+    arm.open("Solver")
+    arm.put("damping", "0.5")
+    arm.wait(lambda: session.solver.damping == 0.5, "the setting did not change")
+    arm.put("max steps", 10**9)
+    arm.tab.get_by_text("too large").wait_for()
+    arm.pick("Solver", "dls")
+    arm.wait(lambda: session.solver.name == "dls", "the solver is another")
+    arm.open("Body")
+    arm.click("Reset")
+    arm.wait(lambda: session.solver.name == "lm", "nothing was reset")
+
+
 def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> None:
-    from cli_runs import run
-
     arm.session.move(arm.session.wishes[0].key, (0.35, 0.1, 0.7))
-    arm.still()
-    arm.open("Keep")
-    names = {"Save goals": "goals.toml", "Save pose": "pose.json"}
-    for button, name in names.items():
-        with arm.tab.expect_download() as kept:
-            arm.click(button)
-        kept.value.save_as(tmp_path / name)
-    out = tmp_path / "out.json"
-    ran = run("solve", "arm7", "-g", tmp_path / "goals.toml", "--start", tmp_path / "pose.json", "-o", out, "--json")
-    assert ran.code == 0
-    asked = json.loads((tmp_path / "pose.json").read_text())["q"]
-    found = json.loads(out.read_text())["q"]
-    assert found == pytest.approx(asked, abs=1e-9)
+    solves_to_the_same_pose(arm, "arm7", tmp_path)
+    arm.click("Copy as Python")
+    code = arm.tab.locator("pre").inner_text()
+    arm.click("Close")
+    space: dict = {}
+    exec(code, space)
+    assert space["solution"].reached
+    np.testing.assert_allclose(space["solution"].pose.position("tool"), (0.35, 0.1, 0.7), atol=1e-3)
+    assert arm.take("Save picture", tmp_path).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_character_follows_the_mouse(browser: object, shared_data: Path) -> None:
+def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> None:
+    arm.open("Why")
+    arm.tab.get_by_text("Who races").click()
+    for name in sy.solvers:
+        arm.tick(name, name in ("lm", "dls"))
+    arm.click("Race")
+    arm.wait(lambda: {"/runners/0", "/runners/1"} <= set(arm.heard.nodes), "there are no ghosts")
+    arm.tab.get_by_role("cell", name="dls", exact=True).wait_for()
+    plot = next(tab for tab in arm.page._tabs if hasattr(tab, "_plot"))._plot
+    assert [line["label"] for line in plot.series] == ["iteration", "lm", "dls"]
+    arm.click("Clear the ghosts")
+    arm.wait(lambda: "/runners/0" not in arm.heard.nodes, "the ghosts are still there")
+
+
+def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
+    other = Visit(browser, arm.view)
+    place = arm.session.wishes[0].place.copy()
+    ball = arm.shown("/targets/1").copy()
+    follows(other, 1)
+    np.testing.assert_array_equal(arm.session.wishes[0].place, place)
+    np.testing.assert_array_equal(arm.shown("/targets/1"), ball)
+    other.tab.close()
+    arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
+
+
+def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:
+    port = arm.view.rules.port
+    arm.view.stop()
+    arm.heard.nodes.clear()
+    again = view("arm7", port=port, shadows=False)
+    assert again.rules.port == port
+    arm.arrive(again, lambda: None)
+    arm.open("Goals")
+    follows(arm, 1)
+
+
+@pytest.fixture(scope="module")
+def man(browser: object, shared_data: Path) -> Iterator[Visit]:
     with view(shared_data / "character" / "mannequiny.glb", port=0, shadows=False) as running:
         visit = Visit(browser, running)
-        _follows(visit, visit.session.wishes[0].key)
+        yield visit
         visit.tab.close()
 
 
-def test_a_page_plays_from_disk_without_a_network(browser: object, tmp_path: Path) -> None:
-    body = sy.bundled("humanoid")
-    q = np.array([body.rest_q, body.random_pose(3).q, body.rest_q])
-    motion = sy.Motion(body, q, 1.0, name='</script><script>alert("x")</script>')
-    sy.write_page(motion, tmp_path / "page.html", targets=np.zeros((1, 3)))
+def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
+    follows(man, man.session.wishes[0].key)
+    part, rows = man.page.surface.parts[0], man.joints()
+    moved = 0
+    for bone, row in enumerate(part.rows.tolist()):
+        if row in rows and ("bone", bone) in man.heard.nodes["/body/surface/0"]:
+            np.testing.assert_allclose(man.shown("/body/surface/0", ("bone", bone)), rows[row], atol=1e-4)
+            moved += 1
+    assert moved > 3
+    man.open("Body")
+    man.pick("Look", "surface")
+    man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is None, "the surface is still transparent")
+
+
+def test_goals_of_a_character_solve_to_the_same_pose(man: Visit, tmp_path: Path) -> None:
+    solves_to_the_same_pose(man, man.page.command, tmp_path)
+
+
+def test_a_robot_follows_the_mouse(browser: object, shared_data: Path) -> None:
+    with view(shared_data / "robot" / "g1_29dof.urdf", port=0, shadows=False) as running:
+        assert "not found" in running.notes[0]
+        visit = Visit(browser, running)
+        follows(visit, visit.session.wishes[0].key)
+        visit.open("Body")
+        visit.tab.get_by_text("some meshes are not shown").wait_for()
+        visit.tab.close()
+
+
+def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
+    browser: object, shared_data: Path, tmp_path: Path
+) -> None:
+    with view(shared_data / "motion" / "bvhtoolbox_walk01.bvh", port=0, shadows=False) as running:
+        visit = Visit(browser, running)
+        session = visit.session
+        before = session.play.time
+        visit.wait(lambda: session.play.time != before, "the clip stands still")
+        visit.open("Clip")
+        visit.tick("Play", False)
+        visit.put("Time s", 1.5)
+        visit.wait(lambda: session.play.time == 1.5, "the clip was not scrubbed")
+        visit.put("Speed", 2)
+        visit.wait(lambda: session.play.speed == 2.0, "the speed did not change")
+        visit.put("Weight", 0.5)
+        visit.wait(lambda: session.play.weight == 0.5, "the weight did not change")
+        visit.put("Weight", 1)
+        visit.open("Keep")
+        saved = visit.take("Save page (HTML)", tmp_path)
+        visit.tab.close()
+    plays_from_disk(browser, saved)
+
+
+def plays_from_disk(browser: object, path: Path) -> str:
+    """A saved page plays and is scrubbed with the network blocked; its title."""
     context = browser.new_context(offline=True, viewport={"width": WIDTH, "height": HEIGHT})
     tab = context.new_page()
     asked: list[str] = []
@@ -178,15 +344,24 @@ def test_a_page_plays_from_disk_without_a_network(browser: object, tmp_path: Pat
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("pageerror", lambda error: mistakes.append(error))
     tab.on("dialog", lambda dialog: mistakes.append(dialog))
-    tab.goto((tmp_path / "page.html").as_uri())
+    tab.goto(path.as_uri())
     clock = tab.locator("#time")
     until(lambda: float((clock.inner_text().split() or ["0"])[0]) > 0.3)
     tab.click("#play")
     before = tab.screenshot(timeout=60_000)
     tab.locator("#scrub").fill("1")
-    until(lambda: clock.inner_text().startswith("1.00"))
+    until(lambda: clock.inner_text().startswith(f"{tab.evaluate('1 / data.fps'):.2f}"))
     assert tab.screenshot(timeout=60_000) != before
     assert all(url.startswith("file:") for url in asked)
     assert not mistakes
-    assert re.search("alert", tab.title())
+    title = tab.title()
     context.close()
+    return title
+
+
+def test_names_in_a_saved_page_do_nothing(browser: object, tmp_path: Path) -> None:
+    body = sy.bundled("humanoid")
+    q = np.array([body.rest_q, body.random_pose(3).q, body.rest_q])
+    motion = sy.Motion(body, q, 1.0, name='</script><script>alert("x")</script>')
+    sy.write_page(motion, tmp_path / "page.html", targets=np.zeros((1, 3)))
+    assert re.search("alert", plays_from_disk(browser, tmp_path / "page.html"))

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -168,6 +170,7 @@ SPOILT = {
     "text": "hello",
     "no map": msgspec.msgpack.encode([1, 2, 3]),
     "wrong fields": msgspec.msgpack.encode({"type": "SceneNodeDragMessage", "name": 7}),
+    "an attribute": msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": "x", "updates": {"update_cb": "x"}}),
     "oversized": msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": "x" * 400_000, "updates": {}}),
 }
 
@@ -180,6 +183,35 @@ def test_what_is_not_understood_or_too_large_ends_the_connection(page: View, wha
             return await _closed(socket)
 
     assert asyncio.run(go()) in (1003, 1007, 1009)
+
+
+def test_a_flood_of_pings_is_cut_off(page: View) -> None:
+    async def go() -> int:
+        async with await _open(page, ping_interval=None) as socket:
+            with suppress(websockets.exceptions.ConnectionClosed, websockets.exceptions.InvalidState):
+                for _ in range(20_000):
+                    socket.protocol.send_ping(b"x")
+                    socket.send_data()
+                    await asyncio.sleep(0)
+            return await _closed(socket)
+
+    assert asyncio.run(go()) == 1006
+
+
+def test_no_more_pages_open_than_allowed_even_at_once(page: View) -> None:
+    async def go() -> None:
+        page.rules.pages = page.rules.open_pages + 2
+        try:
+            sockets = await asyncio.gather(*(_open(page) for _ in range(6)), return_exceptions=True)
+            await asyncio.sleep(0.3)
+            still = [one for one in sockets if not isinstance(one, Exception) and one.close_code is None]
+            assert len(still) == 2
+            for one in still:
+                await one.close()
+        finally:
+            page.rules.pages = 12
+
+    asyncio.run(go())
 
 
 def test_what_no_page_says_is_not_heard(page: View) -> None:
@@ -269,6 +301,24 @@ def test_two_browsers_keep_their_own_state(page: View) -> None:
             assert b.mode == "fixed"
 
     asyncio.run(go())
+
+
+def test_a_process_ends_only_after_what_the_page_compiles() -> None:
+    """The compiler dies of being destroyed while it works, so the end of the script waits for it."""
+    script = (
+        "import threading, time\n"
+        "from synovia.viewer.live import View, view\n"
+        "page = view('arm7', port=0)\n"
+        "begun = threading.Event()\n"
+        "def compile():\n"
+        "    begun.set()\n"
+        "    time.sleep(0.5)\n"
+        "    print('ended')\n"
+        "page._background.start('compile', compile)\n"
+        "begun.wait()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "ended", "")
 
 
 def test_rules_by_themselves() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.output import emit, emit_json, printable, talk
 from synovia.cli.run import REACHED
 
 
@@ -59,9 +59,11 @@ def view_request(request: ViewRequest) -> int:
     )
     with page:
         if request.as_json:
-            emit_json({"schema": "synovia.view/1", "url": page.url})
+            emit_json({"schema": "synovia.view/1", "url": page.url, "notes": list(page.notes)})
         else:
             emit(page.url)
+        for line in page.notes:
+            talk(printable(line))
         talk("Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.")
         page.wait()
     return REACHED

@@ -25,7 +25,7 @@ def formats() -> list[Format]:
     return [import_module(f"synovia.io.{module}").FORMAT for module in _MODULES]
 
 
-def _format_of(path: Path) -> Format:
+def format_of(path: Path) -> Format:
     """Return the format of a file: its content decides where it can, else its extension.
 
     Raises:
@@ -71,7 +71,7 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
         MissingExtraError: If the format needs a package that is not installed (MJCF).
     """
     where = as_path(path)
-    return _guarded(where, lambda: _format_of(where).read_skeleton(where))
+    return _guarded(where, lambda: format_of(where).read_skeleton(where))
 
 
 def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
@@ -88,7 +88,7 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
         InputError: If there is no such clip.
     """
     where = as_path(path)
-    fmt = _format_of(where)
+    fmt = format_of(where)
     if fmt.read_motions is None:
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH or glTF file")
     motions = load_motions(where)
@@ -117,7 +117,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
         FormatError: If its content is malformed.
     """
     where = as_path(path)
-    read = _format_of(where).read_motions
+    read = format_of(where).read_motions
     return [] if read is None else _guarded(where, lambda: read(where))
 
 

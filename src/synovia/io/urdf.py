@@ -169,7 +169,7 @@ def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> 
     """Return the rows of one joint, the first of which will be row ``at``; the last carries the link."""
     element = edge.element
     kind = _KINDS[edge.type]
-    rest = _origin(element)
+    rest = origin_of(element)
     axis = _axis(element) if kind in (Kind.HINGE, Kind.SLIDE) else np.zeros(3)
     rows: list[Joint] = []
     if edge.type == "planar":
@@ -192,7 +192,7 @@ def _free_name(name: str, names: set[str]) -> str:
     return name
 
 
-def _origin(element: Element) -> Array:
+def origin_of(element: Element) -> Array:
     """Return the transform of an element's <origin>; rpy turns about the fixed x, then y, then z axis."""
     origin = element.only("origin")
     if origin is None:
@@ -287,7 +287,7 @@ def _inertia(link: Element) -> tuple[float, Array]:
     (mass,) = element.numbers("value", 1)
     if mass < 0.0:
         raise element.error("mass is negative", value=mass, expected="kilograms, 0 or more")
-    return mass, _origin(inertial)[:3, 3]
+    return mass, origin_of(inertial)[:3, 3]
 
 
 FORMAT: Final = Format("URDF", (".urdf",), lambda head: root_is("robot", head), read_skeleton)

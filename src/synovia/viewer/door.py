@@ -6,6 +6,7 @@ stands for ``serve`` with our checks put in; a page whose server came up without
 
 from __future__ import annotations
 
+import asyncio
 import http
 import logging
 import threading
@@ -14,6 +15,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from synovia.errors import SynoviaError
 from synovia.viewer.guard import COOKIE, Rules
@@ -46,6 +49,7 @@ _HEARD: Final = frozenset(
         "ViewerCameraMessage",
     }
 )
+_SIGNS: Final = 8  # operation codes of WebSocket frames that carry no data: close, ping, pong
 _PICTURE: Final = 2**24  # bytes of a picture of the page; the largest message there is
 
 
@@ -81,14 +85,14 @@ def _in_place(rules: Rules) -> Generator[list[bool]]:
     """Put the guard in place of ``serve``, and tell whether it was used."""
     import websockets.asyncio.server as module
 
-    plain = module.serve
+    plain, connection = module.serve, _connection_class(rules)
     used: list[bool] = []
 
     def serve(handler: Any, *args: Any, **options: Any) -> Any:
         """Serve with the guard before the given handler."""
         used.append(True)
         options["process_request"] = _checked(rules, options["process_request"])
-        options["create_connection"] = _connection_class(rules)
+        options["create_connection"] = connection
         options["max_size"] = _PICTURE
         options["open_timeout"] = 5
         options["server_header"] = None
@@ -114,6 +118,10 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
     """Return the handler of a WebSocket that counts open pages."""
 
     async def handle(connection: Any) -> None:
+        asyncio.get_running_loop().set_exception_handler(_noted(rules))
+        if rules.open_pages >= rules.pages:  # several were let in while none had come to this line
+            await connection.close(1013, "too many pages")
+            return
         rules.open_pages += 1
         try:
             await handler(connection)
@@ -121,6 +129,16 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
             rules.open_pages -= 1
 
     return handle
+
+
+def _noted(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
+    """Return what notes mistakes in viser's tasks, a few of them: what a stranger sends must not fill the terminal."""
+
+    def note(loop: Any, context: dict[str, Any]) -> None:
+        if rules.mistakes.spend():
+            loop.default_exception_handler(context)
+
+    return note
 
 
 def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -161,19 +179,31 @@ def _path(target: str) -> str:
 _READ: Final = ("Host", "Origin", "Cookie", "Sec-Fetch-Site")
 
 
+class _Envelope(msgspec.Struct):
+    """The part of every message that says what it is."""
+
+    type: str
+
+
+class _Update(msgspec.Struct, forbid_unknown_fields=True):
+    """What a control may change: its value. viser would set any attribute of the control by its name."""
+
+    value: Any
+
+
+class _Control(msgspec.Struct):
+    """A change of a control."""
+
+    updates: _Update
+
+
 def _connection_class(rules: Rules) -> type:
     """Return the class of connections that hear no more than the rules allow."""
-    import msgspec
     from viser._messages import Message  # viser has no public way to read a message
     from websockets.asyncio.server import ServerConnection
     from websockets.exceptions import ConnectionClosedError
 
-    class Envelope(msgspec.Struct):
-        """The part of every message that says what it is."""
-
-        type: str
-
-    envelope = msgspec.msgpack.Decoder(Envelope)
+    envelope, control = msgspec.msgpack.Decoder(_Envelope), msgspec.msgpack.Decoder(_Control)
 
     class Guarded(ServerConnection):
         """A connection that is closed when it says too much, or what is not understood."""
@@ -181,6 +211,14 @@ def _connection_class(rules: Rules) -> type:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._messages, self._bytes = rules.buckets()
+            self._signs = rules.buckets()[0]
+
+        def process_event(self, event: Any) -> None:
+            """Hear pings and pongs no more often than messages: each one is answered."""
+            if getattr(event, "opcode", 0) >= _SIGNS and not self._signs.spend():
+                self.transport.abort()
+                return
+            super().process_event(event)
 
         async def recv(self, decode: bool | None = None) -> Any:
             """Return the next message, after the checks."""
@@ -200,6 +238,8 @@ def _connection_class(rules: Rules) -> type:
                             code, reason = 1008, "too much at once"
                         elif kind in _HEARD:
                             Message.deserialize(raw)
+                            if kind == "GuiUpdateMessage":
+                                control.decode(raw)
                     except Exception:  # noqa: BLE001 - whatever a stranger's bytes make of a decoder
                         code, reason = 1007, "not understood"
                 if code:

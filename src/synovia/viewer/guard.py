@@ -22,6 +22,7 @@ _RATE: Final = 400.0  # messages a second; a page sends at most 50 for the camer
 _BURST: Final = 800.0
 _BYTES: Final = (2.0**22, 2.0**24)  # bytes a second, and at once: one picture of the page
 _PAGES: Final = 12  # browsers at once; each has a solver of its own
+_MISTAKES: Final = (0.2, 5.0)  # mistakes that are printed a second, and at once
 _KNOCKS: Final = (5.0, 30.0)  # new connections a second, and at once
 
 
@@ -74,6 +75,7 @@ class Rules:
     pages: int = _PAGES
     port: int = 0
     open_pages: int = 0
+    mistakes: Bucket = field(default_factory=lambda: Bucket(*_MISTAKES))
     _knocks: Bucket = field(default_factory=lambda: Bucket(*_KNOCKS))
 
     def refusal(

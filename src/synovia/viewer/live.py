@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import secrets
 import threading
 import webbrowser
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +17,12 @@ from synovia.goals import Goal
 from synovia.motion import Motion
 from synovia.skeleton import Pose, Skeleton
 from synovia.solver import Solver, as_solver
+from synovia.viewer.background import Background
 from synovia.viewer.begin import add_goals, ends_of, first_goals
 from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
 from synovia.viewer.session import Session
+from synovia.viewer.surface import Surface
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
@@ -28,6 +33,7 @@ class View:
 
     Args:
         make: Makes a session for each browser.
+        surface: What the body looks like.
         rules: Who may connect.
         port: Port to try first, 0 for any.
         command: How the page was started.
@@ -36,17 +42,28 @@ class View:
     """
 
     def __init__(
-        self, make: Any, rules: Rules, port: int, command: str, *, dark: bool = False, shadows: bool = True
+        self,
+        make: Any,
+        surface: Surface,
+        rules: Rules,
+        port: int,
+        command: str,
+        *,
+        dark: bool = False,
+        shadows: bool = True,
     ) -> None:
         """Start the server."""
         from synovia.viewer.door import guarded_server
         from synovia.viewer.scene import aim_camera
 
         self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
+        self._surface = surface
         self.rules = rules
         self.pages: dict[int, Page] = {}
         self._stopped = threading.Event()
+        self._background = Background()
         self.server = guarded_server(rules, port)
+        atexit.register(self.stop)
         aim_camera(self.server, make())
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
@@ -65,7 +82,15 @@ class View:
         """Give a browser its page."""
         from synovia.viewer.page import Page
 
-        self.pages[client.client_id] = Page(client, self._make(), self._command, dark=self._dark, shadows=self._shadows)
+        self.pages[client.client_id] = Page(
+            client,
+            self._make(),
+            self._command,
+            self._background,
+            self._surface,
+            dark=self._dark,
+            shadows=self._shadows,
+        )
 
     def _gone(self, client: Any) -> None:
         """Take a browser's page away."""
@@ -78,13 +103,21 @@ class View:
         while not self._stopped.wait(3600.0):
             pass
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the body's surface is missing, one sentence each."""
+        return self._surface.notes
+
     def stop(self) -> None:
-        """Stop serving."""
+        """Stop serving. Where a solver is being compiled, wait until that has ended: it cannot be interrupted."""
+        atexit.unregister(self.stop)
         self._stopped.set()
         for page in list(self.pages.values()):
             page.close()
         self.pages.clear()
-        self.server.stop()
+        self._background.stop()
+        with redirect_stdout(StringIO()):  # viser says goodbye, where only data belongs
+            self.server.stop()
 
     def __enter__(self) -> View:
         """Serve within a ``with``."""
@@ -178,7 +211,7 @@ def view(
     make()  # refuses what no page could show, before any is open
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)
-    out = View(make, Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
+    out = View(make, _surface(model, skeleton), Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
     if browser:
         webbrowser.open(out.url)
     return out
@@ -212,6 +245,14 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
             error.what, where=error.where, hint="bundled models are " + ", ".join(bundled_names())
         ) from error
     return skeleton, None, load_motions(path), str(model)
+
+
+def _surface(model: Any, skeleton: Skeleton) -> Surface:
+    """Return what a body looks like: that of its file, nothing where it came from none."""
+    from synovia.viewer.surface import surface_of
+
+    path = Path(model) if isinstance(model, str | Path) else None
+    return Surface() if path is None or not path.is_file() else surface_of(path, skeleton)
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:

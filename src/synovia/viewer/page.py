@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from synovia.viewer.background import Background
 from synovia.viewer.engine import Frame
 from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.panel.body import Body
@@ -17,12 +18,18 @@ from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.why import Why
 from synovia.viewer.scene import Scene
 from synovia.viewer.session import Session
+from synovia.viewer.surface import Surface
 from synovia.viewer.worker import Worker
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
 _SLOW: Final = 0.12  # seconds between two updates of the text
+# the ends of a slider below its track, not on it
+_STYLE: Final = (
+    "<style>.mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
+    ".mantine-Slider-root{padding-bottom:.9em}</style>"
+)
 _TOLD: Final = 8.0  # seconds that a message stays
 
 
@@ -33,33 +40,44 @@ class Page:
         client: The browser.
         session: The session, which no other page shares.
         command: How the page was started, for the lines that repeat it elsewhere.
+        background: What runs its threads.
+        surface: What the body looks like.
         dark: Whether the page is dark.
         shadows: Whether the body throws a shadow; off where there is no graphics hardware.
     """
 
     def __init__(
-        self, client: ClientHandle, session: Session, command: str, *, dark: bool = False, shadows: bool = True
+        self,
+        client: ClientHandle,
+        session: Session,
+        command: str,
+        background: Background,
+        surface: Surface,
+        *,
+        dark: bool = False,
+        shadows: bool = True,
     ) -> None:
         """Make scene and controls, and start to solve."""
         self.client, self.session, self.command, self.dark = client, session, command, dark
+        self.background, self.surface = background, surface
         self.selected: int | None = session.wishes[0].key if session.wishes else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self._told = ("", 0.0)
         self._last = 0.0
         self._status_text = ""
-        self._closed = False
+        self.closed = False
         self._theme()
-        self.scene = Scene(client, session, self.select, dark=dark, shadows=shadows)
+        self.scene = Scene(client, session, self.select, surface, dark=dark, shadows=shadows)
         self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel()
-        self.worker = Worker(session, self._show)
+        self.worker = Worker(session, self._show, background)
 
     def _theme(self) -> None:
         """Set the page's colours."""
         self.client.gui.configure_theme(
-            control_width="medium",
+            control_width="large",
             dark_mode=self.dark,
             show_logo=False,
             show_share_button=False,
@@ -71,6 +89,7 @@ class Page:
         gui = self.client.gui
         gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
         self._status = gui.add_html("")
+        gui.add_html(_STYLE)
         group = gui.add_tab_group()
         for title, cls in TABS:
             with group.add_tab(title):
@@ -112,7 +131,7 @@ class Page:
 
     def _show(self, frame: Frame) -> None:
         """Show a frame: the scene at once, the text a few times a second."""
-        if self._closed:
+        if self.closed:
             return
         self.frame = frame
         with suppress(RuntimeError):  # a control that was removed meanwhile
@@ -163,7 +182,7 @@ class Page:
 
     def close(self) -> None:
         """Stop solving; the browser is gone."""
-        self._closed = True
+        self.closed = True
         self.worker.stop()
 
 

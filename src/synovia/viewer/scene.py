@@ -15,6 +15,8 @@ from synovia.skeleton import Pose
 from synovia.viewer.bodies import Build, ball, build, limit_arcs, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
+from synovia.viewer.skin import Skin
+from synovia.viewer.surface import Surface
 from synovia.viewer.targets import Targets
 from synovia.viewer.wish import kind_of
 
@@ -44,6 +46,7 @@ class Scene:
         client: The browser.
         session: The session.
         on_select: Called when a target is clicked or grabbed, with its key.
+        surface: What the body looks like.
         dark: Whether the background is dark.
         shadows: Whether the body throws a shadow.
     """
@@ -53,6 +56,7 @@ class Scene:
         client: ClientHandle,
         session: Session,
         on_select: Callable[[int], None],
+        surface: Surface,
         *,
         dark: bool = False,
         shadows: bool = True,
@@ -73,6 +77,8 @@ class Scene:
             client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
         )
         self._make()
+        world = session.pose.frames[session.rooted.added :]
+        self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows)
 
     # --- made once --------------------------------------------------------------------------------------------------
 
@@ -142,6 +148,11 @@ class Scene:
         self._grid.cell_color = self._grid.section_color = self.theme.grid
         self.targets.set_theme(self.theme)
 
+    def choose_look(self, shown: str) -> None:
+        """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
+        self._skin.choose(shown)
+        self._bones.visible = self._joints.visible = shown != "surface"
+
     def show_runners(self, runners: Sequence[tuple[Pose, tuple[int, int, int]]]) -> None:
         """Show poses as ghosts, each in its colour, in place of those before."""
         for handle in self._runners:
@@ -182,6 +193,7 @@ class Scene:
                 self._lengths = scale
                 self._bones.batched_scales = scale.astype(np.float32)
             self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
+            self._skin.show(world)
             self.targets.show(frame, added)
             self._show_limits(world)
         self.client.flush()

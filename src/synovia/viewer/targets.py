@@ -231,5 +231,5 @@ class Targets:
         """Act; what a page asks for and cannot have is left as it was."""
         try:
             action()
-        except SynoviaError:
+        except (SynoviaError, ValueError):
             return

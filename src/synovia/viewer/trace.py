@@ -6,7 +6,7 @@ a solve with ``max_steps = k`` ends with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Final
@@ -76,22 +76,18 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
     return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
 
 
-def race(session: Session, names: Sequence[str], tell: Callable[[str], None]) -> list[Run]:
-    """Return how several solvers fare on the same targets, all from the rest pose.
+def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
+    """Yield how several solvers fare on the same targets, all from the rest pose; a first use compiles a solver.
 
     Args:
         session: The session.
         names: The solvers; settings of the page's own solver are kept.
-        tell: Told each solver's name before it runs: its first use may compile it.
     """
     goals, _ = problem_of(session)
     start = session.skeleton.rest_pose()
-    runs: list[Run] = []
     for name in names:
-        tell(name)
         settings = session.solver if session.solver.name == name else solvers[name]()
-        runs.append(trace(session, settings, goals, start))
-    return runs
+        yield trace(session, settings, goals, start)
 
 
 @cache

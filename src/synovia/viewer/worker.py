@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from synovia.viewer.background import Background
 from synovia.viewer.engine import Engine, Frame
 from synovia.viewer.session import Session
 
@@ -21,26 +22,22 @@ class Worker:
     Args:
         session: The session.
         listener: Called with each frame, from the thread.
+        background: What runs the thread.
     """
 
-    def __init__(self, session: Session, listener: Callable[[Frame], None]) -> None:
+    def __init__(self, session: Session, listener: Callable[[Frame], None], background: Background) -> None:
         """Start the thread."""
         self.session = session
         self.engine = Engine(session)
         self.frames = 0
         self._listener = listener
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="synovia-session", daemon=True)
-        self._thread.start()
+        background.start("synovia-session", self._run)
 
     def stop(self) -> None:
         """End the thread, after the step that it is at."""
         self._stopped.set()
         self.session.changed.set()
-
-    def join(self, seconds: float = 5.0) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join(seconds)
 
     def _run(self) -> None:
         """Step, tell, wait; a step that fails is told and tried again at the next change."""

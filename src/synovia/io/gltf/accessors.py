@@ -12,7 +12,7 @@ from synovia.io.gltf.fields import Element
 
 FLOAT: Final = 5126
 _TYPES: Final = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", FLOAT: "<f4"}
-_WIDTHS: Final = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
+_WIDTHS: Final = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _INDEX_TYPES: Final = (5121, 5123, 5125)
 
 

@@ -50,7 +50,7 @@ def read_scene(document: Document) -> Scene:
     nodes = document.root.items("nodes")
     if not nodes:
         raise document.root.error("file has no nodes", hint="it holds no skeleton")
-    above = _parents(document.root, nodes)
+    above = parents_of(document.root, nodes)
     skins = document.root.items("skins")
     joints = {node for skin in skins for node in skin.indices("joints", len(nodes), "node")}
     wanted = joints or set(_default_scene(document.root, nodes))
@@ -59,7 +59,7 @@ def read_scene(document: Document) -> Scene:
     row_of = {node: row for row, node in enumerate(order)}
     parents = tuple(row_of[above[node]] if above[node] >= 0 else -1 for node in order)
     inner = {above[node] for node in order}
-    local = [_local(nodes[node]) for node in order]
+    local = [local_of(nodes[node]) for node in order]
     return Scene(
         names=tuple(nodes[node].text("name", "") or f"node{node}" for node in order),
         row_of=row_of,
@@ -71,7 +71,7 @@ def read_scene(document: Document) -> Scene:
     )
 
 
-def _parents(root: Element, nodes: list[Element]) -> list[int]:
+def parents_of(root: Element, nodes: list[Element]) -> list[int]:
     """Return each node's parent, -1 for none, and refuse second parents and cycles."""
     above = [-1] * len(nodes)
     for number, node in enumerate(nodes):
@@ -140,7 +140,7 @@ def _parents_first(kept: set[int], above: list[int]) -> list[int]:
     return order
 
 
-def _local(node: Element) -> tuple[Array, Array, Array]:
+def local_of(node: Element) -> tuple[Array, Array, Array]:
     """Return a node's translation, rotation and scale at rest."""
     if node.has("matrix"):
         if any(node.has(key) for key in ("translation", "rotation", "scale")):

@@ -50,6 +50,18 @@ def read_skeleton(path: Path) -> Skeleton:
         MissingExtraError: If MuJoCo is not installed.
         UnsupportedError: If joints are coupled in a way that is not linear.
     """
+    return _reader(path).skeleton(path.name)
+
+
+def read_model(path: Path) -> tuple[Any, list[int]]:
+    """Return MuJoCo's own model of an MJCF file, and the skeleton's row of each of its bodies; arguments as above."""
+    reader = _reader(path)
+    reader.skeleton(path.name)
+    return reader.model, reader.row_of
+
+
+def _reader(path: Path) -> _Reader:
+    """Return the reader of a file that may be opened."""
     several = check_files(path)
     try:
         mujoco = import_module("mujoco")
@@ -57,7 +69,7 @@ def read_skeleton(path: Path) -> Skeleton:
         raise MissingExtraError(
             "reading MJCF needs the package mujoco", where=str(path), hint='pip install "synovia[mujoco]"'
         ) from error
-    return _Reader(mujoco, _compile(mujoco, path, several=several), str(path)).skeleton(path.name)
+    return _Reader(mujoco, _compile(mujoco, path, several=several), str(path))
 
 
 def _compile(mujoco: _Mujoco, path: Path, *, several: bool) -> _Mujoco:
@@ -90,6 +102,7 @@ class _Reader:
     def __init__(self, mujoco: _Mujoco, model: _Mujoco, where: str) -> None:
         self.model = model
         self.where = where
+        self.row_of: list[int] = []  # of each body's frame
         kind = mujoco.mjtObj
         joints = [mujoco.mj_id2name(model, kind.mjOBJ_JOINT, j) for j in range(model.njnt)]
         bodies = [mujoco.mj_id2name(model, kind.mjOBJ_BODY, b) for b in range(model.nbody)]
@@ -110,7 +123,7 @@ class _Reader:
     def skeleton(self, name: str) -> Skeleton:
         """Return the skeleton."""
         rows: list[Joint] = []
-        row_of: list[int] = []  # of each body's frame
+        row_of = self.row_of
         for body in range(self.model.nbody):
             rows += self.rows(body, row_of[int(self.model.body_parentid[body])] if body else None, len(rows))
             row_of.append(len(rows) - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -53,14 +54,21 @@ class Tab(ABC):
             click: Whether the control is a button or a group of them.
             slow: Whether the action takes long, and must not hold up other messages.
         """
+        at_work = threading.Lock()
 
         def act(event: Any) -> None:
             if event.client is None:  # set by the page itself
                 return
+            if slow and not at_work.acquire(blocking=False):
+                self.page.tell("That is still being made.")
+                return
             try:
                 action(handle.value)
-            except (SynoviaError, ValueError, TypeError, OverflowError) as error:
+            except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
                 self.page.tell(str(error))
+            finally:
+                if slow:
+                    at_work.release()
 
         async def soon(event: Any) -> None:
             act(event)

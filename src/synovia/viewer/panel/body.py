@@ -11,8 +11,9 @@ from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Kind
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note
+from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.root import ROOTS
+from synovia.viewer.skin import SHOWN
 
 _FEW: Final = 16  # hinges and slides that are all shown at once; a body with more shows one joint at a time
 
@@ -32,6 +33,11 @@ class Body(Tab):
             gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Which joints' limits are drawn as arcs."),
             self._draw_arcs,
         )
+        if self.page.surface.parts:
+            look = gui.add_dropdown("Look", SHOWN, hint="The body's surface over its bones, alone, or the bones.")
+            self.hear(look, self.page.scene.choose_look)
+        for line in self.page.surface.notes:
+            gui.add_html(note(safe(line), "#b7791f"))
         self._dark = self.hear(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
         skeleton = self.session.given
         self._rows = [row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size]
@@ -79,7 +85,7 @@ class Body(Tab):
         """Make the sliders of a joint, as wide as its limits."""
         gui, joint = self.gui, self.session.given.joints[row]
         for part, (name, low, high, step) in enumerate(ranges(joint.kind, joint.limit, self.session.reach)):
-            title = name if self._many else (safe_label(joint.name) if not name else f"{safe_label(joint.name)} {name}")
+            title = name if self._many else f"{safe_label(joint.name)} {name.removeprefix('angle ')}".strip()
             value = float(np.clip(self._values(row)[part], low, high))
             slider = gui.add_slider(title or safe_label(joint.name), low, high, step, value)
             self.hear(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
@@ -126,7 +132,7 @@ def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float
     if kind is Kind.HINGE:
         low, high = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
         ends = [math.degrees(end) if math.isfinite(end) else math.copysign(180.0, end) for end in (low, high)]
-        return [("°", *_open(ends[0], ends[1], 0.1), 0.1)]
+        return [("angle °", *_open(*_tenths(*ends), 0.1), 0.1)]
     if kind is Kind.SLIDE:
         low, high = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
         ends = [end if math.isfinite(end) else math.copysign(reach, end) for end in (low, high)]
@@ -135,13 +141,18 @@ def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float
     if isinstance(limit, SwingTwist):
         x, y, twist = (-limit.x[0], limit.x[1]), (-limit.y[0], limit.y[1]), limit.twist
     turns = [
-        (name, *_open(math.degrees(low), math.degrees(high), 0.1), 0.1)
+        (name, *_open(*_tenths(math.degrees(low), math.degrees(high)), 0.1), 0.1)
         for name, (low, high) in (("swing x °", x), ("swing y °", y), ("twist °", twist))
     ]
     if kind is Kind.FREE:
         far = float(f"{3.0 * reach:.1g}")  # its ends are printed under the slider
         return [(axis, -far, far, 1e-3 * reach) for axis in "xyz"] + turns
     return turns
+
+
+def _tenths(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a slider, outwards to tenths: they are printed under it."""
+    return math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0
 
 
 def _open(low: float, high: float, step: float) -> tuple[float, float]:

@@ -29,6 +29,7 @@ class Keep(Tab):
         self._shape = 0
         self._next = 0.0
         self._recorder = threading.Lock()
+        self._modal: Any = None
         self.hear(gui.add_button("Save goals"), lambda _: self._send("goals.toml", goal_file(self.session)), click=True)
         self.hear(gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True)
         self._record = self.hear(
@@ -89,13 +90,22 @@ class Keep(Tab):
         copy = (
             "navigator.clipboard.writeText(this.parentElement.querySelector('pre').innerText);this.innerText='Copied'"
         )
+        if self._modal is not None:
+            self._modal.close()
         with self.gui.add_modal("Python") as modal:
             self.gui.add_html(
                 f'<div style="padding:.4em .8em"><button onclick="{copy}" style="float:right">Copy</button>'
                 f'<pre style="overflow:auto;max-height:50vh;font-size:.84em">{safe(text)}</pre>'
                 f"On the command line, with saved goals and pose:<br><code>{command}</code></div>"
             )
-            self.hear(self.gui.add_button("Close"), lambda _: modal.close(), click=True)
+            self.hear(self.gui.add_button("Close"), self._close, click=True)
+        self._modal = modal
+
+    def _close(self, _: Any) -> None:
+        """Close the window with the Python code."""
+        if self._modal is not None:
+            self._modal.close()
+            self._modal = None
 
     def show(self, frame: Frame) -> None:
         """Show how much is recorded."""

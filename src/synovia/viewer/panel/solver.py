@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Final
 
+from synovia.errors import InputError
 from synovia.solver import solvers
 from synovia.viewer.engine import Frame
 from synovia.viewer.panel.base import Tab, note, safe
+
+_MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be called back
 
 
 class SolverTab(Tab):
@@ -47,13 +50,25 @@ class SolverTab(Tab):
             handle = self.gui.add_checkbox(title, value)
         elif isinstance(value, int):
             handle = self.gui.add_number(title, value, step=1)
-        elif isinstance(value, float):
-            handle = self.gui.add_number(title, value, step=1e-9 if abs(value) < 1e-3 else 1e-3)
+        elif isinstance(value, float):  # as text: a damping of 1e-9 and a turn of 3.14 both have to be read
+            handle = self.gui.add_text(title, f"{value:.6g}")
+            return self.hear(handle, lambda text: self._typed(name, text))
         else:
             return None
         return self.hear(handle, lambda number: self._set(name, number))
 
+    def _typed(self, name: str, text: str) -> None:
+        """Take a number as it is typed, sign by sign."""
+        try:
+            self._set(name, float(text))
+        except ValueError:
+            raise InputError(f"{name.replace('_', ' ')} is no number", value=text) from None
+        self.page.tell("")
+
     def _set(self, name: str, value: Any) -> None:
+        most = _MOST.get(name)
+        if most is not None and value > most:
+            raise InputError(f"{name} is too large for a page that moves", value=value, expected=f"at most {most}")
         self.session.set_solver(self.session.solver.replace(**{name: value}))
         self._shown = self.session.solver
 
@@ -64,7 +79,8 @@ class SolverTab(Tab):
         self._pick.value = self.session.solver.name
         if type(self.session.solver) is type(self._shown):
             for handle, name in self._fields:
-                handle.value = getattr(self.session.solver, name)
+                value = getattr(self.session.solver, name)
+                handle.value = f"{value:.6g}" if isinstance(value, float) else value
             self._shown = self.session.solver
         else:
             self._fill()

@@ -16,6 +16,9 @@ from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.trace import Run, problem_of, race, trace
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
+_RANGE: Final = (-13.0, 1.0)  # logarithms of errors that are drawn: from rounding to ten times the body's size
+_SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which few problems are made for
+_RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # along the axis of iterations
 
 
@@ -27,14 +30,15 @@ class Why(Tab):
         gui = self.gui
         self._text = gui.add_html("")
         self._said = ""
-        self._busy = threading.Lock()
+        self._busy, self._racing = threading.Lock(), threading.Lock()
         self._traced: Any = None
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
         self._draw([])
-        self.hear(gui.add_button("Race all solvers"), self._race, click=True)
-        self.hear(gui.add_button("Clear the ghosts"), self._clear, click=True)
-        self._legend = gui.add_html(note("Each solver starts from the rest pose; its answer is shown as a ghost."))
+        with gui.add_folder("Who races", expand_by_default=False):
+            self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
+        self.hear(gui.add_button_group("", ("Race", "Clear the ghosts")), self._pressed, click=True)
+        self._legend = gui.add_html(note(_RACE))
 
     def show(self, frame: Frame) -> None:
         """Show the explanation, and trace the solve when the targets are still."""
@@ -47,7 +51,7 @@ class Why(Tab):
             now = (self.session.version, places)
         if now != self._traced and frame.solution is not None and self._busy.acquire(blocking=False):
             self._traced = now
-            threading.Thread(target=self._trace, name="synovia-trace", daemon=True).start()
+            self.page.background.start("synovia-trace", self._trace)
 
     def _trace(self) -> None:
         """Trace the page's own solver, beside the page."""
@@ -61,16 +65,26 @@ class Why(Tab):
         finally:
             self._busy.release()
 
-    def _race(self, _: Any) -> None:
-        threading.Thread(target=self._run_race, name="synovia-race", daemon=True).start()
+    def _pressed(self, button: str) -> None:
+        if button == "Race":
+            if self._racing.acquire(blocking=False):
+                self.page.background.start("synovia-race", self._run_race)
+        else:
+            self.page.scene.show_runners([])
+            self._legend.content = note(_RACE)
 
     def _run_race(self) -> None:
         """Run the race, beside the page: a solver that was never used is compiled first."""
         try:
             with self._busy:
-                runs = race(self.session, tuple(solvers), lambda name: self._tell(f"{name} runs …"))
+                names = [name for name, box in self._racers.items() if box.value]
+                runs: list[Run] = []
+                for run in race(self.session, names):
+                    if self.page.closed:
+                        return
+                    runs.append(run)
+                    self._tell(f"{len(runs)} of {len(names)} have run …")
                 self._draw(runs)
-                self._traced = None if self._traced is None else self._traced
                 colours = [_rgb(_COLOURS[i % len(_COLOURS)]) for i in range(len(runs))]
                 self.page.scene.show_runners(
                     [(run.pose, rgb) for run, rgb in zip(runs, colours, strict=True) if run.pose]
@@ -79,14 +93,12 @@ class Why(Tab):
                 self.page.client.flush()
         except (SynoviaError, RuntimeError) as error:
             self._tell(str(error))
+        finally:
+            self._racing.release()
 
     def _tell(self, text: str) -> None:
         self._legend.content = note(safe(text))
         self.page.client.flush()
-
-    def _clear(self, _: Any) -> None:
-        self.page.scene.show_runners([])
-        self._legend.content = note("Each solver starts from the rest pose; its answer is shown as a ghost.")
 
     def _draw(self, runs: Sequence[Run]) -> None:
         """Draw errors over iterations, both as logarithms of base ten."""
@@ -95,7 +107,7 @@ class Why(Tab):
         x = np.unique(np.round(np.linspace(0.0, last, min(int(last) + 1, _POINTS))))
         data = [x]
         for run in drawn:
-            y = np.interp(x, run.steps, np.log10(run.errors))
+            y = np.clip(np.interp(x, run.steps, np.log10(run.errors)), *_RANGE)
             data.append(np.where(x <= run.steps[-1], y, np.nan))
         series: list[Any] = [{"label": "iteration"}]
         for i, run in enumerate(drawn):
@@ -114,11 +126,12 @@ class Why(Tab):
         self._plot = self.gui.add_uplot(
             tuple(data),
             tuple(series),
-            scales={"x": {"time": False}},
+            scales={"x": {"time": False}, "y": {"auto": False, "range": _RANGE}},
             axes=(
                 {"stroke": "#868e96", "label": "iteration", "labelSize": 18, "size": 34},
                 {"stroke": "#868e96", "label": "log10 of the error", "labelSize": 18, "size": 44},
             ),
+            legend={"show": False},
             height=210,
             order=order,
         )

@@ -1,0 +1,44 @@
+"""Makes the pictures of view.md: the live page in a headless Chromium, photographed.
+
+    python docs/view_pictures.py
+
+Needs Playwright and a Chromium; no graphics hardware.
+"""
+
+import sys
+from pathlib import Path
+
+import synovia as sy
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+from browsing import chromium  # noqa: E402
+
+SIZE = {"width": 1120, "height": 700}
+ASKED = {"left_hand": (0.62, 1.45, 0.42), "right_hand": (-0.75, 1.25, 0.5)}
+
+
+def main():
+    with chromium() as browser:
+        for name, dark in (("view.jpg", False), ("view_why.jpg", True)):
+            with sy.view("humanoid", port=0, dark=dark) as running:
+                tab = browser.new_page(viewport=SIZE)
+                tab.set_default_timeout(120_000)
+                tab.goto(running.url)
+                while not running.pages or next(iter(running.pages.values())).frame is None:
+                    tab.wait_for_timeout(200)
+                page = next(iter(running.pages.values()))
+                for wish in page.session.wishes:
+                    if wish.label in ASKED:
+                        page.session.move(wish.key, ASKED[wish.label])
+                if dark:
+                    tab.get_by_role("tab", name="Why", exact=True).click()
+                    tab.get_by_role("button", name="Race", exact=True).click()
+                    tab.get_by_role("cell", name="particles", exact=True).wait_for()
+                tab.wait_for_timeout(4000)
+                tab.screenshot(path=HERE / name, type="jpeg", quality=86)
+                tab.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""Skins and meshes of glTF 2.0.
+
+A vertex v of a skin lies at Σ wᵢ Mᵢ Bᵢ v, with Mᵢ the matrix of joint i's node and Bᵢ its inverse bind matrix. Joints
+here are rigid: Mᵢ = Xᵢ Kᵢ with the joint's frame Xᵢ and what scales stand above it, Kᵢ = Xᵢ⁻¹ Mᵢ at rest. So the vertex
+lies at Σ wᵢ Xᵢ Aᵢ v, Aᵢ = Kᵢ Bᵢ. Moved by S = X₀ A₀ (at rest), it is S v, and joint i, seen from there, stands at
+S Aᵢ⁻¹, which is rigid wherever the skin was bound without uneven scale; then this is exact. Elsewhere the vertices are
+those of the rest pose.
+
+References:
+    Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.7.2 and 3.7.3.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.geometry import Array, quat_to_matrix, rigid
+from synovia.io.gltf.accessors import read_accessor
+from synovia.io.gltf.container import Document, read_document
+from synovia.io.gltf.fields import Element
+from synovia.io.gltf.scene import local_of, parents_of, read_scene
+from synovia.skeleton import Skeleton
+from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, as_matrices, colour_of, rigid_part
+
+_TRIANGLES: Final = 4  # mode of a primitive
+_PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
+_RIGID: Final = 1e-3  # how far a bind may be from rigid: float32 matrices through a few products
+
+
+def read_surface(path: Path, skeleton: Skeleton) -> Surface:
+    """Return the meshes of a file on its joints.
+
+    Raises:
+        SynoviaError: If a mesh cannot be read.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _Reader(read_document(path), skeleton).surface()
+
+
+class _Reader:
+    """Reads the meshes of one file."""
+
+    def __init__(self, document: Document, skeleton: Skeleton) -> None:
+        self.document = document
+        self.nodes = document.root.items("nodes")
+        self.above = parents_of(document.root, self.nodes)
+        self.row_of = read_scene(document).row_of
+        self.rest = as_matrices(skeleton.rest_pose().frames)
+        self.lost: dict[str, int] = {}
+        self._worlds: dict[int, Array] = {}
+
+    def surface(self) -> Surface:
+        """Return all meshes."""
+        parts: list[Part] = []
+        meshes = self.document.root.list("meshes")
+        for number, node in enumerate(self.nodes):
+            if not node.has("mesh"):
+                continue
+            mesh = self.document.root.item("meshes", node.integer("mesh", most=max(len(meshes) - 1, 0)))
+            for primitive in mesh.items("primitives"):
+                part = self.part(number, node, primitive)
+                if part is not None:
+                    parts.append(part)
+        said = [f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in self.lost.items()]
+        return Surface(tuple(parts), tuple(said))
+
+    def part(self, number: int, node: Element, primitive: Element) -> Part | None:
+        """Return one primitive, None where it cannot be shown."""
+        attributes = primitive.child("attributes")
+        why = ""
+        if attributes is None or not attributes.has("POSITION"):
+            why = "without places"
+        elif primitive.integer("mode", default=_TRIANGLES) != _TRIANGLES:
+            why = "of points, lines or strips"
+        elif (packed := primitive.child("extensions")) is not None and any(packed.has(name) for name in _PACKED):
+            why = "in a compressed form: export without mesh compression to see them"
+        row = self.carrier(number)
+        skinned = node.has("skin") and attributes is not None and attributes.has("JOINTS_0")
+        if not why and not skinned and row is None:
+            why = "that hang on no joint"
+        if why or attributes is None:
+            self.lost[why] = self.lost.get(why, 0) + 1
+            return None
+        vertices = self.read(attributes, "POSITION", 3)
+        faces = self.faces(primitive, len(vertices))
+        split = [np.round(self.read(attributes, "NORMAL", 3), 3)] if attributes.has("NORMAL") else []
+        colour = self.colour(primitive)
+        if skinned:
+            return self.skinned(node, attributes, vertices, faces, split, colour)
+        first, faces = _merged(faces, vertices, *split)
+        frame: Array = self.rest[row or 0]
+        inside: Array = np.linalg.inv(frame) @ self.world(number)
+        placed = vertices[first] @ inside[:3, :3].T + inside[:3, 3]
+        if np.linalg.det(inside[:3, :3]) < 0.0:
+            faces = faces[:, ::-1]
+        return rigid_part(placed, faces, row or 0, frame, colour, flat=False)
+
+    def skinned(
+        self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], colour: Colour
+    ) -> Part:
+        """Return a primitive of a skin."""
+        skins = self.document.root.list("skins")
+        skin = self.document.root.item("skins", node.integer("skin", most=max(len(skins) - 1, 0)))
+        joints = skin.indices("joints", len(self.nodes), "node")
+        binds = np.tile(np.eye(4), (len(joints), 1, 1))
+        if skin.has("inverseBindMatrices"):
+            found = read_accessor(self.document, skin.integer("inverseBindMatrices"), 16)
+            if len(found) < len(joints):
+                raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
+            binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
+        bones, weights = self.influences(attributes, len(vertices), len(joints))
+        first, faces = _merged(faces, vertices, *split, bones, np.round(weights, 4))
+        vertices, bones, weights = vertices[first], bones[first], weights[first]
+        rows = np.array([self.row_of[joint] for joint in joints], np.int64)
+        frames = self.rest[rows]
+        each = np.linalg.inv(frames) @ np.array([self.world(joint) for joint in joints]) @ binds
+        moved = frames[bones[0, 0]] @ each[bones[0, 0]]
+        used = np.unique(bones[weights > 0.0])
+        seen = frames.copy()
+        seen[used] = moved @ np.linalg.pinv(each[used])
+        turns = seen[used, :3, :3]
+        if np.abs(turns @ turns.swapaxes(1, 2) - np.eye(3)).max() <= _RIGID and np.linalg.det(turns).min() > 0.0:
+            places = vertices @ moved[:3, :3].T + moved[:3, 3]
+        else:
+            seen = frames
+            linear = (frames @ each)[bones]
+            moves = np.einsum("vbij,vj->vbi", linear[..., :3, :3], vertices) + linear[..., :3, 3]
+            places = np.einsum("vb,vbi->vi", weights, moves)
+        if np.linalg.det(moved[:3, :3]) < 0.0:
+            faces = faces[:, ::-1]
+        number = np.zeros(len(rows), np.int64)
+        number[used] = np.arange(len(used))
+        return Part(places, faces, rows[used], seen[used], number[bones], weights, colour)
+
+    def influences(self, attributes: Element, count: int, joints: int) -> tuple[NDArray[np.int64], Array]:
+        """Return the four joints that count most for each vertex, (v, 4), and their weights, which sum to 1."""
+        bones, weights = np.zeros((count, 0), np.int64), np.zeros((count, 0))
+        for number in range(4):
+            if not attributes.has(f"JOINTS_{number}"):
+                break
+            bones = np.hstack([bones, self.read(attributes, f"JOINTS_{number}", 4, count).astype(np.int64)])
+            weights = np.hstack([weights, self.read(attributes, f"WEIGHTS_{number}", 4, count, unit=True)])
+        weights = np.maximum(weights, 0.0)
+        bones = np.where(weights > 0.0, bones, 0)
+        if bones.max(initial=0) >= joints:
+            raise attributes.error("no such joint in the skin", value=int(bones.max()), expected=f"below {joints}")
+        if weights.shape[1] > 4:
+            best = np.argsort(-weights, axis=1, kind="stable")[:, :4]
+            bones, weights = np.take_along_axis(bones, best, 1), np.take_along_axis(weights, best, 1)
+        total = weights.sum(axis=1, keepdims=True)
+        weights = np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), (1.0, 0.0, 0.0, 0.0))
+        return bones, weights
+
+    def read(
+        self, attributes: Element, name: str, width: int, count: int | None = None, *, unit: bool = False
+    ) -> Array:
+        """Return an attribute of all vertices."""
+        accessors = self.document.root.list("accessors")
+        values = read_accessor(
+            self.document, attributes.integer(name, most=max(len(accessors) - 1, 0)), width, unit=unit
+        )
+        if count is not None and len(values) != count:
+            raise attributes.error(
+                "is there for another number of vertices", name, value=len(values), expected=str(count)
+            )
+        return values
+
+    def faces(self, primitive: Element, count: int) -> Faces:
+        """Return the triangles of a primitive, (f, 3)."""
+        if primitive.has("indices"):
+            numbers = read_accessor(self.document, primitive.integer("indices"), 1)[:, 0].astype(np.int64)
+        else:
+            numbers = np.arange(count)
+        numbers = numbers[: len(numbers) - len(numbers) % 3]
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
+            raise primitive.error("no such vertex", "indices", value=int(numbers.max()), expected=f"below {count}")
+        return numbers.reshape(-1, 3)
+
+    def colour(self, primitive: Element) -> Colour:
+        """Return the colour of a primitive; that of a texture is not looked up."""
+        materials = self.document.root.list("materials")
+        if not primitive.has("material") or not materials:
+            return PLAIN
+        material = self.document.root.item("materials", primitive.integer("material", most=len(materials) - 1))
+        surface = material.child("pbrMetallicRoughness")
+        if surface is None or surface.has("baseColorTexture") or not surface.has("baseColorFactor"):
+            return PLAIN
+        linear = np.clip(surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0)), 0.0, 1.0)
+        return colour_of(np.power(linear, 1.0 / 2.2).tolist())  # light in the file, as the eye sees it here
+
+    def carrier(self, number: int) -> int | None:
+        """Return the joint that carries a node: its own, or that of the nearest node above."""
+        while number >= 0 and number not in self.row_of:
+            number = self.above[number]
+        return self.row_of.get(number)
+
+    def world(self, number: int) -> Array:
+        """Return a node's matrix at rest, (4, 4)."""
+        trail: list[int] = []
+        while number >= 0 and number not in self._worlds:
+            trail.append(number)
+            number = self.above[number]
+        matrix = self._worlds.get(number, np.eye(4))
+        for at in reversed(trail):
+            translation, rotation, scale = local_of(self.nodes[at])
+            matrix = matrix @ rigid(translation, quat_to_matrix(rotation)) @ np.diag([*scale, 1.0])
+            self._worlds[at] = matrix
+        return matrix if not trail else self._worlds[trail[0]]
+
+
+def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces]:
+    """Return which vertices to keep, those that differ only by their place on a texture merged, and the faces."""
+    key = np.hstack([np.asarray(column, np.float64) for column in columns])
+    _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    merged = back.reshape(-1)[faces]
+    whole = (
+        (merged[:, 0] != merged[:, 1]) & (merged[:, 1] != merged[:, 2]) & (merged[:, 2] != merged[:, 0])
+        if len(merged)
+        else np.zeros(0, bool)
+    )
+    return first.astype(np.int64), merged[whole]

@@ -1,0 +1,72 @@
+"""Shapes of an MJCF model, as MuJoCo itself has read them.
+
+Groups 0 to 2 are shown, which is what MuJoCo shows: by custom, collision shapes are in group 3.
+
+References:
+    https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.geometry import Array, quat_to_matrix
+from synovia.io.mjcf.model import read_model
+from synovia.skeleton import Skeleton
+from synovia.viewer.surface.base import Colour, Faces, Part, Surface, as_matrices, colour_of, rigid_part
+from synovia.viewer.surface.shapes import ball, box, capsule, cylinder
+
+_SHOWN: Final = 2  # the last group that is shown
+
+
+def read_surface(path: Path, skeleton: Skeleton) -> Surface:
+    """Return the shapes of a model.
+
+    Raises:
+        SynoviaError: If the file cannot be read.
+    """
+    model, rows = read_model(path)
+    rest = as_matrices(skeleton.rest_pose().frames)
+    parts: list[Part] = []
+    for geom in range(model.ngeom):
+        row = rows[int(model.geom_bodyid[geom])]
+        found = _shape(model, geom) if int(model.geom_group[geom]) <= _SHOWN else None
+        if found is None or int(model.geom_bodyid[geom]) == 0:
+            continue  # what the world carries is scenery
+        vertices, faces, flat = found
+        turn = quat_to_matrix(np.roll(np.array(model.geom_quat[geom]), -1))
+        vertices = vertices @ turn.T + np.array(model.geom_pos[geom])
+        parts.append(rigid_part(vertices, faces, row, rest[row], _colour(model, geom), flat=flat))
+    return Surface(tuple(parts))
+
+
+def _shape(model: Any, geom: int) -> tuple[Array, Faces, bool] | None:
+    """Return vertices, faces and shading of a geom, None for planes, fields and what has no surface of its own."""
+    kind = int(model.geom_type[geom])
+    size = np.array(model.geom_size[geom], np.float64)
+    if kind == 2:
+        return *ball(np.full(3, size[0])), False
+    if kind == 3:
+        return *capsule(float(size[0]), 2.0 * float(size[1])), False
+    if kind == 4:
+        return *ball(size), False
+    if kind == 5:
+        return *cylinder(float(size[0]), 2.0 * float(size[1])), True
+    if kind == 6:
+        return *box(2.0 * size), True
+    mesh = int(model.geom_dataid[geom])
+    if kind != 7 or mesh < 0:
+        return None
+    first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    start, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+    vertices = np.array(model.mesh_vert[first : first + count], np.float64)
+    return vertices, np.array(model.mesh_face[start : start + faces], np.int64), True
+
+
+def _colour(model: Any, geom: int) -> Colour:
+    """Return a geom's colour: its material's, else its own."""
+    material = int(model.geom_matid[geom])
+    return colour_of((model.geom_rgba[geom] if material < 0 else model.mat_rgba[material]).tolist())

@@ -1,0 +1,88 @@
+"""Shapes of robots: mesh files, and the boxes, cylinders, balls and capsules that stand for them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import FormatError, SynoviaError, UnsupportedError
+from synovia.geometry import Array
+from synovia.io.base import read_bytes
+from synovia.viewer.surface.base import MOST_FACES, Colour, Faces, colour_of
+
+_LARGEST: Final = 2**28  # bytes of a mesh file
+_KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
+
+
+def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
+    """Return vertices (v, 3), faces (f, 3) and the colour of a mesh file, None where it names none.
+
+    Only this one file is opened: materials and textures that it names in others are left out.
+
+    Raises:
+        SynoviaError: If it cannot be read.
+    """
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in _KINDS:
+        raise UnsupportedError(
+            "mesh has another form", where=str(path), value=kind, expected="one of " + ", ".join(_KINDS)
+        )
+    data = read_bytes(path, most=_LARGEST)
+    if kind == "dae" and (b"<!DOCTYPE" in data or b"<!ENTITY" in data):
+        raise FormatError("mesh holds a document type", where=str(path))
+    trimesh: Any = import_module("trimesh")
+    try:
+        loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
+        mesh = loaded.to_mesh()
+        mesh.merge_vertices(merge_tex=True, merge_norm=True)
+        vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
+        faces = np.array(mesh.faces, np.int64).reshape(-1, 3)
+        colour = _colour(mesh)
+    except SynoviaError:
+        raise
+    except Exception as error:
+        raise FormatError(f"mesh cannot be read ({error or type(error).__name__})", where=str(path)) from error
+    if not len(faces) or not np.isfinite(vertices).all() or len(faces) > MOST_FACES:
+        raise FormatError("mesh has no triangles, too many, or places that are no numbers", where=str(path))
+    return vertices, faces, colour
+
+
+def _colour(mesh: Any) -> Colour | None:
+    """Return the mean colour that a mesh names, None where it names none."""
+    visual = mesh.visual
+    if not visual.defined:
+        return None
+    if visual.kind == "texture":
+        visual = visual.to_color()
+    return colour_of((np.asarray(visual.main_color, np.float64) / 255.0).tolist())
+
+
+def box(size: Array) -> tuple[Array, Faces]:
+    """Return a box about the origin with edges of these lengths, (3,)."""
+    return _of(import_module("trimesh").creation.box(extents=size))
+
+
+def cylinder(radius: float, length: float) -> tuple[Array, Faces]:
+    """Return a cylinder about the origin, along z."""
+    return _of(import_module("trimesh").creation.cylinder(radius=radius, height=length, sections=24))
+
+
+def capsule(radius: float, length: float) -> tuple[Array, Faces]:
+    """Return a capsule about the origin, along z: a cylinder of this length with half balls on its ends."""
+    vertices, faces = _of(import_module("trimesh").creation.capsule(radius=radius, height=length, count=(16, 16)))
+    return vertices - (0.0, 0.0, 0.5 * (vertices[:, 2].max() + vertices[:, 2].min())), faces
+
+
+def ball(radii: Array) -> tuple[Array, Faces]:
+    """Return an ellipsoid about the origin with half axes of these lengths, (3,)."""
+    vertices, faces = _of(import_module("trimesh").creation.icosphere(subdivisions=2, radius=1.0))
+    return vertices * radii, faces
+
+
+def _of(mesh: Any) -> tuple[Array, Faces]:
+    """Return a mesh's vertices and faces."""
+    return np.array(mesh.vertices, np.float64), np.array(mesh.faces, np.int64)

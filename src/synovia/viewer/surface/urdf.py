@@ -1,0 +1,156 @@
+"""Shapes of a URDF's links: what is meant to be seen, else what is meant for collisions.
+
+References:
+    https://wiki.ros.org/urdf/XML/link
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import unquote
+
+import numpy as np
+
+from synovia.errors import FileError, SynoviaError
+from synovia.geometry import Array
+from synovia.io.base import read_bytes
+from synovia.io.urdf import origin_of
+from synovia.skeleton import MAX_JOINTS, Skeleton
+from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, as_matrices, colour_of, rigid_part
+from synovia.viewer.surface.shapes import ball, box, capsule, cylinder, read_mesh
+from synovia.xmltree import Element, parse
+
+_HOMES: Final = ("urdf", "robots", "robot")  # folders that a robot's meshes stand beside, not in
+_NAMED: Final = 4  # missing files that are named; the others are counted
+
+
+def read_surface(path: Path, skeleton: Skeleton) -> Surface:
+    """Return the shapes of a robot.
+
+    Raises:
+        SynoviaError: If the file cannot be read.
+    """
+    robot = parse(read_bytes(path), str(path), root="robot", most={"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS})
+    return _Reader(path, robot, skeleton).surface()
+
+
+class _Reader:
+    """Reads the shapes of one robot."""
+
+    def __init__(self, path: Path, robot: Element, skeleton: Skeleton) -> None:
+        self.path, self.robot, self.skeleton = path, robot, skeleton
+        self.rest = as_matrices(skeleton.rest_pose().frames)
+        self.colours = {
+            element.attributes.get("name", ""): colour
+            for element in robot.children
+            if element.tag == "material" and (colour := _colour(element)) is not None
+        }
+        self.row_of = {joint.body: row for row, joint in enumerate(skeleton.joints) if joint.body is not None}
+        self.lost: dict[str, str] = {}
+        self._meshes: dict[Path, tuple[Array, Faces, Colour | None]] = {}
+
+    def surface(self) -> Surface:
+        """Return all shapes."""
+        parts: list[Part] = []
+        for link in self.robot.children:
+            row = self.row_of.get(link.attributes.get("name", "")) if link.tag == "link" else None
+            if row is not None:
+                parts += self.shapes(link, row, "visual") or self.shapes(link, row, "collision")
+        return Surface(tuple(parts), self.notes(shown=bool(parts)))
+
+    def notes(self, *, shown: bool) -> tuple[str, ...]:
+        """Return which files are missing."""
+        if not self.lost:
+            return ()
+        names = [f"{name} ({why})" for name, why in self.lost.items()]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        some = "some meshes are not shown" if shown else "no mesh is shown"
+        return (f"{some}: {', '.join(names[:_NAMED])}{more}",)
+
+    def shapes(self, link: Element, row: int, tag: str) -> list[Part]:
+        """Return the shapes of a link that have a purpose: ``visual`` or ``collision``."""
+        parts: list[Part] = []
+        for element in link.children:
+            geometry = element.only("geometry") if element.tag == tag else None
+            for shape in [] if geometry is None else geometry.children:
+                try:
+                    found = self.shape(shape)
+                except SynoviaError as error:
+                    name = PurePosixPath(shape.attributes.get("filename", shape.tag).replace("\\", "/")).name
+                    self.lost.setdefault(name, error.what)
+                    continue
+                if found is None:
+                    continue
+                vertices, faces, own = found
+                place = origin_of(element)
+                material = element.only("material")
+                named = (
+                    None
+                    if material is None
+                    else _colour(material) or self.colours.get(material.attributes.get("name", ""))
+                )
+                vertices = vertices @ place[:3, :3].T + place[:3, 3]
+                parts.append(rigid_part(vertices, faces, row, self.rest[row], named or own or PLAIN))
+        return parts
+
+    def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
+        """Return one shape, None for what is none."""
+        if shape.tag == "mesh":
+            path = self.file(shape)
+            if path not in self._meshes:
+                self._meshes[path] = read_mesh(path)
+            vertices, faces, colour = self._meshes[path]
+            scale = np.array(shape.numbers("scale", 3, default=(1.0, 1.0, 1.0)))
+            return vertices * scale, faces[:, ::-1] if scale.prod() < 0.0 else faces, colour
+        if shape.tag == "box":
+            return *box(np.array(shape.numbers("size", 3))), None
+        if shape.tag == "sphere":
+            return *ball(np.full(3, shape.numbers("radius", 1)[0])), None
+        if shape.tag in ("cylinder", "capsule"):
+            make = cylinder if shape.tag == "cylinder" else capsule
+            return *make(shape.numbers("radius", 1)[0], shape.numbers("length", 1)[0]), None
+        return None
+
+    def file(self, shape: Element) -> Path:
+        """Return the file of a mesh, which must be in the robot's own folder or below it.
+
+        A robot in a folder ``urdf`` or the like has its meshes beside that folder; ``package://NAME/`` means the folder
+        above that is called NAME, or the robot's own.
+
+        Raises:
+            FileError: If it is outside, or not there.
+        """
+        named = unquote(shape.text("filename")).strip()
+        home = self.path.resolve().parent
+        package, rest = "", named
+        if "://" in named:
+            scheme, _, rest = named.partition("://")
+            if scheme not in ("package", "file", "model"):
+                raise FileError("is no file", where=shape.place, value=named)
+            if scheme != "file":
+                package, _, rest = rest.partition("/")
+        roots = [home.parent, home] if home.name in _HOMES else [home]
+        if package:
+            roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
+        if "\0" in rest or "\\" in rest:
+            raise FileError("is no name of a file", where=shape.place, value=named)
+        inside = False
+        for root in dict.fromkeys(roots):
+            for start in (root, home):
+                try:
+                    target = (start / rest).resolve()
+                    if not target.is_relative_to(root):
+                        continue
+                    inside = True
+                    if target.is_file():
+                        return target
+                except (OSError, RuntimeError, ValueError):  # a loop of links, a name that is too long
+                    continue
+        raise FileError("not found" if inside else "outside the robot's folder", where=shape.place, value=named)
+
+
+def _colour(material: Element) -> Colour | None:
+    """Return the colour that a material names itself."""
+    colour = material.only("color")
+    return None if colour is None or "rgba" not in colour.attributes else colour_of(colour.numbers("rgba", 4))
