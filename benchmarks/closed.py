@@ -20,10 +20,9 @@ from common import machine, save, table
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from adapters import BRANCHES, LIBRARIES  # the folder above comes first
 from panda import Arm
-from run import MOST, ROBOTS, TURN, WRIST6, Process, found_in, measure, problems, write_arm, write_ur5e
+from run import MOST, ROBOTS, SHOWN, TURN, WRIST6, Process, found_in, measure, problems, write_arm, write_ur5e
 
 TOLERANCE = (1e-6, 1e-6)
-SHOWN = {"segments": "synovia segments", "synovia": "synovia lm"}
 ARMS = {"ur5e": "UR5e: three parallel axes", "wrist6": "Puma 560: a spherical wrist"}
 
 

@@ -141,9 +141,36 @@ def work(urdf: Path, folder: Path) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         first, last = map(int, line.split())
+        began = time.process_time()
         took, answers = timed(solve, joints, targets[first:last])
-        np.savez(folder / "peer.npz", took=took, answers=answers)
+        np.savez(folder / "peer.npz", took=took, answers=answers, cpu=time.process_time() - began)
         print("done", flush=True)
+
+
+class Rival:
+    """The peer's process."""
+
+    def __init__(self, python: Path, urdf: Path, folder: Path, targets: np.ndarray) -> None:
+        self.folder = folder
+        np.save(folder / "targets.npy", targets)
+        command = [str(python), __file__, "--urdf", str(urdf), "--work", str(folder)]
+        self.pipe = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        while (line := self.pipe.stdout.readline()).strip() != "ready":
+            if not line:
+                sys.exit("the peer did not start")
+
+    def solve(self, part: slice) -> dict[str, np.ndarray]:
+        """Return nanoseconds of each call (took), answers, and CPU seconds in all (cpu)."""
+        self.pipe.stdin.write(f"{part.start} {part.stop}\n")
+        self.pipe.stdin.flush()
+        self.pipe.stdout.readline()
+        with np.load(self.folder / "peer.npz") as answer:
+            return dict(answer)
+
+    def close(self) -> None:
+        """End the process."""
+        self.pipe.stdin.close()
+        self.pipe.wait()
 
 
 def main() -> int:
@@ -173,29 +200,18 @@ def main() -> int:
     took = {name: np.empty((args.rounds, len(targets))) for name in names}
     good = {name: np.empty((args.rounds, len(targets)), bool) for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        np.save(Path(folder) / "targets.npy", targets)
-        worker = None
-        if args.peer:
-            command = [str(args.peer), __file__, "--urdf", str(urdf), "--work", folder]
-            worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            while (line := worker.stdout.readline()).strip() != "ready":
-                if not line:
-                    sys.exit("the peer did not start")
+        rival = Rival(args.peer, urdf, Path(folder), targets) if args.peer else None
         for r in range(args.rounds):
             for first in range(0, len(targets), CHUNK):
                 part = slice(first, min(first + CHUNK, len(targets)))
                 took["synovia"][r, part], q = timed(solve, joints, targets[part])
                 good["synovia"][r, part] = arm.good(q, targets[part])
-                if worker:
-                    worker.stdin.write(f"{part.start} {part.stop}\n")
-                    worker.stdin.flush()
-                    worker.stdout.readline()
-                    answer = np.load(Path(folder) / "peer.npz")
+                if rival:
+                    answer = rival.solve(part)
                     took[names[1]][r, part] = answer["took"]
                     good[names[1]][r, part] = arm.good(answer["answers"], targets[part])
-        if worker:
-            worker.stdin.close()
-            worker.wait()
+        if rival:
+            rival.close()
     rows, result = [], {}
     for name in names:
         medians = np.median(took[name], axis=1) / 1000

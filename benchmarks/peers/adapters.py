@@ -1,12 +1,12 @@
 """How each library is called for an arm, at its best settings as far as they are known to us.
 
-``make(task, once)`` returns ``prepare`` (a 4x4 target to what the library takes, outside the clock) and ``solve`` (that
-and a start to joint values or None, inside the clock). Restarts are the library's own; ``once`` asks for the answer
+``make(task, once)`` returns the parts of a ``Library``. Restarts are the library's own; ``once`` asks for the answer
 near the start: one attempt, or the nearest of a closed form's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,17 @@ class Task(NamedTuple):
     tolerance: tuple[float, float]
 
 
-def same(target):
-    return target
+def same(value):
+    return value
+
+
+class Library(NamedTuple):
+    """How one is called; only ``solve`` is inside the clock."""
+
+    prepare: Callable[..., object]  # a 4x4 target as the library takes it
+    solve: Callable[..., object]  # that and a start to an answer whose joint values are read, or None
+    begin: Callable[..., object] = same  # joint values as the library takes a start; an answer is one, too
+    joints: Callable[..., object] = same  # the arm's joint values of an answer
 
 
 def _ours(task, solver):
@@ -40,14 +49,18 @@ def _ours(task, solver):
 
 
 def synovia(task, once, solver=None):
-    ik, full, at = _ours(task, solver)
-    tip = task.tip
+    ik, _, at = _ours(task, solver)
+    tip, rest, names = task.tip, ik.default_start, task.arm.names
 
     def solve(target, start):
-        full[at] = start
-        return ik.solve({tip: target}, full).pose.q[at]
+        pose = ik.solve({tip: target}, start).pose
+        pose.q  # noqa: B018  # what the others return
+        return pose
 
-    return same, solve
+    def begin(q):
+        return rest.with_values(dict(zip(names, q.tolist(), strict=True)))
+
+    return same, solve, begin, lambda pose: pose.q[at]
 
 
 def segments(task, once):
@@ -222,7 +235,7 @@ BRANCHES = {
 # how it is called, distribution whose version is told, robots, and whether it iterates or knows a closed form
 LIBRARIES = {
     "synovia": (synovia, "synovia", ("panda", "ur5e"), "iterates"),
-    "segments": (segments, "synovia", ("ur5e", "wrist6"), "closed form"),
+    "segments": (segments, "synovia", ("panda", "ur5e", "wrist6"), "closed form"),
     "roboticstoolbox": (roboticstoolbox, "roboticstoolbox-python", ("panda", "ur5e"), "iterates"),
     "roboplan": (roboplan, "roboplan", ("panda", "ur5e"), "iterates"),
     "optik": (optik, "optik-py", ("panda", "ur5e"), "iterates"),

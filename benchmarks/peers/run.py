@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-from adapters import BRANCHES, LIBRARIES, Task  # noqa: E402  # the folders above come first
+from adapters import BRANCHES, LIBRARIES, Library, Task  # noqa: E402  # the folders above come first
 from panda import Arm, bare  # noqa: E402
 
 ROBOTS = {
@@ -33,6 +33,7 @@ ROBOTS = {
     "ur5e": ("base_link", "tool0", [0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0]),
     "wrist6": ("base_link", "tool0", [0.0, -np.pi / 4, np.pi / 4, 0.1, np.pi / 4, 0.0]),
 }
+SHOWN = {"segments": "synovia segments", "synovia": "synovia lm"}
 MEASURED = ("panda", "ur5e")  # wrist6 is for ``closed.py``
 MOST = 64  # branches of a pose
 TOLERANCES = {"1e-6 m, 1e-6 rad": (1e-6, 1e-6), "1e-3 m, 1e-2 rad": (1e-3, 1e-2)}
@@ -91,10 +92,12 @@ def serve(name: str, folder: Path, setting: dict[str, object]) -> None:
     track = setting["kind"] == "track"
     task = Task(str(urdf), base, tip, Arm(urdf, base, tip), tuple(setting["tolerance"]))
     branches = setting["kind"] == "branches"
-    prepare, solve = BRANCHES[name](task) if branches else LIBRARIES[name][0](task, track)
+    library = Library(*(BRANCHES[name](task) if branches else LIBRARIES[name][0](task, track)))
+    solve = library.solve
     data = np.load(folder / "problems.npz")
-    targets, start = data["targets"], data["start"]
-    ready = [prepare(T) for T in targets]
+    targets, numbers = data["targets"], len(data["start"])
+    start = library.begin(data["start"])
+    ready = [library.prepare(T) for T in targets]
     clock = time.process_time_ns
     empty = min(-clock() + clock() for _ in range(10_000))
     for goal in ready[:30]:
@@ -104,17 +107,17 @@ def serve(name: str, folder: Path, setting: dict[str, object]) -> None:
         first, last = map(int, line.split())
         now = start if first == 0 or not track else now  # noqa: F821  # kept from the turn before
         took = np.empty(last - first)
-        answers = np.full((last - first, *((MOST,) if branches else ()), len(start)), np.nan)
+        answers = np.full((last - first, *((MOST,) if branches else ()), numbers), np.nan)
         for i, goal in enumerate(ready[first:last]):
             began = clock()
-            q = solve(goal, now)
+            answer = solve(goal, now)
             took[i] = clock() - began - empty
             if branches:
-                answers[i, : len(q)] = np.reshape(q, (-1, len(start)))[:MOST]
-            elif q is not None:
-                answers[i] = q
+                answers[i, : len(answer)] = np.reshape(answer, (-1, numbers))[:MOST]
+            elif answer is not None:
+                answers[i] = library.joints(answer)
                 if track:
-                    now = answers[i]
+                    now = answer
         np.savez(folder / f"{name}.npz", took=took, answers=answers)
         print("done", flush=True)
 
@@ -206,27 +209,36 @@ def measure(
     return rows
 
 
-def report(rows: dict[str, dict[str, float]], kind: str, versions: dict[str, str]) -> tuple[str, dict[str, float]]:
-    """Return a table, and how many times faster we are than the fastest rival that iterates."""
+def report(
+    rows: dict[str, dict[str, float]], kind: str, versions: dict[str, str]
+) -> tuple[str, dict[str, dict[str, float]]]:
+    """Return a table, and how many times faster our solvers are than the fastest rival that iterates."""
     from common import table
 
     enough = ENOUGH if kind == "pose" else ENOUGH_TRACKED
     lines: list[list[object]] = []
     for name, row in sorted(rows.items(), key=lambda item: (item[1]["success"] < enough, item[1]["median_us"])):
-        cells = [f"{name} {versions[name]}", LIBRARIES[name][3], f"{row['success']:.2%}"]
+        cells = [f"{SHOWN.get(name, name)} {versions[name]}", LIBRARIES[name][3], f"{row['success']:.2%}"]
         cells += [f"{row[key]:.1f}" for key in ("median_us", "p90_us", "p99_us", "mean_us")]
         lines.append([*cells, f"{row['largest_step_rad']:.3f}"] if kind == "track" else cells)
     head = ["µs of CPU a call", "kind", "on target", "median", "p90", "p99", "mean"]
     text = table([*head, "largest step, rad"] if kind == "track" else head, lines)
-    rivals = [
-        row for name, row in rows.items()
-        if name != "synovia" and LIBRARIES[name][3] == "iterates" and row["success"] >= enough
-    ]  # fmt: skip
-    if not rivals or "synovia" not in rows:
-        return text, {}
-    ratios = {key: min(row[f"{key}_us"] for row in rivals) / rows["synovia"][f"{key}_us"] for key in ("median", "p99")}
-    line = f"Times faster than the fastest that iterates and is on target in at least {enough:.1%}: "
-    return f"{text}\n\n{line}median {ratios['median']:.1f}, p99 {ratios['p99']:.1f}.", ratios
+    met = {name: row for name, row in rows.items() if row["success"] >= enough}
+    rivals = [row for name, row in met.items() if not is_ours(name) and LIBRARIES[name][3] == "iterates"]
+    ratios: dict[str, dict[str, float]] = {}
+    for name, row in met.items():
+        if is_ours(name) and rivals:
+            ratios[name] = {key: min(r[f"{key}_us"] for r in rivals) / row[f"{key}_us"] for key in ("median", "p99")}
+            text += (
+                f"\n\n{SHOWN[name]}: times faster than the fastest other that iterates and is on target in at least "
+            )
+            text += f"{enough:.1%}: median {ratios[name]['median']:.1f}, p99 {ratios[name]['p99']:.1f}."
+    return text, ratios
+
+
+def is_ours(name: str) -> bool:
+    """Return whether this is a solver of our own."""
+    return LIBRARIES[name][1] == "synovia"
 
 
 def main() -> None:

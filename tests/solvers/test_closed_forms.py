@@ -1,5 +1,7 @@
 """Hinges, aim and segments against brute force, and every branch that they report."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
@@ -261,6 +263,83 @@ def test_arms_of_six_hinges_list_every_branch(kind):
     assert most > 6
 
 
+def seven(kind):
+    """Return the bundled arm of seven hinges, or one with a spherical shoulder and wrist; ``apart``: without."""
+    if kind == "offset":
+        return sy.bundled("arm7")
+    y, z = (0, 1, 0), (0, 0, 1)
+    aside = 0.01 if kind == "apart" else 0.0
+    places = [
+        (z, 0, 0, 0.34),
+        (y, 0, 0, 0),
+        (z, aside, 0, 0.2),
+        (y, 0, 0, 0.2),
+        (z, 0, 0, 0.2),
+        (y, 0, 0, 0.2),
+        (z, 0, 0, 0),
+    ]
+    joints = [
+        Joint(
+            f"j{i}",
+            f"j{i - 1}" if i else None,
+            Kind.HINGE,
+            at(*place),
+            axis=axis,
+            limit=sy.Interval(-2.9, 2.0 + 0.1 * i),
+        )
+        for i, (axis, *place) in enumerate(places)
+    ]
+    return sy.Skeleton([*joints, Joint("tool", "j6", rest=at(0.02, 0.01, 0.1, (0.1, 0.2, 0.3)))])
+
+
+@pytest.mark.parametrize("kind", ["offset", "spherical"])
+def test_arms_of_seven_hinges_list_every_branch_of_a_last_turn(kind):
+    """The pose that made the target is among them, each is exact and within the limits, no descent finds another."""
+    arm = seven(kind)
+    lower, upper = arm.limits
+    ik = sy.IK(arm, sy.PoseGoal("tool"), "segments", tolerance=(1e-9, 1e-9))
+    last = arm.joints[arm.index("j6" if kind == "spherical" else "joint7")]
+    most = 0
+    for k in range(8):
+        pose = arm.random_pose(k)
+        target = pose.transform("tool")
+        branches = ik.branches({"tool": target}, pose)
+        np.testing.assert_allclose(branches.q[0], pose.q, atol=1e-6)
+        assert ((branches.q >= lower - 1e-12) & (branches.q <= upper + 1e-12)).all()
+        for branch in branches:
+            np.testing.assert_allclose(branch.pose.transform("tool"), target, atol=1e-8)
+        most = max(most, len(branches))
+        start = arm.random_pose(500 + k)
+        assert ik.solve({"tool": target}, start).reached
+        x = pose[last.name]
+        held = sy.Skeleton([replace(j, limit=sy.Interval(x, x)) if j is last else j for j in arm.joints])
+        other = sy.IK(held, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1), tolerance=(1e-10, 1e-10))
+        starts = np.array([held.random_pose(900 + i).q for i in range(20)])
+        found = other.solve_many({"tool": np.tile(target, (20, 1, 1))}, starts, threads=1)
+        for q in found.q[found.reached]:
+            assert np.abs(branches.q - q).max(axis=1).min() < 1e-5
+    assert most > (2 if kind == "offset" else 3)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["offset", "spherical"])
+def test_seven_hinges_reach_all_that_they_can_and_follow_without_a_jump(kind):
+    """Whatever the windows of the free turn: every target; on a way of small steps every step is small."""
+    arm = seven(kind)
+    ik = sy.IK(arm, sy.PoseGoal("tool"), "segments", tolerance=(1e-8, 1e-8))
+    poses = np.array([arm.random_pose(i).q for i in range(1000)])
+    targets = np.array([sy.Pose(arm, q).transform("tool") for q in poses])
+    many = ik.solve_many({"tool": targets}, threads=1)
+    assert many.reached.all()
+    assert not any(ik.outside(solution.pose) for solution in many)
+    way = poses[0] + np.linspace(0.0, 0.3, 200)[:, None] * np.clip(poses[1] - poses[0], -1, 1)
+    clip = ik.track({"tool": np.array([sy.Pose(arm, q).transform("tool") for q in way])}, poses[0])
+    assert clip.reached.all()
+    assert np.abs(np.diff(clip.q, axis=0)).max() < 0.15
+    still = ik.solve({"tool": targets[0]}, many[0].pose)
+    np.testing.assert_array_equal(still.pose.q, many.q[0])
+
+
 def test_an_arm_out_of_reach_gives_the_least_squares_answer_and_says_so():
     """Beyond reach: UNREACHABLE, within the limits, and the answer stays when it is asked for again."""
     for kind in ("parallel", "offset"):
@@ -311,7 +390,8 @@ def test_structures_without_a_closed_form_are_refused_with_the_reason():
         ]
     )
     for skeleton, goals, solver in (
-        (panda, sy.PoseGoal("tool"), "segments"),
+        (panda, sy.PositionGoal("tool"), "segments"),
+        (seven("apart"), sy.PoseGoal("tool"), "segments"),
         (six("parallel"), sy.PositionGoal("tool"), "segments"),
         (six("parallel"), sy.PositionGoal("tool"), "hinges"),
         (body, [sy.PoseGoal("left_hand"), sy.PoseGoal("right_hand")], "segments"),

@@ -1,7 +1,7 @@
 """The door of an ``IK``: the tables of targets that its kernels take, filled from what users write.
 
-Plain float64 numbers for every goal go in by one assignment each, unchecked: the kernel itself refuses what is not
-finite or no rigid transform. Everything else takes the long way of ``targets``.
+Plain float64 numbers for every goal, and pairs of them and a ``Rotation``, go in by an assignment each, unchecked: the
+kernel itself refuses what is not finite or no rigid transform. Everything else takes the long way of ``targets``.
 """
 
 from __future__ import annotations
@@ -31,20 +31,33 @@ from synovia.skeleton import Skeleton
 
 Targets = Mapping[Any, Any]
 _DOUBLE = np.dtype(np.float64)
+_ndarray = np.ndarray  # one look-up less in each call
 _POINT, _FRAME = (3,), (4, 4)
+_LAST = (0.0, 0.0, 0.0, 1.0)  # row of a transform
 
 
 class Desk:
-    """What one call works on: a table of targets (1, goals, 17), views of each target in it, and scratch memory."""
+    """What one call works on: a table of targets (1, goals, 17), ways to write each target into it, scratch memory."""
 
-    __slots__ = ("plain", "scratch", "table", "views")
+    __slots__ = ("plain", "scratch", "slots", "table")
 
-    def __init__(self, table: Array, shapes: Sequence[tuple[int, ...]], scratch: Array) -> None:
-        """Cut the views: the place of a position goal, the frame of a pose goal."""
-        self.table = table
+    def __init__(self, own: Array, names: Mapping[Any, tuple[int, tuple[int, ...], int]], scratch: Array) -> None:
+        """Copy the goals' own targets, and cut the views.
+
+        Args:
+            own: The goals' own targets, (1, goals, 17).
+            names: By key: place among the goals, shape of the plain form, mark.
+            scratch: Memory of the kernel.
+        """
+        self.table = own.copy()
         self.scratch = scratch
-        frames = [row[:16].reshape(4, 4) for row in table[0]]
-        self.views = [f[:3, 3] if shape is _POINT else f for f, shape in zip(frames, shapes, strict=True)]
+        rows = self.table[0]
+        frames = [row[:16].reshape(4, 4) for row in rows]
+        # by key: shape of the plain form, mark, where a place or a frame goes, the same frame as bytes
+        self.slots = {
+            key: (shape, mark, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i, :16]).cast("B"))
+            for key, (i, shape, mark) in names.items()
+        }
         self.plain = False  # whether every goal is marked as given
 
 
@@ -61,12 +74,11 @@ class Door:
         """Learn the names of the goals and their own targets."""
         self.goals = goals
         self._book = address_book(skeleton, goals, rows)
-        self._shapes = [_POINT if goal.takes == POSITION else _FRAME for goal in goals]
         self._takes = [float(goal.takes) for goal in goals]
         self._own = default_rows(goals).reshape(1, len(goals), -1)
         # by key: place among the goals, shape of the plain form, mark
         self._plain = {
-            key: (at[0], self._shapes[at[0]], 1 << at[0])
+            key: (at[0], _POINT if goals[at[0]].takes == POSITION else _FRAME, 1 << at[0])
             for key, at in self._book.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
@@ -75,44 +87,42 @@ class Door:
 
     def desk(self, scratch: Array) -> Desk:
         """Return a new place to work."""
-        return Desk(self._own.copy(), self._shapes, scratch)
+        return Desk(self._own, self._plain, scratch)
 
-    def fill(self, targets: Targets | None, desk: Desk) -> None:
-        """Write the targets of one problem into a desk's table; goals without one keep their own."""
-        if targets is None:
-            desk.table[...] = self._own
-            desk.plain = False
-        elif not self._fill_plain(targets, desk):
-            desk.plain = False
-            desk.table[...] = self._own
-            self._fill_any(targets, desk.table)
+    def fill(self, targets: Any, desk: Desk) -> None:
+        """Write the targets of one problem into a desk's table; goals without one keep their own.
 
-    def _fill_plain(self, targets: Any, desk: Desk) -> bool:
-        """Fill the table if every goal gets an array of float64 or a tuple of three floats; return whether it did."""
+        Where every goal gets plain numbers, they go in as they are.
+        """
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-        if kind is not dict:
-            return False
-        views = desk.views
-        written = 0
-        for key, value in targets.items():
-            slot = self._plain.get(key)
-            if slot is None:
-                return False
-            at, shape, mark = slot
-            kind = type(value)  # pyright: ignore[reportUnknownVariableType]
-            if kind is np.ndarray:
-                if value.dtype is not _DOUBLE or value.shape != shape:
-                    return False
-            elif kind is not tuple or shape is not _POINT or [*map(type, value)] != [float, float, float]:
-                return False
-            views[at][...] = value
-            written |= mark
-        if written != self._every or len(targets) != self._count:
-            return False
-        if not desk.plain:
-            desk.table[0, :, 16] = self._takes
-            desk.plain = True
-        return True
+        if kind is dict and len(targets) == self._count:
+            slots, written = desk.slots, 0
+            for key, value in targets.items():
+                slot = slots.get(key)
+                if slot is None:
+                    break
+                shape, mark, view, memory = slot
+                kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+                if kind is _ndarray:
+                    if value.dtype is not _DOUBLE or value.shape != shape:
+                        break
+                    if shape is _FRAME:
+                        memory[:] = value.tobytes()  # takes two thirds of an assignment between arrays
+                    else:
+                        view[...] = value
+                elif kind is not tuple or not _filled(view, shape, value):
+                    break
+                written |= mark
+            else:
+                if written == self._every:
+                    if not desk.plain:
+                        desk.table[0, :, 16] = self._takes
+                        desk.plain = True
+                    return
+        desk.plain = False
+        desk.table[...] = self._own
+        if targets is not None:
+            self._fill_any(targets, desk.table)
 
     def _fill_any(self, targets: Any, table: Array) -> None:
         """Fill the table from any form of targets."""
@@ -147,3 +157,27 @@ class Door:
             where=f"target {row} of {goal.label!r}",
             expected="a rotation, and a position less than 1e150 times the reach from the origin",
         )
+
+
+def _filled(view: Array, shape: tuple[int, ...], value: tuple[Any, ...]) -> bool:
+    """Write a place as three floats, or a place and a ``Rotation``, into a target's view; return whether it was one."""
+    if shape is _POINT:
+        if [*map(type, value)] != [float, float, float]:
+            return False
+        view[...] = value
+        return True
+    if len(value) != 2 or not hasattr(value[1], "as_matrix"):
+        return False
+    place, turn = value[0], value[1].as_matrix()
+    kind: type[object] = type(place)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+    if kind is np.ndarray:
+        if place.dtype is not _DOUBLE or place.shape != _POINT:
+            return False
+    elif kind is not tuple or [*map(type, place)] != [float, float, float]:
+        return False
+    if turn.shape != (3, 3):
+        return False
+    view[:3, :3] = turn
+    view[:3, 3] = place
+    view[3] = _LAST
+    return True

@@ -27,6 +27,8 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
 
+_empty = np.empty  # one look-up less in each call
+
 
 class IK:
     """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
@@ -93,6 +95,7 @@ class IK:
             patience=self.solver.progress[0],
             own=self.solver.own(),
         )
+        from synovia.kernels._direct import direct
         from synovia.kernels._jit import make_ready
         from synovia.kernels.problem import work_size
 
@@ -105,7 +108,9 @@ class IK:
         self._shape = (1, nothing.shape[1])
         desk = self._door.desk(np.empty(self._scratch_size))
         self._idle: list[Desk] = [desk]
-        make_ready(self._kernel, self._ints, self._floats, desk.table[:0], self._rest, nothing, desk.scratch, False, 0)
+        given = (self._ints, self._floats, desk.table[:0], self._rest, nothing, desk.scratch, False, 0)
+        make_ready(self._kernel, *given)
+        self._call = direct(self._kernel, *given)  # for arrays that come from here or from a pose
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -133,7 +138,8 @@ class IK:
         if start is None:
             first = self._rest
         else:
-            start = self._as_start(start)
+            if type(start) is not Pose or start.skeleton is not self.skeleton:
+                start = Pose.quick(self.skeleton, start) or self._as_start(start)
             first = start.inside
         try:
             desk = self._idle.pop()  # atomic, so two threads never share a desk
@@ -141,8 +147,8 @@ class IK:
             desk = self._door.desk(np.empty(self._scratch_size))
         try:
             self._door.fill(targets, desk)
-            row = np.empty(self._shape)
-            code = self._kernel(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
+            row = _empty(self._shape)
+            code = self._call(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
             if code < 0:
                 self._door.refuse(code, targets)
             if code & 1:

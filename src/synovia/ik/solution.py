@@ -70,10 +70,14 @@ class Solution:
     @property
     def pose(self) -> Pose:
         """The pose: the solution, or the best that was met. Inside the limits."""
-        if self._pose is None:
+        pose = self._pose
+        if pose is None:
             skeleton = self._ik.skeleton
-            self._pose = Pose.trusted(skeleton, self._rows[self._b, _HEAD : _HEAD + skeleton.nq].copy(), inside=True)
-        return self._pose
+            q = self._rows[self._b, _HEAD : _HEAD + skeleton.nq]
+            if len(self._rows) > 1:  # a pose that is kept shall not keep the whole batch
+                q = q.copy()
+            self._pose = pose = Pose.trusted(skeleton, q, True)
+        return pose
 
     @property
     def goals(self) -> Sequence[Goal]:

@@ -25,10 +25,6 @@ def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:
     Raises:
         InputError: If it is a pose of another skeleton, or a value cannot be used.
     """
-    plain: Any = start
-    kind: type[object] = type(plain)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-    if kind is np.ndarray and plain.dtype == np.float64 and plain.shape == (skeleton.nq,):
-        return Pose.quick(skeleton, plain) or Pose(skeleton, plain)
     if isinstance(start, Pose):
         if start.skeleton is skeleton:
             return start

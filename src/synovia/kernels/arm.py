@@ -4,13 +4,16 @@ The same method as ``levenberg`` with the same settings, written for six rows: f
 registers, the Jacobian's column of a joint is (z × (p - o), z), and J Jᵀ + λ is factorised without an array.
 """
 
+import math
+
+from synovia.kernels._borrow import stack
 from synovia.kernels._jit import F, algorithm, entry, inline
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import HINGE
 from synovia.kernels.goals import target_frame
 from synovia.kernels.levenberg import AIM, DAMPING, ERROR_DAMPING, FALLS, PROGRESS
 from synovia.kernels.linear import solve6
-from synovia.kernels.problem import ROTATION, copy
+from synovia.kernels.problem import POSITION, ROTATION, copy
 from synovia.kernels.reach import prove_arm
 from synovia.kernels.rotations import (
     apply,
@@ -23,29 +26,47 @@ from synovia.kernels.rotations import (
     turn_z,
 )
 from synovia.kernels.scatter import scatter_numbers
-from synovia.kernels.trigonometry import sincos
-from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, scale, store, sub
+from synovia.kernels.trigonometry import BLOCK, PI, near, sincos_block
+from synovia.kernels.vectors import add, axpy, cross, dot, load, scale, store, sub
+
+BACK = F(1e-6)  # cos²(θ/2) from which on half a turn is close
 
 
 @inline
 def arm_forward(problem, q, axes):
     """Write axis and origin of every joint (n, 12: 0-2 and 3-5); return the goal's world frame."""
     tree = problem.tree
+    n = tree.ints.shape[0]
+    X, S, C = stack(axes, 1, 8), stack(axes, 1, 8), stack(axes, 1, 8)
     R = identity()
     p = (F(0), F(0), F(0))
-    for i in range(tree.ints.shape[0]):
-        p = add(p, apply(R, load(tree.fixed, i, 9)))
-        R = matmul(R, load_rotation(tree.fixed, i, 0))
-        x = tree.couple[i, 0] * q[tree.ints[i, 2]] + tree.couple[i, 1]
-        z = column(R, 2)
-        if tree.ints[i, 0] == HINGE:
-            s, c = sincos(x)
-            R = turn_z(R, s, c)
-        else:
-            p = axpy(x, z, p)
-        store(axes, i, 0, z)
-        store(axes, i, 3, p)
+    for first in range(0, n, BLOCK):
+        for j in range(BLOCK):
+            X[0, j] = near(q[tree.ints[first + j, 2]]) if first + j < n else F(0)
+        sincos_block(X, S, C)
+        for j in range(min(BLOCK, n - first)):
+            i = first + j
+            p = add(p, apply(R, load(tree.fixed, i, 9)))
+            G = load_rotation(tree.fixed, i, 0)
+            if tree.ints[i, 0] == HINGE:
+                R = matmul(R, turn_z(G, S[0, j], C[0, j]))  # one product waits for the joint before, not two
+                z = column(R, 2)
+            else:
+                R = matmul(R, G)
+                z = column(R, 2)
+                p = axpy(q[tree.ints[i, 2]], z, p)
+            store(axes, i, 0, z)
+            store(axes, i, 3, p)
     return matmul(R, load_rotation(problem.goal_data, 0, 2)), add(p, apply(R, load(problem.goal_data, 0, 11)))
+
+
+@inline
+def chord(E):
+    """Return 2 sin(θ/2) axis of the rotation matrix E: close by the same as log E, and without a call."""
+    half = F(0.25) * (E[0] + E[4] + E[8] + F(1))  # cos²(θ/2)
+    if half > BACK:
+        return scale(F(0.5) / math.sqrt(half), (E[7] - E[5], E[2] - E[6], E[3] - E[1]))
+    return scale(F(2) / PI, log_rotation(E))  # close to half a turn the axis is hard to find
 
 
 @inline
@@ -108,24 +129,25 @@ def attempt(problem, work, targets, q):
     """Descend from q until the goal holds, the error stops falling fast enough, or the steps are spent."""
     T, t = target_frame(targets, 0)
     wp, wr = problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1]
+    placed = problem.goals[0, 0] & POSITION
     turns = problem.goals[0, 0] & ROTATION
-    most = AIM * problem.tolerance
-    most_angle = AIM * problem.tolerance_angle
+    most2 = (AIM * problem.tolerance) ** 2
+    most_turned2 = (AIM * problem.tolerance_angle) ** 2
+    most_turned2 = min(most_turned2 * (F(1) - most_turned2 / F(12)), F(1))  # of 2 sin(θ/2)
     mark = F(0)
     lowest = F(0)
     for k in range(problem.max_steps + 1):
         R, p = arm_forward(problem, q, work.frames)
         d = sub(t, p)
-        w = log_rotation(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
-        far = norm(d) if wp > F(0) else F(0)
-        turned = norm(w)
+        w = chord(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
+        far2, turned2 = dot(d, d) if placed else F(0), dot(w, w)
         d = scale(wp, d)
         w = scale(wr, w)
         cost = dot(d, d) + dot(w, w)
         if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)
-        if (far <= most) & (turned <= most_angle):
+        if (far2 <= most2) & (turned2 <= most_turned2):
             return k, cost
         if k % problem.patience == 0:
             if k > 0 and lowest > problem.own[PROGRESS] * mark:

@@ -87,35 +87,60 @@ def distance(problem, q, table, i):
     return math.sqrt(total)
 
 
+@inline
+def tried(problem, work, targets, q, table, i):
+    """Write candidate i to q; return (the squared error, whether it meets the goals)."""
+    take_candidate(problem, q, table, i)
+    forward(problem.tree, q, work.frames)
+    cost, worst = residual(problem, work.frames, targets, work.e)
+    return cost, worst <= AIM
+
+
 @device
-def choose(problem, work, targets, q, table, count):
+def pick(problem, work, targets, q, table, count):
     """Write to q the candidate nearest to it that meets the goals, or else the one with the lowest error.
 
     Where nothing meets the goals and no candidate is better than q itself, q stays.
 
     Returns:
-        (1, the squared error).
+        (the squared error, whether the goals are met).
     """
-    copy(q, work.trial)
     forward(problem.tree, q, work.frames)
     lowest, worst = residual(problem, work.frames, targets, work.e)
+    if worst <= AIM:
+        return lowest, True
+    copy(q, work.trial)
+    best = 0
+    near = F(math.inf)
+    for i in range(count):
+        away = distance(problem, q, table, i)
+        if away < near:
+            best, near = i, away
+    if count > 0:  # the nearest is right nearly always
+        cost, meets = tried(problem, work, targets, q, table, best)
+        if meets:
+            return cost, True
     best = -1
-    reached = worst <= AIM
+    reached = False
     near = F(0)
     for i in range(count):
         away = distance(problem, work.trial, table, i)
         if reached and away >= near:
             continue
-        take_candidate(problem, q, table, i)
-        forward(problem.tree, q, work.frames)
-        cost, worst = residual(problem, work.frames, targets, work.e)
-        meets = worst <= AIM
+        cost, meets = tried(problem, work, targets, q, table, i)
         if meets or (not reached and cost < BETTER * lowest):
             best, lowest, near, reached = i, cost, away, meets
     copy(work.trial, q)
     if best >= 0:
         take_candidate(problem, q, table, best)
-    return 1, lowest
+    return lowest, reached
+
+
+@device
+def choose(problem, work, targets, q, table, count):
+    """Write the best candidate to q (see ``pick``); return (1, the squared error)."""
+    cost, _ = pick(problem, work, targets, q, table, count)
+    return 1, cost
 
 
 @device

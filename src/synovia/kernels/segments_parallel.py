@@ -14,17 +14,9 @@ from synovia.kernels.limb import bend_of, branch_turn
 from synovia.kernels.problem import open_problem, open_work
 from synovia.kernels.rotations import apply, apply_t
 from synovia.kernels.scatter import scatter_numbers
-from synovia.kernels.six_hinges import (
-    FREE,
-    TURNS,
-    about,
-    axis,
-    crossing,
-    motion_to_target,
-    offer,
-    prove_arm_branches,
-)
-from synovia.kernels.subproblems import turn_to, turned, turns_to_plane
+from synovia.kernels.six_hinges import FREE, axis, crossing, motion_to_target, offer, prove_arm_branches
+from synovia.kernels.subproblems import half_of, opposite, spin, turn_of, turn_to, turned
+from synovia.kernels.trigonometry import sincos
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, scale, sub
 
 DEPENDENT = F(1e-7)  # sine under which two axes are one
@@ -33,38 +25,43 @@ DEPENDENT = F(1e-7)  # sine under which two axes are one
 @device
 def parallel(problem, work, q, R, t):
     """Write the eight candidates of an arm with three parallel axes; (R, t): the motion D."""
-    f, turns = work.frames, work.spare
+    f, table = work.frames, work.spare
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
     o0, o1, o2, o3 = load(f, 0, 9), load(f, 1, 9), load(f, 2, 9), load(f, 3, 9)
     w = crossing(f, 4, 5)
-    x = sub(add(apply(R, w), t), o0)
-    middle, half = turns_to_plane(scale(F(-1), z0), x, h, dot(h, sub(w, o0)))
+    at, upper, lower = sub(o3, w), sub(o2, o1), sub(o3, o2)
+    along = dot(sub(o3, o1), h)
+    there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
+    base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
+    bend = bend_of(upper, lower, h, F(-math.inf), F(math.inf))
+    half = half_of(base, norm(there), dot(h, sub(w, o0)))
     count = 0
-    for i in range(8):
-        a = middle + (half if i & 4 else -half)
-        up = turned(z0, h, a)  # h as the first joint turns it
-        lift, spread = turns_to_plane(z4, z5, h, dot(up, apply(R, z5)))
-        e = lift + (spread if i & 2 else -spread)
-        tilted, aim = turned(z4, z5, e), turned(z0, apply(R, z5), -a)
-        if norm(cross(tilted, h)) > DEPENDENT:
-            sum_of_three = turn_to(h, tilted, aim)
-            last = turn_to(z5, apply_t(R, up), turned(z4, h, -e))
-        else:
-            turns[FREE] = F(1)
-            last = F(0)
-            sum_of_three = turn_to(h, turned(z4, cross(z5, z4), e), turned(z0, apply(R, cross(z5, z4)), -a))
-        # where the fourth axis has to be: E5 and E6 and the sum of the three turns are taken off
-        at = sub(o3, w)
-        place = add(about(z0, o0, -a, add(apply(R, w), t)), turned(h, at, sum_of_three))
-        bend = bend_of(sub(o2, o1), sub(o3, o2), h, F(-math.inf), F(math.inf))
-        goal = sub(place, o1)
-        goal = axpy(dot(sub(sub(o3, o1), goal), h), h, goal)
-        c, _ = branch_turn(bend, norm(goal), F(1) if i & 1 else F(-1), F(0))
-        b = turn_to(h, add(sub(o2, o1), turned(h, sub(o3, o2), c)), goal)
-        turns[TURNS], turns[TURNS + 1], turns[TURNS + 2] = a, b, c
-        turns[TURNS + 3], turns[TURNS + 4], turns[TURNS + 5] = sum_of_three - b - c, e, last
-        offer(problem, work, q, count)
-        count += 1
+    for first in (F(-1), F(1)):
+        a = base.middle + first * half
+        sca = sincos(a)
+        up = spin(z0, h, sca)  # h as the first joint turns it
+        aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
+        spread = half_of(tilt, F(1), dot(up, last_axis))
+        for second in (F(-1), F(1)):
+            e = tilt.middle + second * spread
+            sce = sincos(e)
+            tilted = spin(z4, z5, sce)
+            if norm(cross(tilted, h)) > DEPENDENT:
+                sum_of_three = turn_to(h, tilted, aim)
+                last = turn_to(z5, apply_t(R, up), spin(z4, h, opposite(sce)))
+            else:
+                table[FREE] = F(1)
+                last = F(0)
+                side = cross(z5, z4)
+                sum_of_three = turn_to(h, spin(z4, side, sce), spin(z0, apply(R, side), opposite(sca)))
+            # from the second axis to where the fourth has to be: E5 and E6 and the sum of the three turns are taken off
+            goal = sub(add(place, turned(h, at, sum_of_three)), o1)
+            goal = axpy(along - dot(goal, h), h, goal)
+            for third in (F(-1), F(1)):
+                c, _ = branch_turn(bend, norm(goal), third, F(0))
+                b = turn_to(h, add(upper, turned(h, lower, c)), goal)
+                offer(problem, table, q, count, (a, b, c, sum_of_three - b - c, e, last))
+                count += 1
     return count
 
 

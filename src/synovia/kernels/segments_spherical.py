@@ -15,17 +15,7 @@ from synovia.kernels.drive import drive
 from synovia.kernels.problem import open_problem, open_work
 from synovia.kernels.rotations import PI, apply, column
 from synovia.kernels.scatter import scatter_numbers
-from synovia.kernels.six_hinges import (
-    FREE,
-    REST,
-    TURNS,
-    about,
-    axis,
-    crossing,
-    motion_to_target,
-    offer,
-    prove_arm_branches,
-)
+from synovia.kernels.six_hinges import FREE, REST, about, axis, crossing, motion_to_target, offer, prove_arm_branches
 from synovia.kernels.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.trigpoly import real_roots, sample_angle
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, scale, sub
@@ -144,9 +134,7 @@ def spherical(problem, work, q, R, t):
                 last, free = three_turns(z3, z4, z5, left, side)
                 if free:
                     turns[FREE] = F(1)
-                turns[TURNS], turns[TURNS + 1], turns[TURNS + 2] = first, b, c
-                turns[TURNS + 3], turns[TURNS + 4], turns[TURNS + 5] = last
-                offer(problem, work, q, count)
+                offer(problem, turns, q, count, (first, b, c, last[0], last[1], last[2]))
                 count += 1
     return count
 

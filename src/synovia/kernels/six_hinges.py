@@ -5,18 +5,15 @@ the goal's frame to its target, E1 E2 E3 E4 E5 E6 = D. Each closed form writes i
 """
 
 from synovia.kernels._jit import F, algorithm, device, inline
-from synovia.kernels.branching import put_candidate
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.limb import nearest_turn
-from synovia.kernels.problem import copy
 from synovia.kernels.rotations import apply, column, load_rotation, matmul_t
 from synovia.kernels.subproblems import turned
 from synovia.kernels.vectors import add, axpy, dot, load, sub
 
-# Places in spare memory: eight candidates of six turns, the turns of one, whether some turns are free, the rest
-TURNS = 8 * 6
-FREE = TURNS + 6
+# Places in spare memory: eight candidates of six values, whether some turns are free, the rest
+FREE = 8 * 6
 REST = FREE + 1
 PROVEN = F(1e-12)  # squared error (radians, reaches) above which a miss is no rounding
 
@@ -43,26 +40,21 @@ def about(z, o, angle, p):
     return add(o, turned(z, sub(p, o), angle))
 
 
-@device
-def offer(problem, work, q, count):
-    """Write the turns in spare memory as a candidate: each joint by whole turns nearest to where it is, and clamped."""
+@inline
+def offer(problem, table, q, count, turns):
+    """Write six turns as a candidate: each joint by whole turns nearest to where it is, and clamped."""
     for i in range(6):
         k = problem.tree.ints[i, 5]
-        at = problem.variables[k, 1]
-        low, high = problem.limits[k, 0] - q[at], problem.limits[k, 1] - q[at]
-        turn, _ = nearest_turn(work.spare[TURNS + i], F(0), low, high)
-        work.spare[TURNS + i] = min(max(turn, low), high)
-        q[at] += work.spare[TURNS + i]
-        q[at] = min(max(q[at], problem.limits[k, 0]), problem.limits[k, 1])
-    put_candidate(problem, q, work.spare, count)
-    copy(work.trial, q)
+        x = q[problem.variables[k, 1]]
+        low, high = problem.limits[k, 0], problem.limits[k, 1]
+        turn, _ = nearest_turn(turns[i], F(0), low - x, high - x)
+        table[6 * count + k] = min(max(x + turn, low), high)
 
 
 @device
 def motion_to_target(problem, work, targets, q):
-    """Return (R, t), the motion D; work.frames are left at q, and q in work.trial."""
+    """Return (R, t), the motion D; work.frames are left at q."""
     forward(problem.tree, q, work.frames)
-    copy(q, work.trial)
     work.spare[FREE] = F(0)
     G, p = goal_frame(problem, work.frames, 0)
     T, x = target_frame(targets, 0)

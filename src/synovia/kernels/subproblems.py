@@ -5,6 +5,7 @@ three turns in a row that make a rotation.
 """
 
 import math
+from typing import NamedTuple
 
 from synovia.kernels._jit import F, inline
 from synovia.kernels.rotations import apply, apply_t
@@ -14,12 +15,39 @@ from synovia.kernels.vectors import add, axpy, cross, dot, norm, perpendicular, 
 ALONG = F(1e-9)  # sine under which a direction lies on an axis: a turn about it does nothing
 
 
+class Turn(NamedTuple):
+    """The component along a direction of a point that turns about an axis: constant + size cos(angle - middle)."""
+
+    constant: float
+    size: float
+    middle: float
+
+
+@inline
+def spin(z, p, sc):
+    """Return p turned about a unit axis by the angle with this sine and cosine (Rodrigues)."""
+    s, c = sc
+    return add(axpy(c, p, scale(s, cross(z, p))), scale((F(1) - c) * dot(z, p), z))
+
+
+@inline
+def opposite(sc):
+    """Return sine and cosine of the turn back."""
+    return -sc[0], sc[1]
+
+
 @inline
 def turned(z, p, angle):
-    """Return p turned about a unit axis (Rodrigues)."""
-    s, c = sincos(angle)
-    along = scale((F(1) - c) * dot(z, p), z)
-    return add(axpy(c, p, scale(s, cross(z, p))), along)
+    """Return p turned about a unit axis."""
+    return spin(z, p, sincos(angle))
+
+
+@inline
+def turn_of(z, p, h):
+    """Return the component along h of p turned about a unit axis."""
+    constant = dot(h, z) * dot(z, p)
+    a, b = dot(h, p) - constant, dot(h, cross(z, p))
+    return Turn(constant, math.sqrt(a * a + b * b), math.atan2(b, a))
 
 
 @inline
@@ -34,14 +62,20 @@ def turns_to_plane(z, p, h, d):
 
     Subproblem 4. Where d is out of range half is 0 or π, the nearest.
     """
-    constant = dot(h, z) * dot(z, p)
-    a, b = dot(h, p) - constant, dot(h, cross(z, p))
-    size = math.sqrt(a * a + b * b)
-    middle = math.atan2(b, a)
-    if size <= ALONG * ALONG * norm(p):
-        return F(0), F(0)
-    x = min(max((F(1) - (d - constant) / size) * F(0.5), F(0)), F(1))
-    return middle, F(2) * math.asin(math.sqrt(x))
+    turn = turn_of(z, p, h)
+    return turn.middle, half_of(turn, norm(p), d)
+
+
+@inline
+def half_of(turn, length, d):
+    """Return how far to both sides of its middle a turn gives the component d; 0 or π, the nearest, out of range.
+
+    ``length`` is that of the point, against which a turn that does nothing shows.
+    """
+    if turn.size <= ALONG * ALONG * length:
+        return F(0)
+    x = min(max((F(1) - (d - turn.constant) / turn.size) * F(0.5), F(0)), F(1))
+    return F(2) * math.asin(math.sqrt(x))
 
 
 @inline

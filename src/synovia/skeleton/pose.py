@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
 _ROUNDING = 1e-15  # of a length that was made 1
+_DOUBLE = np.dtype(np.float64)
+_new, _empty = object.__new__, np.empty  # one look-up less in each call
 
 
 def world_frames(skeleton: Skeleton, q: Array) -> Array:
@@ -110,9 +112,9 @@ class Pose:
         self._inside: Array | None = None
 
     @classmethod
-    def trusted(cls, skeleton: Skeleton, q: Array, *, inside: bool = False) -> Pose:
+    def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
         """Return a pose of values that need no check: owned, float64, contiguous; ``inside``: known to be in limits."""
-        pose = object.__new__(cls)
+        pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = q
         pose._frames = None
@@ -120,20 +122,23 @@ class Pose:
         return pose
 
     @classmethod
-    def quick(cls, skeleton: Skeleton, q: Array) -> Pose | None:
+    def quick(cls, skeleton: Skeleton, q: Any) -> Pose | None:
         """Return a pose of plain float64 values (nq,), checked by one compiled call; None where it takes a longer look.
 
         For loops that hand over joint values; it loads the kernels, which an ordinary pose does not need.
         """
-        from synovia.kernels.tables import admit
-
-        t = skeleton.tables
+        kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+        if kind is not np.ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
+            return None
         values = q.copy()
-        inside = np.empty(skeleton.nq)
-        told = admit(t.variables, t.limits, t.followers, t.coupling, values, inside)
+        inside = _empty(skeleton.nq)
+        told = skeleton.gate(values, inside)
         if told < 0:
             return None
-        pose = cls.trusted(skeleton, values)
+        pose = _new(cls)
+        pose.skeleton = skeleton
+        pose._q = values
+        pose._frames = None
         pose._inside = values if told else inside
         return pose
 
@@ -141,7 +146,8 @@ class Pose:
     def q(self) -> Array:
         """Joint values, (nq,), read-only."""
         view = self._q.view()
-        view.setflags(write=False)
+        freeze: Any = view.setflags  # by place, which its types leave out: a name would take longer than all the rest
+        freeze(False)
         return view
 
     @property
@@ -152,10 +158,10 @@ class Pose:
     @property
     def inside(self) -> Array:
         """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
-        if self._inside is None:
-            inside: Array = inside_limits(self.skeleton, self._q.reshape(1, -1))[0]
-            self._inside = inside
-        return self._inside.reshape(1, -1)
+        inside = self._inside
+        if inside is None:
+            self._inside = inside = inside_limits(self.skeleton, self._q.reshape(1, -1))[0]
+        return inside[None]
 
     @property
     def frames(self) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Final
 
@@ -113,6 +113,19 @@ class Skeleton:
             for i in range(n)
         ]
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
+
+    @cached_property
+    def gate(self) -> Callable[[Array, Array], int]:
+        """The compiled check of one q (nq,), which also writes it brought inside the limits; see ``Pose.quick``."""
+        from synovia.kernels._direct import direct
+        from synovia.kernels._jit import make_ready
+        from synovia.kernels.tables import admit
+
+        t = self.tables
+        tables = (t.variables, t.limits, t.followers, t.coupling)
+        q = np.zeros(self.nq)
+        make_ready(admit, *tables, q, q.copy())
+        return partial(direct(admit, *tables, q, q), *tables)
 
     def __getstate__(self) -> dict[str, object]:
         """Copy and pickle without what is computed on demand: copies of those arrays would be writable."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from synovia.errors import UnsupportedError
+from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.problem import Reduced, hold_all_but
@@ -29,7 +30,8 @@ from synovia.solver.base import Kernel, Solver
 
 _EXPECTED: Final = (
     "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
-    "point, or the second to fourth are parallel and the last two meet"
+    "point, or the second to fourth are parallel and the last two meet; or seven hinges of which the first three meet "
+    "in a point, and the fifth and sixth meet"
 )
 
 
@@ -44,7 +46,10 @@ class Segments(Solver):
       the start pose as the limits of shoulder and wrist allow;
     - robot arms of six hinges with a spherical wrist (the last three axes meet in a point): Pieper's quartic;
     - robot arms of six hinges with three parallel axes, the second to fourth, whose last two axes meet, such as those
-      of Universal Robots.
+      of Universal Robots;
+    - robot arms of seven hinges whose first three axes meet in a point, and the fifth and sixth in another, such as
+      those of Franka and KUKA's iiwa: the last joint turns away from the start, in ever finer steps, until the other
+      six have a branch within the limits; where none is found Levenberg-Marquardt takes over, restarts included.
 
     Anything else is refused when the ``IK`` is built. Of the branches within the limits the nearest to the start is
     taken; ``IK.branches`` lists them all. Where none meets the target, the best candidate is improved by descent to the
@@ -53,11 +58,12 @@ class Segments(Solver):
     Args:
         max_steps: Not used: there is one step.
         attempts: Attempts; one, as another start would give the same.
-        seed: Not used.
+        seed: Seed of the restarts of seven hinges.
 
     References:
-        Pieper (1968), *The kinematics of manipulators under computer control*; Tolani, Goswami & Badler (2000); Elias &
-        Wen (2025), *IK-Geo: unified robot inverse kinematics using subproblem decomposition*.
+        Pieper (1968), *The kinematics of manipulators under computer control*; Tolani, Goswami & Badler (2000); He &
+        Liu (2021), *Analytical inverse kinematics for Franka Emika Panda*; Elias & Wen (2025), *IK-Geo: unified robot
+        inverse kinematics using subproblem decomposition*.
     """
 
     name: ClassVar[str] = "segments"
@@ -111,39 +117,43 @@ class Segments(Solver):
     def _why_no_arm(reduced: Reduced, goal: Goal, rows: Sequence[int]) -> str | None:
         """Return what keeps these joints from being an arm with a closed form, None if nothing does."""
         form = kinds(reduced, rows)
-        if form != [Kind.HINGE] * 6:
-            return f"{len(form)} moving joints that are neither a limb nor six hinges"
+        if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
+            return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
         if not goal.place & ROTATION:
-            return "six hinges for a position alone leave three turns free"
+            return f"{len(form)} hinges for a position alone leave {len(form) - 3} turns free"
         return None if _structure(reduced) else "no three of its axes meet or are parallel where they must"
+
+    def own(self) -> Sequence[float]:
+        """Return what the descent of seven hinges reads: damping, and what the error must have fallen to."""
+        return (1e-9, 0.02, self.progress[1])
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the limb or of the arm."""
-        if _is_limb(reduced):
-            from synovia.kernels.segments_limb import segments_limb
-
-            return segments_limb
-        if _structure(reduced) == "spherical":
-            from synovia.kernels.segments_spherical import segments_spherical
-
-            return segments_spherical
-        from synovia.kernels.segments_parallel import segments_parallel
-
-        return segments_parallel
+        return self._kernels(reduced)[0]
 
     def lister(self, reduced: Reduced) -> Kernel:
         """Return the kernel that lists the branches."""
+        return self._kernels(reduced)[1]
+
+    @staticmethod
+    def _kernels(reduced: Reduced) -> tuple[Kernel, Kernel]:
+        """Return the kernel that solves and the one that lists."""
         if _is_limb(reduced):
-            from synovia.kernels.segments_limb import segments_limb_branches
+            from synovia.kernels import segments_limb as limb
 
-            return segments_limb_branches
-        if _structure(reduced) == "spherical":
-            from synovia.kernels.segments_spherical import segments_spherical_branches
+            return limb.segments_limb, limb.segments_limb_branches
+        structure = _structure(reduced)
+        if structure == "seven":
+            from synovia.kernels import segments_seven as seven
 
-            return segments_spherical_branches
-        from synovia.kernels.segments_parallel import segments_parallel_branches
+            return seven.segments_seven, seven.segments_seven_branches
+        if structure == "spherical":
+            from synovia.kernels import segments_spherical as spherical
 
-        return segments_parallel_branches
+            return spherical.segments_spherical, spherical.segments_spherical_branches
+        from synovia.kernels import segments_parallel as parallel_axes
+
+        return parallel_axes.segments_parallel, parallel_axes.segments_parallel_branches
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for the branches, and for the roots of a polynomial."""
@@ -157,9 +167,11 @@ def _is_limb(reduced: Reduced) -> bool:
 
 
 def _structure(reduced: Reduced) -> str | None:
-    """Return which closed form an arm of six hinges has: spherical, parallel or none."""
+    """Return which closed form an arm has: seven, spherical, parallel or none."""
     rows = np.flatnonzero(reduced.rows[:, 5] >= 0).tolist()
     z, o = axes(reduced, rows)
+    if len(rows) == 7:
+        return "seven" if reduced.serial and _has_shoulder_and_wrist(z, o, reduced.reach) else None
     wrist = meet(z[3], o[3], z[4], o[4], reduced.reach)
     if wrist is not None and not parallel(z[4], z[5]) and not (parallel(z[0], z[1]) and parallel(z[1], z[2])):
         aside = float(np.linalg.norm(np.cross(z[5], wrist - o[5])))
@@ -169,3 +181,15 @@ def _structure(reduced: Reduced) -> str | None:
     if three and not parallel(z[0], z[1]) and not parallel(z[3], z[4]):
         return "parallel" if meet(z[4], o[4], z[5], o[5], reduced.reach) is not None else None
     return None
+
+
+def _has_shoulder_and_wrist(z: Array, o: Array, reach: float) -> bool:
+    """Return whether the first three of seven axes meet, and the fifth and sixth, both apart from the fourth."""
+    shoulder, wrist = meet(z[0], o[0], z[1], o[1], reach), meet(z[4], o[4], z[5], o[5], reach)
+    if shoulder is None or wrist is None or parallel(z[1], z[2]):
+        return False
+
+    def aside(i: int, point: Array) -> float:
+        return float(np.linalg.norm(np.cross(z[i], point - o[i])))
+
+    return aside(2, shoulder) <= ALIKE * reach and min(aside(3, shoulder), aside(3, wrist)) > ALIKE * reach
