@@ -4,8 +4,6 @@ The same method as ``levenberg`` with the same settings, written for six rows: f
 registers, the Jacobian's column of a joint is (z × (p - o), z), and J Jᵀ + λ is factorised without an array.
 """
 
-import math
-
 from synovia.kernels._borrow import stack
 from synovia.kernels._jit import F, algorithm, entry, inline
 from synovia.kernels.drive import drive
@@ -26,10 +24,8 @@ from synovia.kernels.rotations import (
     turn_z,
 )
 from synovia.kernels.scatter import scatter_numbers
-from synovia.kernels.trigonometry import BLOCK, PI, near, sincos_block
+from synovia.kernels.trigonometry import BLOCK, near, sincos_block
 from synovia.kernels.vectors import add, axpy, cross, dot, load, scale, store, sub
-
-BACK = F(1e-6)  # cos²(θ/2) from which on half a turn is close
 
 
 @inline
@@ -58,15 +54,6 @@ def arm_forward(problem, q, axes):
             store(axes, i, 0, z)
             store(axes, i, 3, p)
     return matmul(R, load_rotation(problem.goal_data, 0, 2)), add(p, apply(R, load(problem.goal_data, 0, 11)))
-
-
-@inline
-def chord(E):
-    """Return 2 sin(θ/2) axis of the rotation matrix E: close by the same as log E, and without a call."""
-    half = F(0.25) * (E[0] + E[4] + E[8] + F(1))  # cos²(θ/2)
-    if half > BACK:
-        return scale(F(0.5) / math.sqrt(half), (E[7] - E[5], E[2] - E[6], E[3] - E[1]))
-    return scale(F(2) / PI, log_rotation(E))  # close to half a turn the axis is hard to find
 
 
 @inline
@@ -133,13 +120,12 @@ def attempt(problem, work, targets, q):
     turns = problem.goals[0, 0] & ROTATION
     most2 = (AIM * problem.tolerance) ** 2
     most_turned2 = (AIM * problem.tolerance_angle) ** 2
-    most_turned2 = min(most_turned2 * (F(1) - most_turned2 / F(12)), F(1))  # of 2 sin(θ/2)
     mark = F(0)
     lowest = F(0)
     for k in range(problem.max_steps + 1):
         R, p = arm_forward(problem, q, work.frames)
         d = sub(t, p)
-        w = chord(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
+        w = log_rotation(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
         far2, turned2 = dot(d, d) if placed else F(0), dot(w, w)
         d = scale(wp, d)
         w = scale(wr, w)
