@@ -27,8 +27,6 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
 
-_empty = np.empty  # one look-up less in each call
-
 
 class IK:
     """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
@@ -95,8 +93,7 @@ class IK:
             patience=self.solver.progress[0],
             own=self.solver.own(),
         )
-        from synovia.kernels._direct import direct
-        from synovia.kernels._jit import make_ready
+        from synovia.kernels._direct import ready
         from synovia.kernels.problem import work_size
 
         self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver)
@@ -104,13 +101,11 @@ class IK:
         self._door = Door(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)
-        nothing = rows_of(self, 0)
-        self._shape = (1, nothing.shape[1])
+        self._shape = rows_of(self, 1).shape
         desk = self._door.desk(np.empty(self._scratch_size))
         self._idle: list[Desk] = [desk]
-        given = (self._ints, self._floats, desk.table[:0], self._rest, nothing, desk.scratch, False, 0)
-        make_ready(self._kernel, *given)
-        self._call = direct(self._kernel, *given)  # for arrays that come from here or from a pose
+        none = (self._ints, self._floats, desk.table[:0], self._rest, rows_of(self, 0), desk.scratch, False, 0)
+        self._call = ready(self._kernel, *none)  # for arrays of our own making
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -135,9 +130,8 @@ class IK:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
-        if start is None:
-            first = self._rest
-        else:
+        first = self._rest
+        if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self._as_start(start)
             first = start.inside
@@ -147,7 +141,7 @@ class IK:
             desk = self._door.desk(np.empty(self._scratch_size))
         try:
             self._door.fill(targets, desk)
-            row = _empty(self._shape)
+            row = np.empty(self._shape)
             code = self._call(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
             if code < 0:
                 self._door.refuse(code, targets)

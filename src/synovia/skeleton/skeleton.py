@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
@@ -16,7 +16,7 @@ from synovia.geometry import Array, as_numbers, rigid
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton.joint import Joint, Kind
 from synovia.skeleton.pose import Pose
-from synovia.skeleton.tables import Tables, pack
+from synovia.skeleton.tables import Tables, gate_of, pack
 from synovia.skeleton.tree import address_book, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
@@ -116,16 +116,8 @@ class Skeleton:
 
     @cached_property
     def gate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of one q (nq,), which also writes it brought inside the limits; see ``Pose.quick``."""
-        from synovia.kernels._direct import direct
-        from synovia.kernels._jit import make_ready
-        from synovia.kernels.tables import admit
-
-        t = self.tables
-        tables = (t.variables, t.limits, t.followers, t.coupling)
-        q = np.zeros(self.nq)
-        make_ready(admit, *tables, q, q.copy())
-        return partial(direct(admit, *tables, q, q), *tables)
+        """The compiled check of one q; see ``tables.gate_of``."""
+        return gate_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:
         """Copy and pickle without what is computed on demand: copies of those arrays would be writable."""
@@ -300,10 +292,7 @@ class Skeleton:
                 seen.add(at)
             if at != row:
                 if self.joints[at].kind not in (Kind.HINGE, Kind.SLIDE):
-                    raise InputError(
-                        f"joint {joint.name!r} follows {self.joints[at].name!r}, a {self.joints[at].kind.name} joint",
-                        where=self.name,
-                        expected="a HINGE or SLIDE",
-                    )
+                    what = f"joint {joint.name!r} follows {self.joints[at].name!r}, a {self.joints[at].kind.name} joint"
+                    raise InputError(what, where=self.name, expected="a HINGE or SLIDE")
                 out[row] = (at, ratio, offset)
         return out

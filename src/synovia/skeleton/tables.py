@@ -6,8 +6,9 @@ listed as variables with their limits (see ``kernels.variables``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,15 @@ class Tables:
     owner: Ints
     followers: Ints
     coupling: Array
+
+
+def gate_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
+    """Return the compiled check of one q (nq,), which also writes it brought inside the limits; see ``admit``."""
+    from synovia.kernels._direct import ready
+    from synovia.kernels.tables import admit
+
+    given = (tables.variables, tables.limits, tables.followers, tables.coupling)
+    return partial(ready(admit, *given, np.zeros(nq), np.zeros(nq)), *given)
 
 
 def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tuple[int, float, float]]) -> Tables:
