@@ -9,6 +9,8 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
+from synovia.clips.pointfile import holds_points, read_points
+from synovia.errors import UnknownNameError
 from synovia.ik.trackfile import json_schema, read_track
 from synovia.io.base import write_bytes
 
@@ -88,6 +90,92 @@ def test_tracks_that_cannot_be_used_are_refused(track, old, new, word):
 def test_options_that_do_not_go_together(track):
     assert run("animate", "arm7").code == 2
     assert run("animate", "arm7", "--goals", track, "--follow", "clip.bvh").code == 2
+    assert run("animate", "arm7", "--points", "points.csv", "--goals", track).code == 2
+    assert run("animate", "arm7", "--points", "points.csv", "--velocity", "2").code == 2
+    assert run("animate", "arm7", "--goals", track, "--velocity", "fast").code == 2
+
+
+@pytest.mark.compiled
+def test_velocities_starts_and_jobs(track):
+    """The same report for any number of threads; a joint that may not move fast makes frames late."""
+    words = (
+        "animate",
+        "arm7",
+        "--goals",
+        track,
+        "--root",
+        "fixed",
+        "--starts",
+        "3",
+        "--velocity",
+        "joint1=0.05",
+        "--json",
+    )
+    one, two = (run(*words, "--jobs", jobs) for jobs in (1, 2))
+    assert one.code == two.code == 1
+    assert one.data == two.data
+    assert one.data["track"]["missed"]
+
+
+def test_points_in_files(tmp_path):
+    """CSV and archives say the same; gaps and confidence are read, and joints can be chosen and renamed."""
+    path, archive = tmp_path / "points.csv", tmp_path / "points.npz"
+    path.write_text("time,a.x,a.y,a.z,b.x,b.y,b.z,b.confidence\n0,1,2,3,4,5,6,0.5\n0.1,,2,3,nan,nan,nan,0\n")
+    points = read_points(path)
+    assert points.joints == ["a", "b"]
+    assert points.fps == pytest.approx(10)
+    np.testing.assert_array_equal(points.positions[:, 0], [[1, 2, 3], [np.nan, 2, 3]])
+    np.testing.assert_array_equal(points.confidence, [[1, 0.5], [1, 0]])
+    chosen = points.chosen({"hand": "b"}, path)
+    assert (chosen.joints, chosen.positions.shape, chosen.confidence.tolist()) == (["hand"], (2, 1, 3), [[0.5], [0.0]])
+    np.savez(archive, positions=points.positions, joints=points.joints, confidence=points.confidence, fps=10.0)
+    np.testing.assert_array_equal(read_points(archive).positions, points.positions)
+    assert holds_points(archive)
+    assert not holds_points(tmp_path / "walk.bvh")
+    with pytest.raises(UnknownNameError, match="'a', 'b'"):
+        points.chosen({"hand": "c"}, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("a.x,a.y,a.z\n1,2,3\n", "first column"),
+        ("time,a.x,a.y\n0,1,2\n", "a.z"),
+        ("time,a.x,a.y,a.z,a.x\n0,1,2,3,4\n", "once each"),
+        ("time,a.x,a.y,a.z\n0,1,2\n", "line 2"),
+        ("time,a.x,a.y,a.z\n0,1,2,3\n0,1,2,3\n", "increase"),
+        ("time,tool.x,tool.y,tool.z\n", "no point was seen"),
+        ("time,tol.x,tol.y,tol.z\n0,1,2,3\n", "tool"),
+    ],
+)
+def test_points_that_cannot_be_used_are_refused(tmp_path, text, word):
+    path = tmp_path / "points.csv"
+    path.write_text(text)
+    assert_refused(run("animate", "arm7", "--points", path), word)
+
+
+@pytest.mark.compiled
+def test_a_body_passes_through_points(tmp_path):
+    """From a clip's joints under other names, through a CSV, and straight from the clip."""
+    arm = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.5, 1.5, 0), (0.5, 2, 0.5)])
+    q = np.linspace(arm.random_pose(0).q, arm.random_pose(1).q, 8)
+    q = q.reshape(8, -1, 4)
+    clip = sy.Motion(arm, (q / np.linalg.norm(q, axis=2, keepdims=True)).reshape(8, -1), 24.0)
+    source, model, table, out = (tmp_path / name for name in ("clip.npz", "arm.toml", "points.csv", "out.npz"))
+    sy.save_motion(clip, source)
+    sy.write_skeleton(arm, model)
+    names = arm.joint_names
+    lines = ["time," + ",".join(f"p{k}.{axis}" for k in range(len(names)) for axis in "xyz")]
+    for t, places in zip(clip.times, clip.positions(), strict=True):
+        lines.append(",".join(map(repr, [float(t), *places.ravel().tolist()])))
+    table.write_text("\n".join(lines))
+    joints = ",".join(f"{name}=p{k}" for k, name in enumerate(names))
+    for points, more in ((table, ("--joints", joints)), (source, ())):
+        ran = run("animate", model, "--points", points, *more, "-o", out, "--json", "--force")
+        assert ran.code == 0, ran
+        assert ran.data["fit"]["p99_error"] < 1e-3
+        assert ran.data["fps"] == pytest.approx(24)
+        np.testing.assert_allclose(sy.load_motion(out).positions()[:, -4:], clip.positions(), atol=2e-3)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")

@@ -6,9 +6,10 @@ from scipy.spatial.transform import Rotation
 
 import synovia as sy
 from cli_runs import run
+from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tables import violations
-from synovia.retargeting.feet import contacts, planted
+from synovia.retargeting.feet import planted
 from synovia.retargeting.names import read_name
 from synovia.retargeting.roles import find_roles
 from synovia.retargeting.shape import limbs_by_shape
@@ -152,13 +153,31 @@ def test_contacts_and_plants():
     path = np.zeros((240, 3))
     path[:, 0] = np.cumsum(np.where(stands, 0.001, 0.02))
     path[:, 1] = np.where(stands, 0.0, 0.2 * np.sin(np.pi * ((t % 1.0) - 0.5) / 0.5))
-    spans = contacts(path, np.array([0.0, 1.0, 0.0]), 120.0)
+    spans = stays(path, np.array([0.0, 1.0, 0.0]), 120.0)
     assert 2 <= len(spans) <= 3
     fixed = planted(path, spans)
     for a, b in spans:
         np.testing.assert_array_equal(fixed[a:b], np.broadcast_to(fixed[a], (b - a, 3)))
     assert np.abs(np.diff(fixed - path, axis=0)).max() < 0.021  # what is added never jumps
     np.testing.assert_array_equal(planted(path, []), path)
+
+
+def test_hands_stay_while_feet_are_put_in_place(humanoid, clip):
+    """Where arms can make up for what the feet ask of the hips, hands are where turning alone has put them."""
+    free, placed = (sy.retarget(clip, humanoid, feet=feet).motion for feet in (False, True))
+    rows = [placed.skeleton.index(f"{side}_{part}") for part in ("hand", "foot") for side in ("left", "right")]
+    way = np.linalg.norm(placed.positions()[:, rows] - free.positions()[:, rows], axis=-1).max(0)
+    assert way[2:].max() > 0.005
+    assert way[:2].max() < 5e-4
+
+
+def test_long_clips_in_parts_have_the_same_bits(humanoid, clip, monkeypatch):
+    told = []
+    whole = sy.retarget(clip, humanoid, progress=lambda *done: told.append(done))
+    assert told == sorted(told)
+    assert told[-1] == (2 * len(clip), 2 * len(clip))
+    monkeypatch.setattr("synovia.retargeting.transfer._REPORT", 7)
+    np.testing.assert_array_equal(sy.retarget(clip, humanoid, threads=1).motion.q, whole.motion.q)
 
 
 def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
@@ -178,6 +197,34 @@ def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
     path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["a"]\n', encoding="utf-8")
     with pytest.raises(FormatError, match="'hips' has no pair"):
         sy.read_map(path)
+
+
+def test_legs_that_begin_in_one_place(clip):
+    """Left and right are then told by the knees; where these are in one place too, there is no telling."""
+    for knee in (0.2, 0.0):
+        joints = [sy.Joint(name="hips", kind=sy.Kind.BALL)]
+        for side, sign in (("left", 1.0), ("right", -1.0)):
+            joints.append(sy.Joint(name=f"{side}_upper_leg", parent=0, kind=sy.Kind.BALL, rest=shifted(0, 0, 0)))
+            joints.append(
+                sy.Joint(
+                    name=f"{side}_lower_leg",
+                    parent=len(joints) - 1,
+                    kind=sy.Kind.BALL,
+                    rest=shifted(sign * knee, -0.5, 0),
+                )
+            )
+        body = sy.Skeleton(joints, name="dwarf", up="y")
+        if knee:
+            assert np.isfinite(sy.retarget(clip, body).motion.q).all()
+        else:
+            with pytest.raises(InputError, match="left where its right is"):
+                sy.retarget(clip, body)
+
+
+def shifted(x, y, z):
+    rest = np.eye(4)
+    rest[:3, 3] = x, y, z
+    return rest
 
 
 def test_what_is_no_body_is_refused(clip):

@@ -75,7 +75,7 @@ def test_contacts_are_low_and_slow_without_gaps():
     places[20:40, 0, 1] = np.hanning(20)
     places[20:, 0, 0] = np.minimum(np.arange(40) * 0.1, 2.0)
     places[10, 0, 1] = 1e-4
-    found = runs(contacts(places, 1, 60.0)[:, 0])
+    found = runs(contacts(places, np.array([0.0, 1.0, 0.0]), 60.0)[:, 0])
     assert found[0][0] == 0
     assert 17 <= found[0][1] <= 22
     assert all(first >= 36 or last <= 22 for first, last in found)

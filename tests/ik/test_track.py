@@ -129,10 +129,22 @@ def test_the_best_of_several_starts_moves_least():
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     targets = {"tool": circle(60, start, 0.15)}
     awkward = ARM.random_pose(11)
-    one, best = ik.track(targets, awkward), ik.track(targets, awkward, starts=4, both_ways=True)
+    told = []
+    how = {"starts": 4, "both_ways": True, "smoothness": 0.0}
+    one, best = ik.track(targets, awkward), ik.track(targets, awkward, **how, progress=lambda *done: told.append(done))
     assert best.reached.all()
     assert np.sum(np.diff(best.q, axis=0) ** 2) <= np.sum(np.diff(one.q, axis=0) ** 2)
     assert len(best.jumps) <= len(one.jumps)
+    assert told == sorted(told)
+    assert told[-1] == (480, 480)
+    for threads in (1, 3):
+        np.testing.assert_array_equal(ik.track(targets, awkward, **how, threads=threads).q, best.q)
+
+    def stop(done, of):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ik.track(targets, awkward, **how, progress=stop)
 
 
 @pytest.mark.compiled
@@ -142,6 +154,7 @@ def test_smoothness_calms_and_says_what_it_misses():
     ik = sy.IK(ARM, sy.PositionGoal("tool"))
     targets = circle(60, start)[:, :3, 3] + np.random.default_rng(0).normal(0, 0.002, (60, 3))
     rough, calm = ik.track({"tool": targets}, start), ik.track({"tool": targets}, start, smoothness=0.1)
+    np.testing.assert_array_equal(calm.q, ik.track({"tool": targets}, start, smoothness=0.1, threads=1).q)
     bend = [np.sum(np.diff(clip.q, 2, axis=0) ** 2) for clip in (rough, calm)]
     assert bend[1] < 0.3 * bend[0]
     off = [np.linalg.norm(s.pose.position("tool") - t) for s, t in zip(calm, targets, strict=True)]

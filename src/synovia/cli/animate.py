@@ -1,27 +1,23 @@
-"""``synovia animate``: from options to a clip that follows targets, or whose feet are held; a report, and a file."""
+"""``synovia animate``: from options to a clip that follows targets or points, or whose feet are held, and a file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import typer
 
-from synovia.cli.model import is_bundled, load
+from synovia.cli.model import is_bundled, load, load_clip
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import MISSED, REACHED
-from synovia.cli.solution import unit_name
-from synovia.ik.solution import length_text
+from synovia.errors import InputError
 
 if TYPE_CHECKING:
-    from synovia.clips import FootLocked
+    from synovia.clips import Fitted, FootLocked
     from synovia.ik import Tracked
     from synovia.motion import Motion
-
-SCHEMA: Final = "synovia.animate/1"
-_MOST_SHOWN: Final = 8  # runs of frames in one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +27,7 @@ class Request:
     file: str
     goals: Path | None
     follow: str | None
+    points: Path | None
     joints: str | None
     clip: str | None
     solver: str | None
@@ -38,10 +35,12 @@ class Request:
     starts: int
     both_ways: bool
     smooth: float
+    velocity: str | None
     foot_lock: bool
     feet: str | None
     up: str | None
     blend: float
+    jobs: int | None
     output: Path | None
     force: bool
     as_json: bool
@@ -54,41 +53,59 @@ def animate_request(request: Request) -> int:
         typer.BadParameter: If options do not go together.
         SynoviaError: If what an option says cannot be used.
     """
+    from synovia.cli.animated import animation_object, animation_text
     from synovia.io.save import check_target, save_motion
 
-    if request.goals is not None and request.follow is not None:
-        raise typer.BadParameter("give one of them", param_hint="'--goals' / '--follow'")
-    if request.goals is None and request.follow is None and not request.foot_lock:
-        raise typer.BadParameter(
-            "nothing to do; give targets, or hold the feet", param_hint="'--goals', '--follow' or '--foot-lock'"
-        )
+    _check(request)
     if request.output is not None:
         check_target(request.output, force=request.force)
-    tracked = None
-    if request.goals is None and request.follow is None:
-        motion = _clip(request.file, request.clip)
-    else:
+    tracked = fitted = locked = None
+    if request.goals is not None or request.follow is not None:
         tracked = _track(request)
         motion = tracked.motion
-    locked = _locked(motion, request) if request.foot_lock else None
-    motion = motion if locked is None else locked.motion
+    elif request.points is not None:
+        motion = fitted = _fit(request, request.points)
+    else:
+        motion = load_clip(request.file, request.clip)
+    if request.foot_lock:
+        locked = _locked(motion, request)
+        motion = locked.motion
     if request.output is not None:
         into = None if is_bundled(request.file) else request.file
         save_motion(motion, request.output, into=into, force=request.force)
     if request.as_json:
-        emit_json(_object(motion, tracked, locked))
+        emit_json(animation_object(motion, tracked, fitted, locked))
     else:
-        emit("\n".join(_text(motion, tracked, locked)))
+        emit("\n".join(animation_text(motion, tracked, fitted, locked)))
         if request.output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
     return MISSED if tracked is not None and tracked.missed else REACHED
 
 
-def _clip(path: str, clip: str | None) -> Motion:
-    """Return one clip of a file."""
-    from synovia.io import load_motion
+def _check(request: Request) -> None:
+    """Refuse options that do not go together.
 
-    return load_motion(path, 0 if clip is None else int(clip) if clip.isdigit() else clip)
+    Raises:
+        typer.BadParameter: Always then.
+    """
+    ways = [request.goals, request.follow, request.points]
+    if sum(way is not None for way in ways) > 1:
+        raise typer.BadParameter("give one of them", param_hint="'--goals' / '--follow' / '--points'")
+    if all(way is None for way in ways) and not request.foot_lock:
+        raise typer.BadParameter(
+            "nothing to do; give targets or points, or hold the feet",
+            param_hint="'--goals', '--follow', '--points' or '--foot-lock'",
+        )
+    if request.goals is None and request.follow is None:
+        tracks = {
+            "--solver": request.solver, "--velocity": request.velocity, "--both-ways": request.both_ways,
+            "--starts": request.starts > 1, "--smooth": request.smooth > 0.0,
+        }  # fmt: skip
+        for option, given in tracks.items():
+            if given:
+                raise typer.BadParameter(
+                    "means targets that are followed: --goals or --follow", param_hint=f"'{option}'"
+                )
 
 
 def _track(request: Request) -> Tracked:
@@ -108,18 +125,19 @@ def _track(request: Request) -> Tracked:
     else:
         from synovia.ik.follow import targets_from
 
-        source = _clip(request.follow or "", request.clip)
+        source = load_clip(request.follow or "", request.clip)
         joints = None if request.joints is None else _pairs(request.joints)
         targets = targets_from(source, joints if joints is not None else list(skeleton.tips))
         goals = [PositionGoal(joint) for joint in targets]
         fps, frames = source.fps, len(source)
         if source.skeleton.joint_names == skeleton.joint_names:
             start = source.pose(0)
+    velocity = None if request.velocity is None else _velocity(request.velocity)
     ik = IK(skeleton, goals, request.solver, root=request.root)
-    with Bar("following", frames) as bar:
+    with Bar("following", count=frames) as bar:
         return ik.track(
             targets, start, fps=fps, starts=request.starts, both_ways=request.both_ways,
-            smoothness=request.smooth, progress=lambda done, of: bar(done / of),
+            smoothness=request.smooth, velocity=velocity, threads=request.jobs, progress=bar,
         )  # fmt: skip
 
 
@@ -134,103 +152,51 @@ def _pairs(text: str) -> dict[str, str]:
     return pairs
 
 
+def _velocity(text: str) -> float | dict[str, float]:
+    """Return the velocity of ``V``, or the velocities of ``JOINT=V,...``."""
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = (part.rpartition("=") for part in text.split(","))
+        return {joint.strip(): float(value) for joint, _, value in pairs}
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is no velocity; a number, or JOINT=NUMBER,...", param_hint="'--velocity'"
+        ) from error
+
+
+def _fit(request: Request, path: Path) -> Fitted:
+    """Return the clip that passes through points over time."""
+    from synovia.clips import fit_positions
+    from synovia.clips.pointfile import holds_points, read_points
+
+    skeleton = load(request.file)
+    pairs = None if request.joints is None else _pairs(request.joints)
+    if holds_points(path):
+        points = read_points(path).chosen(pairs, path)
+        positions, joints, rate = points.positions, points.joints, points.fps or 30.0
+        more = {"offsets": points.offsets, "confidence": points.confidence}
+    else:
+        from synovia.ik.follow import targets_from
+
+        source = load_clip(str(path), request.clip)
+        names = set(source.skeleton.joint_names)
+        pairs = pairs or {name: name for name in skeleton.joint_names if name in names}
+        if not pairs:
+            raise InputError(
+                "the clip has no joint of the model's names", where=str(path), hint="--joints OWN=OTHER,... pairs them"
+            )
+        positions, joints, rate, more = targets_from(source, pairs), None, source.fps, {}
+    with Bar("fitting", count=len(next(iter(positions.values()))) if joints is None else len(positions)) as bar:
+        return fit_positions(
+            skeleton, positions, joints, **more, fps=rate, name=path.stem, threads=request.jobs, progress=bar
+        )
+
+
 def _locked(motion: Motion, request: Request) -> FootLocked:
     """Return the clip with its feet held."""
     from synovia.clips import foot_lock
 
     feet = None if request.feet is None else [name.strip() for name in request.feet.split(",")]
-    with Bar("holding feet", len(motion)) as bar:
-        return foot_lock(motion, feet=feet, up=request.up, blend=request.blend, progress=bar)
-
-
-def _runs(frames: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return the first and last of each run of frames that follow one another."""
-    runs: list[tuple[int, int]] = []
-    for frame in frames:
-        if runs and frame == runs[-1][1] + 1:
-            runs[-1] = runs[-1][0], frame
-        else:
-            runs.append((frame, frame))
-    return runs
-
-
-def _listed(frames: tuple[int, ...]) -> str:
-    """Return frames as people write them: 3, 7-12 and how many more."""
-    runs = _runs(frames)
-    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs[:_MOST_SHOWN])
-    return shown + (f" and {len(runs) - _MOST_SHOWN} more stretches" if len(runs) > _MOST_SHOWN else "")
-
-
-def _text(motion: Motion, tracked: Tracked | None, locked: FootLocked | None) -> list[str]:
-    """Return the report for people."""
-    unit = motion.skeleton.meters_per_unit
-    lines = [f"{motion.name}: {len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s"]
-    if tracked is not None:
-        reached = len(tracked) - len(tracked.missed)
-        lines.append(f"reached in {reached} of {len(tracked)} frames ({tracked.ik.solver.name})")
-        errors = tracked.errors
-        for i, goal in enumerate(tracked.ik.goals):
-            worst = int(errors[:, i, 0].argmax())
-            lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
-        if tracked.missed:
-            lines.append(f"missed: frames {_listed(tracked.missed)}")
-        if tracked.jumps:
-            lines.append(f"jumps: frames {_listed(tracked.jumps)}")
-    if locked is not None:
-        names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
-        share = 100.0 * float(locked.contact.any(axis=1).mean())
-        lines += [
-            f"feet: {names}; one stands in {share:.0f} % of the frames; up is {locked.up}",
-            f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
-            f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
-        ]
-    return lines
-
-
-def _change(before: float, after: float, unit: float | None, per: str = "") -> str:
-    """Return two lengths, before and after."""
-    return f"{length_text(before, unit)}{per} -> {length_text(after, unit)}{per}"
-
-
-def _object(motion: Motion, tracked: Tracked | None, locked: FootLocked | None) -> dict[str, Any]:
-    """Return the report as one JSON object; lengths in the unit of the file."""
-    out: dict[str, Any] = {
-        "schema": SCHEMA,
-        "model": motion.skeleton.name,
-        "frames": len(motion),
-        "fps": motion.fps,
-        "unit": unit_name(motion.skeleton.meters_per_unit),
-    }
-    if tracked is not None:
-        errors = tracked.errors
-        out["track"] = {
-            "solver": tracked.ik.solver.name,
-            "reached": len(tracked) - len(tracked.missed),
-            "missed": list(tracked.missed),
-            "jumps": list(tracked.jumps),
-            "goals": [
-                {
-                    "name": goal.label,
-                    "largest_position_error": float(errors[:, i, 0].max()),
-                    "largest_angle_error": float(errors[:, i, 1].max()),
-                }
-                for i, goal in enumerate(tracked.ik.goals)
-            ],
-        }
-    if locked is not None:
-        out["foot_lock"] = {
-            "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
-            "contacts": [_spans(locked.contact[:, k]) for k in range(len(locked.feet))],
-            "up": locked.up,
-            "floor": locked.floor,
-            "slide_before": locked.slide_before,
-            "slide": locked.slide,
-            "depth_before": locked.depth_before,
-            "depth": locked.depth,
-        }
-    return out
-
-
-def _spans(flags: Any) -> list[list[int]]:
-    """Return [first, last] of each run of frames in contact."""
-    return [[a, b] for a, b in _runs(tuple(int(frame) for frame in flags.nonzero()[0]))]
+    with Bar("holding feet", count=len(motion)) as bar:
+        return foot_lock(motion, feet=feet, up=request.up, blend=request.blend, threads=request.jobs, progress=bar)

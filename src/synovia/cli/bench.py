@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from synovia.cli.model import load
 from synovia.cli.output import emit_json, emit_rich, number
+from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
 from synovia.cli.solution import unit_name
 from synovia.errors import FileError, UnsupportedError
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison, Row
-    from synovia.comparison.measure import Watch
 
 SCHEMA: Final = "synovia.bench/1"
 
@@ -53,14 +52,14 @@ def bench_request(request: Request) -> int:
     problems = make_problems(
         load(request.model), request.joints, pose=request.pose, count=request.problems, seed=request.seed
     )
-    with _Bar() as watch:
+    with Bar("") as bar:
         result = compare(
             problems,
             request.solvers,
             tolerance=request.tolerance,
             root=request.root,
             budget=request.budget,
-            watch=watch,
+            watch=lambda what, share: bar(share, text=what),
         )
     if all(row.refused is not None for row in result.rows):
         raise UnsupportedError(f"no solver takes these goals: {result.rows[0].refused}", where=request.model)
@@ -73,34 +72,6 @@ def bench_request(request: Request) -> int:
     else:
         _print(result)
     return REACHED
-
-
-class _Bar:
-    """A progress bar on stderr, where that is a terminal."""
-
-    def __enter__(self) -> Watch | None:
-        """Return the function that is told how far things are."""
-        if not sys.stderr.isatty():
-            return None
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        self._progress.start()
-        task = self._progress.add_task("", total=1.0)
-
-        def show(what: str, share: float) -> None:
-            self._progress.update(task, description=what, completed=share)
-
-        return show
-
-    def __exit__(self, *error: object) -> None:
-        """Take it away."""
-        if hasattr(self, "_progress"):
-            self._progress.stop()
 
 
 def _object(result: Comparison) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synovia.cli.model import is_bundled, load
+from synovia.cli.model import is_bundled, load, load_clip
 from synovia.cli.output import talk
 from synovia.cli.run import REACHED
 from synovia.errors import FormatError
@@ -16,7 +16,6 @@ def convert(source: str, output: Path, *, clip: str | None, into: str | None, fo
     Raises:
         SynoviaError: If a file cannot be read or written.
     """
-    from synovia.io import load_motion
     from synovia.io.save import save_motion, suffixes
     from synovia.io.toml import write_skeleton
 
@@ -31,8 +30,7 @@ def convert(source: str, output: Path, *, clip: str | None, into: str | None, fo
         )  # fmt: skip
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write it as skeleton")
-    chosen = "" if clip is None else clip
-    motion = load_motion(source, int(chosen) if chosen.isdigit() else chosen or 0)
+    motion = load_clip(source, clip)
     save_motion(motion, output, into=into or source, force=force)
     talk(f"{output}: {motion.name}, {len(motion)} frames at {motion.fps:g} fps")
     return REACHED

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from synovia.errors import FileError
 from synovia.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    from synovia.motion import Motion
 
 
 def load(name: str) -> Skeleton:
@@ -26,6 +30,18 @@ def load(name: str) -> Skeleton:
             raise
         known = ", ".join(bundled_names())
         raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error
+
+
+def load_clip(path: str, clip: str | None = None) -> Motion:
+    """Return a clip of a file, by its name or number, the first one without.
+
+    Raises:
+        SynoviaError: If the file cannot be read, or has no such clip.
+    """
+    from synovia.io import load_motion
+
+    chosen = clip or "0"
+    return load_motion(path, int(chosen) if chosen.isdigit() else chosen)
 
 
 def is_bundled(name: str) -> bool:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
-from synovia.cli.model import is_bundled, load
+from synovia.cli.model import is_bundled, load, load_clip
 from synovia.cli.output import talk
+from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
 from synovia.errors import InputError
-from synovia.motion import Motion
-
-
-def load_clip(name: str, clip: str | None) -> Motion:
-    """Return a clip of a file, by name or number, the first one without."""
-    from synovia.io import load_motion
-
-    chosen = clip or "0"
-    return load_motion(name, int(chosen) if chosen.isdigit() else chosen)
 
 
 def render_clip(
@@ -43,10 +32,10 @@ def render_clip(
     check_film(output, force=force)
     main = load_clip(source, clip)
     other = None if beside is None else load_clip(beside, None)
-    with ExitStack() as stack:
+    with Bar("drawing") as bar:
         render(
             main, output, beside=other, titles=titles, size=size, fps=fps, view=parse_view(view), theme=theme,
-            jobs=jobs, force=force, watch=progress(stack, "drawing"),
+            jobs=jobs, force=force, watch=bar,
         )  # fmt: skip
     talk(f"{output}: {main.name}")
     return REACHED
@@ -96,30 +85,3 @@ def parse_view(text: str) -> str | tuple[float, float]:
     except ValueError as error:
         raise InputError("--view has another form", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
     return azimuth, elevation
-
-
-def progress(stack: ExitStack, what: str) -> Callable[[int, int], None] | None:
-    """Return a function that shows how far things are, with rate and remaining time; None where no one watches."""
-    if not sys.stderr.isatty():
-        return None
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = stack.enter_context(
-        Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-    )
-    task = bar.add_task(what, total=None, rate="")
-
-    def show(done: int, total: int) -> None:
-        speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
-        bar.update(task, completed=done, total=total, rate=f"{speed:.1f}/s" if speed else "")
-
-    return show

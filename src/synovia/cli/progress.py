@@ -14,17 +14,19 @@ _PATIENCE: Final = 1.0  # seconds; what is done by then needs no bar
 
 
 class Bar:
-    """A bar that appears after a second, at a terminal only. Call it with the share of the work that is done.
+    """A bar that appears after a second, at a terminal only. Call it with how much of the work is done.
 
     Args:
         text: What is being done.
-        frames: Frames that the whole work has, for the rate.
+        unit: What the work is counted in, for the rate.
+        count: How many of them the whole work has; 0 where only shares are told.
     """
 
-    def __init__(self, text: str, frames: int) -> None:
+    def __init__(self, text: str, unit: str = "frames", count: int = 0) -> None:
         """Note the time."""
         self._text = text
-        self._frames = frames
+        self._unit = unit
+        self._count = count
         self._begun = time.monotonic()
         self._shown: Progress | None = None
         self._task: TaskID | None = None
@@ -41,16 +43,19 @@ class Bar:
         if self._shown is not None:
             self._shown.stop()
 
-    def __call__(self, done: float) -> None:
-        """Show that a share of the work is done."""
+    def __call__(self, done: float, of: float = 1.0, *, text: str | None = None) -> None:
+        """Show that so much is done, of so much; and, with ``text``, what is done now."""
+        self._text = text or self._text
         if not self._wanted or (self._shown is None and time.monotonic() - self._begun < _PATIENCE):
             return
         if self._shown is None:
             self._shown = self._started()
         if self._task is not None:
-            frames = done * self._frames
-            rate = frames / max(time.monotonic() - self._begun, 1e-9)
-            self._shown.update(self._task, completed=frames, rate=f"{rate:,.0f} frames/s")
+            share = done / of if of else 1.0
+            many = share * (self._count or (of if of > 1.0 else 0.0))
+            rate = many / max(time.monotonic() - self._begun, 1e-9)
+            told = f"{rate:,.0f} {self._unit}/s" if rate >= 10.0 else f"{rate:.1f} {self._unit}/s" if rate else ""
+            self._shown.update(self._task, completed=share, description=self._text, rate=told)
 
     def _started(self) -> Progress:
         """Return the bar, shown."""
@@ -67,5 +72,5 @@ class Bar:
             transient=True,
         )
         shown.start()
-        self._task = shown.add_task(self._text, total=self._frames, rate="")
+        self._task = shown.add_task(self._text, total=1.0, rate="")
         return shown

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.cli.model import is_bundled, load
+from synovia.cli.model import is_bundled, load, load_clip
 from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.progress import Bar
 from synovia.cli.run import MISSED, REACHED
 from synovia.errors import FileError
 
@@ -41,7 +42,6 @@ def retarget_request(request: Request) -> int:
     Raises:
         SynoviaError: If what an option says cannot be used.
     """
-    from synovia.io import load_motion
     from synovia.io.save import check_target, save_motion
     from synovia.retargeting import read_map, retarget, write_map
 
@@ -49,15 +49,10 @@ def retarget_request(request: Request) -> int:
         check_target(request.output, force=request.force)
     if request.save_map is not None and request.save_map.exists() and not request.force:
         raise FileError("file exists", where=str(request.save_map), hint="pass --force to replace it")
-    clip = "" if request.clip is None else request.clip
-    motion = load_motion(request.source, int(clip) if clip.isdigit() else clip or 0)
-    answer = retarget(
-        motion,
-        load(request.target),
-        read_map(request.joint_map) if request.joint_map is not None else None,
-        feet=request.feet,
-        threads=request.jobs,
-    )
+    motion, target = load_clip(request.source, request.clip), load(request.target)
+    joint_map = read_map(request.joint_map) if request.joint_map is not None else None
+    with Bar("retargeting", count=len(motion)) as bar:
+        answer = retarget(motion, target, joint_map, feet=request.feet, threads=request.jobs, progress=bar)
     if request.save_map is not None:
         write_map(answer.joint_map(), request.save_map, force=request.force)
     if request.output is not None:

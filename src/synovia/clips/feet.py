@@ -22,6 +22,7 @@ LOW: Final = 0.34  # of its heights, and of its speeds, count as low: walking st
 GAP: Final = 0.06  # seconds; a gap in a contact that is shorter is noise
 HERE: Final = 0.01  # of the whole way of a point; nearer is the same place
 AROUND: Final = 0.012  # seconds by which a contact is longer than what was seen of it
+SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +102,19 @@ def speeds(places: Array, fps: float) -> Array:
     return np.linalg.norm(np.gradient(places, axis=0), axis=-1) * fps
 
 
-def contacts(places: Array, axis: int, fps: float) -> Bools:
+def contacts(places: Array, up: Array, fps: float) -> Bools:
     """Return when points stand, (T, n): low among their own heights and slow among their own speeds.
 
     Short gaps are closed, and what is left is taken a little longer.
 
     Args:
         places: Where the points are, (T, n, 3).
-        axis: The axis that points up.
+        up: Direction away from the ground, (3,).
         fps: Frames per second.
     """
-    height, speed = places[..., axis], speeds(places, fps)
+    if len(places) < 2:
+        return np.zeros(places.shape[:2], bool)
+    height, speed = places @ up, speeds(places, fps)
     stands = (height <= np.quantile(height, LOW, axis=0)) & (speed <= np.quantile(speed, LOW, axis=0))
     least = max(1, round(GAP * fps))
     around = max(1, round(AROUND * fps))
@@ -123,6 +126,12 @@ def contacts(places: Array, axis: int, fps: float) -> Bools:
             wider[:-1] |= stands[1:, k]
             stands[:, k] = wider
     return stands
+
+
+def stays(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
+    """Return the frames (first, past the last) of every stay of one point, (T, 3), on the ground; see ``contacts``."""
+    found = runs(contacts(places[:, None], up, fps)[:, 0])
+    return [(first, end) for first, end in found if end - first >= SHORTEST * fps]
 
 
 def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:

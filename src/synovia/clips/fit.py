@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from synovia.clips import guess
 from synovia.clips.cuts import pieces_of
-from synovia.clips.guess import first_guess
 from synovia.clips.points import Points, points_of
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
@@ -25,13 +26,16 @@ from synovia.skeleton import Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.trajectory import Model, Progress, Terms, part_of, solve_in_windows
 
-PULL: Final = 1e-6  # weight of the guess, for what no point shows
-LEAST: Final = 1e-6  # smoothness that is always there, for what no point shows
-CLEAN: Final = 1e-6  # of the reach: points that fit so well without smoothing have no noise
-NEAR: Final = 3e-4  # of the reach: points that the guess meets so well have little noise
+PULL: Final = 1e-8  # weight of the guess, for what no point shows
+LEAST: Final = 1e-10  # smoothness that is always there, for what no point shows
+CLEAN: Final = 1e-5  # of the reach: points that fit so well without smoothing have no noise
+SURPLUS: Final = 0.05  # of the numbers that are seen: if fewer are more than the joints can meet, noise fits as well
+CALM: Final = 1e-6  # smoothness beside which such points are CLEAN
 BLUR: Final = 0.04  # seconds over which others are averaged for the guess, as noise would turn short bones over
 HELD_BACK: Final = 0.1
-LADDER: Final = 10.0 ** np.arange(-2.5, 4.1, 0.5)
+LADDER: Final = 10.0 ** np.arange(-3.5, 4.1, 0.5)
+SLIP: Final = 2e-3  # of the reach: joints that slide less than this beside their parents do so by noise
+TIGHT: Final = 1e-2  # weight of the slide of such joints
 SAMPLE: Final = 160  # frames from which the smoothness is learned
 LIVELIEST: Final = 50.0  # times as smooth, or as lively, as the joints are in the middle
 STEPS: Final = 12
@@ -70,6 +74,7 @@ def fit_positions(
     fps: float = 30.0,
     smoothness: float | None = None,
     name: str = "fitted",
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Fitted:
     """Return the motion of a skeleton whose joints or markers pass through points over time.
@@ -85,6 +90,7 @@ def fit_positions(
         smoothness: Weight of the squared accelerations of the joints (per frame², in radians and reaches) beside the
             squared distances (in reaches); learned from the points without, 0 for none.
         name: Name of the motion.
+        threads: Number of threads; all cores without. The bits are the same.
         progress: Called with the share of the work that is done.
 
     Raises:
@@ -105,17 +111,23 @@ def fit_positions(
     goals = [
         PositionGoal(row, offset=offset).resolved(body) for row, offset in zip(points.rows, points.offsets, strict=True)
     ]
-    model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True)
+    model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True, threads=threads)
     pieces = pieces_of(points.filled()[1])
     terms = _terms(model, points, np.repeat(body.rest_q[None], len(points.places), axis=0))
-    q = np.concatenate([_guess(model, points, terms.window(*piece, fixed=0), piece, rate) for piece in pieces])
+    q = _guess(model, points, pieces, guess.CLEAN, 0.0)
     terms = replace(terms, reference=q.copy())
+    longest = max(pieces, key=lambda piece: piece[1] - piece[0])
+    if weight is None and _is_clean(model, terms, q, longest):
+        weight = 0.0
+    elif weight is None or weight > 0.0:
+        pull, rest = _tightened(model, q)
+        q = _guess(model, points, pieces, guess.NOISY, BLUR * rate)
+        terms = replace(terms, reference=np.where(rest, body.rest_q, q), pull=pull)
     if weight is None:
-        longest = max(pieces, key=lambda piece: piece[1] - piece[0])
         smooth, weight = _learned(model, terms, q, longest, None if progress is None else part_of(progress, 0.0, 0.3))
+        terms = replace(terms, smooth=smooth)
     else:
-        smooth = np.full(model.columns, max(weight, LEAST))
-    terms = replace(terms, smooth=smooth)
+        terms = replace(terms, smooth=np.full(model.columns, max(weight, LEAST)))
     for first, last in pieces:
         report = None if progress is None else part_of(progress, 0.3 + 0.7 * first / len(q), 0.3 + 0.7 * last / len(q))
         part = terms.window(first, last, fixed=0)
@@ -125,19 +137,34 @@ def fit_positions(
     return Fitted.made(Motion(body, q, rate, name=name), missed, weight)
 
 
-def _guess(model: Model, points: Points, terms: Terms, piece: tuple[int, int], fps: float) -> Array:
-    """Return where to start, (T, nq): from the points as they are if they fit, else from their averages over time."""
-    used, places = points.filled(*piece)
-    rows, offsets = [points.rows[k] for k in used], points.offsets[used]
+def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the weight of each column's pull, and the joint values (nq,) that are pulled to rest, not to the guess.
+
+    Where files let joints inside a body slide, most do so by little or nothing: the less they do in a guess that slides
+    as much as the points ask for, the more they are held. So a point that was not seen is told by its neighbours.
+    """
     body = model.skeleton
-    q = np.empty((0, body.nq))
-    for blur in (0.0, BLUR * fps):
-        calm = _blurred(places, blur) if blur else places
-        q = inside_limits(body, body.follow(first_guess(body, rows, offsets, calm)))
-        e, _, _ = model.evaluate(q, terms.targets, derivative=False)
-        if len(q) < 3 or np.sqrt(np.mean(terms.weights * e * e)) < NEAR:
-            break
-    return q
+    inner = model.is_length[model.number_column]
+    inner[:3] = False  # the root goes anywhere
+    at = model.number_at[inner]
+    slide = np.sqrt(np.mean(((q[:, at] - body.rest_q[at]) / model.reach) ** 2, axis=0))
+    pull = np.full(model.columns, PULL)
+    pull[model.number_column[inner]] = TIGHT * np.minimum(1.0, SLIP / np.maximum(slide, 1e-300)) ** 2
+    rest = np.zeros(body.nq, bool)
+    rest[at] = True
+    return pull, rest
+
+
+def _guess(model: Model, points: Points, pieces: list[tuple[int, int]], prior: float, blur: float) -> Array:
+    """Return where to start, (T, nq), from averages of the points over some frames; see ``first_guess``."""
+    body = model.skeleton
+    out: list[Array] = []
+    for piece in pieces:
+        used, places = points.filled(*piece)
+        rows, offsets = [points.rows[k] for k in used], points.offsets[used]
+        calm = _blurred(places, blur) if blur > 0.0 and len(places) > 2 else places
+        out.append(guess.first_guess(body, rows, offsets, calm, prior))
+    return inside_limits(body, body.follow(np.concatenate(out)))
 
 
 def _blurred(places: Array, blur: float) -> Array:
@@ -163,17 +190,37 @@ def _terms(model: Model, points: Points, q: Array) -> Terms:
     )
 
 
+def _middle(piece: tuple[int, int]) -> tuple[int, int]:
+    """Return the frames from which the smoothness is learned."""
+    middle = (piece[0] + piece[1]) // 2
+    return max(piece[0], middle - SAMPLE // 2), min(piece[1], middle + SAMPLE // 2)
+
+
+def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> bool:
+    """Return whether the joints can meet the points so well that these have no noise.
+
+    Noise takes points to where bones of given lengths cannot follow: of N numbers that are seen in a frame it leaves
+    N - rank J. Where nearly everything can be followed, a noisy point is one that goes to and fro.
+    """
+    first, last = _middle(piece)
+    part = terms.window(first, last, fixed=0)
+    _, J, _ = model.evaluate(q[first:last], part.targets)
+    t = (last - first) // 2
+    seen = part.weights[t] > 0.0
+    surplus = np.count_nonzero(seen) - np.linalg.matrix_rank(J[t, seen], tol=1e-6) if seen.any() else 0
+    if surplus < SURPLUS * np.count_nonzero(seen):
+        part = replace(part, smooth=np.full(model.columns, CALM))
+    tried = solve_in_windows(model, part, q[first:last], steps=STEPS, enough=ENOUGH)
+    e, _, _ = model.evaluate(tried, part.targets, derivative=False)
+    return bool(np.sqrt(np.mean(part.weights * e * e)) < CLEAN)
+
+
 def _learned(
     model: Model, terms: Terms, q: Array, piece: tuple[int, int], progress: Progress | None
 ) -> tuple[Array, float]:
-    """Return the smoothness of each column, and its middle: 0 where the points have no noise."""
-    middle = (piece[0] + piece[1]) // 2
-    first, last = max(piece[0], middle - SAMPLE // 2), min(piece[1], middle + SAMPLE // 2)
-    part, start = terms.window(first, last, fixed=0), q[first:last]
-    start = solve_in_windows(model, part, start, steps=STEPS, enough=ENOUGH)
-    e, _, _ = model.evaluate(start, part.targets, derivative=False)
-    if last - first < 4 or np.sqrt(np.mean(part.weights * e * e)) < CLEAN:
-        return terms.smooth, 0.0
+    """Return the smoothness of each column, and its middle."""
+    first, last = _middle(piece)
+    part = terms.window(first, last, fixed=0)
     held = np.repeat(np.random.default_rng(0).random((last - first, model.rows // 3)) < HELD_BACK, 3, axis=1)
     rest = replace(part, weights=np.where(held, 0.0, part.weights))
     check = np.where(held, part.weights, 0.0)

@@ -59,6 +59,7 @@ def foot_lock(
     up: str | None = None,
     floor: float | None = None,
     blend: float = 0.06,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> FootLocked:
     """Return a clip whose feet stay where they stand and above the floor, changed as little and as smoothly as can be.
@@ -75,6 +76,7 @@ def foot_lock(
         floor: Height of the floor, length units; without, the median height of the lowest points of
             standing feet.
         blend: Seconds that a change takes to come or go.
+        threads: Number of threads; all cores without. The bits are the same.
         progress: Called with the share of the work that is done.
 
     Raises:
@@ -92,9 +94,10 @@ def foot_lock(
     places = motion.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
-    contact = contacts(places[:, joints], axis, motion.fps)
+    contact = contacts(places[:, joints], np.eye(3)[axis], motion.fps)
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, axis)
-    model = Model(skeleton, [PositionGoal(row) for row in points], [(row,) for row in points], free_root=True)
+    goals = [PositionGoal(row) for row in points]
+    model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
     terms = _terms(model, motion, points, _columns_of(contact, joints, points), axis, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch)

@@ -13,12 +13,12 @@ import numpy as np
 from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.skeleton import Kind, Skeleton
 
-_PRIOR: Final = 0.01  # of the skeleton's size: bones much shorter than this keep their rest orientation, as noise
-# would turn them anywhere
+NOISY: Final = 0.01  # of the skeleton's size: bones much shorter keep their rest orientation, as noise would turn them
+CLEAN: Final = 1e-4  # the same for points without noise
 _NO_LENGTH: Final = 1e-9  # of the skeleton's size: such a point says nothing about a rotation
 
 
-def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Array) -> Array:
+def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, prior: float = NOISY) -> Array:
     """Return joint values (T, nq) that bring points on joints near places in the world.
 
     Args:
@@ -26,6 +26,7 @@ def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Arr
         rows: Joint of each of the K points.
         offsets: The point in its joint's frame, (K, 3).
         points: Places, (T, K, 3), without gaps.
+        prior: Of the skeleton's size: the length of a bone whose orientation is half that at rest.
     """
     count = len(points)
     q = np.repeat(skeleton.rest_q[None], count, axis=0)
@@ -35,7 +36,7 @@ def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Arr
     hanging = [_hanging(skeleton, own, offsets, row) for row in range(len(skeleton))]
     turns = np.empty((count, len(skeleton), 3, 3))
     places = np.empty((count, len(skeleton), 3))
-    prior = max((_PRIOR * skeleton.size) ** 2, 1e-300)
+    pull = max((prior * skeleton.size) ** 2, 1e-300)
     smallest = _NO_LENGTH * max(skeleton.size, 1e-300)
     for row, joint in enumerate(skeleton.joints):
         parent = skeleton.parents[row]
@@ -54,13 +55,13 @@ def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Arr
                 middle, pivot = points[:, centre].mean(1), np.zeros(3)
             else:
                 middle, pivot = (seen.mean(1), arms.mean(0)) if local else (place, np.zeros(3))
-            new = _turned(turn, arms - pivot, seen - middle[:, None], prior)
+            new = _turned(turn, arms - pivot, seen - middle[:, None], pull)
             where = middle - new @ pivot
             q[:, at : at + 3] = np.matmul(np.swapaxes(turn, 1, 2), (where - place)[:, :, None])[:, :, 0]
             q[:, at + 3 : at + 7] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn, place = new, where
         elif joint.kind is Kind.BALL and local:
-            new = _turned(turn, arms, seen - place[:, None], prior)
+            new = _turned(turn, arms, seen - place[:, None], pull)
             q[:, at : at + 4] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn = new
         elif joint.kind is Kind.HINGE and local:
@@ -88,11 +89,11 @@ def _hanging(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int)
     return found
 
 
-def _turned(turn: Array, arms: Array, seen: Array, prior: float) -> Array:
+def _turned(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
     """Return the rotations (T, 3, 3) that take arms (n, 3) nearest to what is seen (T, n, 3), else near ``turn``."""
     if len(arms) == 0:
         return turn
-    u, _, vt = np.linalg.svd(np.einsum("tni,nj->tij", seen, arms) + prior * turn)
+    u, _, vt = np.linalg.svd(np.einsum("tni,nj->tij", seen, arms) + pull * turn)
     u[:, :, 2] *= np.linalg.det(u @ vt)[:, None]  # a rotation, never a reflection
     return u @ vt
 

@@ -26,9 +26,8 @@ def follow_frames(
     run: Run,
     conclude: Callable[[int], None],
     ints: Ints,
-    warm: bool,
     patient: bool,
-    progress: Progress | None,
+    progress: Progress,
 ) -> None:
     """Fill the rows of a track.
 
@@ -37,7 +36,6 @@ def follow_frames(
         run: Solves frames.
         conclude: Settles a frame that missed.
         ints: The packed problem with its settings.
-        warm: Whether a frame starts from the one before.
         patient: Whether it may take the steps of several attempts from there before it is started elsewhere: an attempt
             is given up early only because another start may be cheaper, and in a track another start is a jump.
         progress: Called with (frames done, all).
@@ -51,18 +49,16 @@ def follow_frames(
         once[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))
     frame = 0
     while frame < len(rows):
-        if frame == 0 or not warm:
+        if frame == 0:
             done, missed = run(ints, frame, frame, frame + 1)
         else:
-            last = len(rows) if progress is None else min(frame + _REPORT, len(rows))
-            done, missed = run(once, 0, frame, last)
+            done, missed = run(once, 0, frame, min(frame + _REPORT, len(rows)))
             if missed and ints[ATTEMPTS] > once[ATTEMPTS]:
                 missed = _elsewhere(rows, run, ints, done - 1)
         if missed:
             conclude(done - 1)
         frame = done
-        if progress is not None:
-            progress(frame, len(rows))
+        progress(frame, len(rows))
 
 
 def _elsewhere(rows: Array, run: Run, ints: Ints, frame: int) -> bool:

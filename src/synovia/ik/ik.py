@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from synovia.batch import Progress, checked_threads, in_lanes, run_rows
+from synovia.batch import Progress, checked_threads, in_lanes
 from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.ik.branches import list_branches
 from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
-from synovia.ik.frames import Ints, follow_frames
 from synovia.ik.root import as_root, with_root
+from synovia.ik.rows import rows_apart, rows_in_turn
 from synovia.ik.solution import Solution, rows_of
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
@@ -195,12 +195,10 @@ class IK:
         table = self._door.table_of_many(targets)
         given = self._start_rows(starts, len(table))
         first = inside_limits(self.skeleton, given)
-        out = rows_of(self, len(table))
-        problem = (kernel, self._ints, self._floats, table, first, out, self._scratch_size, self._conclude, workers)
-        code = run_rows(*problem, lanes=lanes is not False, progress=progress)
-        if code < 0:
-            self._door.refuse(code, targets)
-        return Solutions(self, out, given)
+        rows = rows_apart(
+            self, table, first, progress, targets=targets, threads=workers, kernel=kernel, lanes=lanes is not False
+        )
+        return Solutions(self, rows, given)
 
     def errors_after(self, steps: int, targets: Targets, starts: Any = None) -> Array:
         """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
@@ -236,6 +234,7 @@ class IK:
         both_ways: bool = False,
         smoothness: float = 0.0,
         velocity: Any = None,
+        threads: int | None = None,
         progress: Progress | None = None,
     ) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
@@ -252,7 +251,8 @@ class IK:
             both_ways: Whether the clip is also tracked from its end, for the best path through both.
             smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
             velocity: Highest velocity of all joints, or by joint: radians or length units per second.
-            progress: Called with (frames done, all).
+            threads: Number of threads for several starts, and without ``warm``; all cores without. Same bits.
+            progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
 
         Raises:
             InputError: If a value cannot be used.
@@ -261,27 +261,12 @@ class IK:
         """
         table = self._door.table_of_many(targets)
         pose = self.default_start if start is None else self._as_start(start)
-        follow = partial(self._follow, targets=targets, warm=warm, progress=progress)
-        return tracked(self, table, pose, follow, fps, starts, both_ways, smoothness, velocity)
-
-    def _follow(self, table: Array, first: Array, targets: Targets, warm: bool, progress: Progress | None) -> Array:
-        """Return the rows of one track from one start."""
-        out = rows_of(self, len(table))
-        scratch = np.empty(self._scratch_size)
-
-        def run(ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
-            """Solve frames; see ``frames.Run``."""
-            part = slice(known, last)
-            code = self._kernel(ints, self._floats, table[part], first, out[part], scratch, warm, frame - known)
-            if code < 0:
-                self._door.refuse(code - len(self.goals) * known, targets)
-            return known + (code >> 1), bool(code & 1)
-
-        def conclude(frame: int) -> None:
-            self._conclude(out[frame : frame + 1], scratch)
-
-        follow_frames(out, run, conclude, self._ints, warm, not self.solver.ranks, progress)
-        return out
+        workers = checked_threads(threads)
+        if warm:
+            follow = partial(rows_in_turn, self, targets=targets)
+        else:
+            follow = partial(rows_apart, self, targets=targets, threads=workers)
+        return tracked(self, table, pose, follow, fps, starts, both_ways, smoothness, velocity, workers, progress)
 
     def _as_start(self, start: Pose | Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved."""

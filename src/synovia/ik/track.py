@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.batch import Progress
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array, as_numbers
 from synovia.ik.solution import HEAD, STATUS, WINNER
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from synovia.skeleton import Pose
 
 Bools = NDArray[np.bool_]
+Follow = Callable[[Array, Array, Callable[..., None]], Array]
 _PULL: Final = 1e-6  # of the track as it was, on what no goal shows
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion
 _FAR: Final = 9.0  # times the squared change of a track by itself: a jump
@@ -32,12 +36,14 @@ def tracked(
     ik: IK,
     table: Array,
     pose: Pose,
-    follow: Callable[[Array, Array], Array],
+    follow: Follow,
     fps: float,
     starts: int,
     both_ways: bool,
     smoothness: float,
     velocity: Any,
+    threads: int,
+    progress: Progress | None,
 ) -> Tracked:
     """Return the answers of targets over time; see ``IK.track``.
 
@@ -53,16 +59,54 @@ def tracked(
     if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
         raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
     most = None if velocity is None else _velocities(ik, velocity)
-    rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways)
+    parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
+    told = Told(progress, parts, len(table))
+    rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways, threads, told)
     if seconds > 0.0 and len(rows) > 2:
-        smoothed(ik, rows, rate, seconds)
+        smoothed(ik, rows, rate, seconds, threads, told.part(parts - 1))
     if most is not None:
         slowed(ik, rows, rate, most)
     return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped)
 
 
+class Told:
+    """Tells of the progress of several tracks as of one, from whichever thread follows them.
+
+    Args:
+        progress: Called with (frames done, all), one call after the other.
+        parts: Number of tracks.
+        frames: Frames of each.
+    """
+
+    def __init__(self, progress: Progress | None, parts: int, frames: int) -> None:
+        """Begin with nothing done."""
+        self._progress = progress
+        self._done = [0.0] * parts
+        self._all = parts * frames
+        self._frames = frames
+        self._lock = Lock()
+        self.stopped = False
+
+    def part(self, number: int) -> Callable[..., None]:
+        """Return what one track calls with (frames done, all) or the share that is done.
+
+        Raises:
+            InterruptedError: From that call, if another track has failed or was interrupted.
+        """
+
+        def tell(done: float, of: float = 1.0) -> None:
+            if self.stopped:
+                raise InterruptedError
+            with self._lock:
+                self._done[number] = done * self._frames / max(of, 1)
+                if self._progress is not None:
+                    self._progress(round(sum(self._done)), self._all)
+
+        return tell
+
+
 def follow_best(
-    ik: IK, table: Array, pose: Pose, follow: Callable[[Array, Array], Array], starts: int, both_ways: bool
+    ik: IK, table: Array, pose: Pose, follow: Follow, starts: int, both_ways: bool, threads: int, told: Told
 ) -> tuple[Array, Bools]:
     """Return the rows of the best path through the tracks that are asked for, and where it jumps.
 
@@ -70,26 +114,35 @@ def follow_best(
         ik: The problem.
         table: Targets, (T, goals, 17).
         pose: The first start.
-        follow: Returns the rows of one track, from targets and a start.
+        follow: Returns the rows of one track, from targets, a start, and what it tells of its progress.
         starts: Starts, the first one included.
-        both_ways: Whether the last frame of the first track is a start of the way back.
+        both_ways: Whether the last frame of each track is a start of the way back.
+        threads: How many tracks are followed at once.
+        told: Hears of the progress.
     """
-    first = follow(table, pose.inside)
+    first = follow(table, pose.inside, told.part(0))
     if len(table) < 2 or (starts == 1 and not both_ways):
         return first, restarted(first)
     full = complete(ik, table, first)
-    tracks, jumps = [first], [restarted(first)]
-    for seed in range(1, starts):
-        tracks.append(follow(full, ik.skeleton.random_pose(seed).inside))
-        jumps.append(restarted(tracks[-1]))
-    if both_ways:
-        ends = [rows[-1:, HEAD : HEAD + ik.skeleton.nq].copy() for rows in tracks]
-        for end in ends:
-            back = follow(np.ascontiguousarray(full[::-1]), end)
-            jumps.append(restarted(back)[::-1].copy())
-            jumps[-1] = np.concatenate([[False], jumps[-1][:-1]])
-            tracks.append(back[::-1].copy())
-    return best_path(ik, tracks, jumps)
+
+    def there_and_back(k: int) -> list[tuple[Array, Bools]]:
+        rows = first if k == 0 else follow(full, ik.skeleton.random_pose(k).inside, told.part(k))
+        found = [(rows, restarted(rows))]
+        if both_ways:
+            end = rows[-1:, HEAD : HEAD + ik.skeleton.nq].copy()
+            back = follow(np.ascontiguousarray(full[::-1]), end, told.part(starts + k))
+            jumped = np.concatenate([[False], restarted(back)[::-1][:-1]])
+            found.append((back[::-1].copy(), jumped))
+        return found
+
+    with ThreadPoolExecutor(min(threads, starts)) as pool:
+        try:
+            found = list(pool.map(there_and_back, range(starts)))
+        except BaseException:
+            told.stopped = True
+            raise
+    pairs = [one for way in zip(*found, strict=True) for one in way]
+    return best_path(ik, [rows for rows, _ in pairs], [jumped for _, jumped in pairs])
 
 
 def complete(ik: IK, table: Array, rows: Array) -> Array:
@@ -153,7 +206,7 @@ def _changes(ik: IK, a: Array, b: Array) -> Array:
     return total
 
 
-def _model(ik: IK) -> Model:
+def _model(ik: IK, threads: int) -> Model:
     """Return the problem of each frame.
 
     Raises:
@@ -162,12 +215,13 @@ def _model(ik: IK) -> Model:
     for goal in ik.goals:
         if goal.what == 0:
             raise UnsupportedError("a track can be smoothed for places and rotations alone", value=goal)
-    return Model(ik.skeleton, ik.goals, ik.hangs, free_root=ik.root == "free", tolerance=ik.tolerance)
+    free = ik.root == "free"
+    return Model(ik.skeleton, ik.goals, ik.hangs, free_root=free, tolerance=ik.tolerance, threads=threads)
 
 
-def smoothed(ik: IK, rows: Array, fps: float, seconds: float, progress: Any = None) -> None:
+def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> None:
     """Smooth the answers of a track, in place: all frames at once, accelerations beside what the goals are off."""
-    model = _model(ik)
+    model = _model(ik, threads)
     q, targets = _parts(ik, rows)
     terms = Terms(
         targets=targets,
@@ -183,7 +237,7 @@ def smoothed(ik: IK, rows: Array, fps: float, seconds: float, progress: Any = No
 
 def slowed(ik: IK, rows: Array, fps: float, most: Array) -> None:
     """Hold joints to their velocities, in place: each frame goes towards its answer only as far as they allow."""
-    model = _model(ik)
+    model = _model(ik, threads=1)
     variables = ik.skeleton.tables.variables.tolist()
     owner = ik.skeleton.tables.owner.tolist()
     q, _ = _parts(ik, rows)

@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 
+from synovia.clips.feet import stays
 from synovia.errors import InputError
 from synovia.motion import Motion
 from synovia.plots.style import COLOURS, check_plot, new_figure, save
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.feet import contacts
 
 
 def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -40,7 +40,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         speed = np.linalg.norm(np.gradient(points, 1.0 / motion.fps, axis=0), axis=1)
         heights.plot(motion.times, scale * (points @ up), color=colour, linewidth=1.4, label=role.replace("_", " "))
         speeds.plot(motion.times, scale * speed, color=colour, linewidth=1.4)
-        for a, b in contacts(points, up, motion.fps):
+        for a, b in stays(points, up, motion.fps):
             for panel in (heights, speeds):
                 panel.axvspan(motion.times[a], motion.times[b - 1], color=colour, alpha=0.12, linewidth=0)
     heights.set_ylabel(f"height ({unit})", fontsize=9)

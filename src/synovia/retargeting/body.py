@@ -16,6 +16,7 @@ from synovia.retargeting.shape import file_axis
 from synovia.skeleton import Kind, Skeleton
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
+_NO_WIDTH = 1e-6  # of the skeleton's size: what is nearer together is in one place
 _NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body stands this straight along it
 
 
@@ -81,7 +82,11 @@ class Body:
 
     @cached_property
     def basis(self) -> Array:
-        """Rotation from the body's axes (x left, y up, z forward) to the world of its file, at rest."""
+        """Rotation from the body's axes (x left, y up, z forward) to the world of its file, at rest.
+
+        Raises:
+            InputError: If left and right cannot be told apart.
+        """
         feet = [role if (role := f"{side}_foot") in self.roles else f"{side}_lower_leg" for side in SIDES]
         hips = np.mean([self.place(leg[0]) for leg in LEGS], axis=0)
         up = hips - np.mean([self.place(foot) for foot in feet], axis=0)
@@ -91,9 +96,18 @@ class Body:
             up = file_axis(self.skeleton.up)
         elif abs(up[axis]) > _NEARLY:  # files rarely say which of their axes is up, but bodies stand along it
             up = np.sign(up[axis]) * np.eye(3)[axis]
-        pairs = [(f"left_{part}", f"right_{part}") for part in ("upper_leg", "upper_arm", "shoulder")]
-        left = np.sum([self.place(a) - self.place(b) for a, b in pairs if a in self.roles and b in self.roles], axis=0)
-        left = left - np.dot(left, up) * up
+        left = np.zeros(3)
+        for parts in (("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")):
+            pairs = [(f"left_{part}", f"right_{part}") for part in parts]
+            both = [self.place(a) - self.place(b) for a, b in pairs if a in self.roles and b in self.roles]
+            left = np.sum(both, axis=0) if both else left
+            left = left - np.dot(left, up) * up
+            if np.linalg.norm(left) > _NO_WIDTH * self.skeleton.size:
+                break  # limbs may begin in one place: then their ends are apart
+        else:
+            raise InputError(
+                f"{self.skeleton.name} has its left where its right is", expected="limbs that are apart at rest"
+            )
         left = left / np.linalg.norm(left)
         return np.array([left, up, np.cross(left, up)], np.float64).T.copy()
 

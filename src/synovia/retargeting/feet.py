@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from synovia.batch import Progress
+from synovia.clips.feet import stays
 from synovia.geometry import Array
+from synovia.goals import PositionGoal
+from synovia.ik import IK
 from synovia.retargeting.body import LEGS, Body
+from synovia.retargeting.names import SIDES
+from synovia.skeleton.pose import world_frames
+from synovia.solver import FullBody
 
-_SHARE = 30.0  # a foot stands while it is among its lowest and its slowest 30 % of frames
-_GAP = 0.05  # seconds: shorter interruptions of a contact are noise
-_SHORTEST = 0.05  # seconds: shorter contacts are a foot that swings low
 Spans = list[tuple[int, int]]
-
-
-def contacts(points: Array, up: Array, fps: float) -> Spans:
-    """Return the frames (first, past the last) in which a foot stands.
-
-    Args:
-        points: (T, 3) world positions of the foot.
-        up: (3,) direction away from the ground.
-        fps: Frames per second.
-    """
-    if len(points) < 2:
-        return []
-    heights = points @ up
-    speeds = np.linalg.norm(np.gradient(points, axis=0), axis=1)
-    stands: NDArray[np.bool_] = (heights <= np.percentile(heights, _SHARE)) & (speeds <= np.percentile(speeds, _SHARE))
-    spans: Spans = []
-    for frame in np.flatnonzero(stands).tolist():
-        if spans and frame - spans[-1][1] <= _GAP * fps:
-            spans[-1] = (spans[-1][0], frame + 1)
-        else:
-            spans.append((frame, frame + 1))
-    return [(a, b) for a, b in spans if b - a >= _SHORTEST * fps]
 
 
 def planted(points: Array, spans: Spans) -> Array:
@@ -71,6 +53,30 @@ def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float
     out: dict[str, tuple[Array, Spans]] = {}
     for leg in LEGS:
         if leg[2] in source.roles and leg[2] in target.roles:
-            spans = contacts(frames[:, source.roles[leg[2]], 9:], source.basis[:, 1], fps)
+            spans = stays(frames[:, source.roles[leg[2]], 9:], source.basis[:, 1], fps)
             out[leg[2]] = planted(own[:, target.roles[leg[2]], 9:], spans), spans
     return out
+
+
+def placed(
+    target: Body, q: Array, paths: Mapping[str, Array], threads: int | None, progress: Progress | None
+) -> tuple[Array, Array, float]:
+    """Return joint values (T, nq) with the feet in place, how far each foot is off (T, feet), and when that is a miss.
+
+    Feet come first; hands stay where they were as far as that lets them; all else changes as little as it can.
+
+    Args:
+        target: The body.
+        q: Joint values before, (T, nq).
+        paths: Where each foot should be, (T, 3), by role.
+        threads: Number of threads; all cores for None.
+        progress: Called with (frames done, all).
+    """
+    frames = world_frames(target.skeleton, q)
+    hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
+    places = {target.roles[role]: path for role, path in paths.items()}
+    goals = [PositionGoal(row) for row in places] + [PositionGoal(row, priority=1) for row in hands]
+    places |= {row: frames[:, row, 9:] for row in hands}
+    ik = IK(target.skeleton, goals, FullBody(attempts=1), root="free")
+    answer = ik.solve_many(places, q, threads=threads, progress=progress)
+    return answer.q, answer.errors[:, : len(paths), 0], ik.tolerance[0]

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from synovia.batch import Progress
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.goals import PositionGoal
-from synovia.ik import IK
 from synovia.ik.root import with_free_root
 from synovia.motion import Motion
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import Spans, foot_paths
+from synovia.retargeting.feet import Spans, foot_paths, placed
 from synovia.retargeting.transfer import follow
 from synovia.skeleton import Skeleton
 from synovia.skeleton.pose import world_frames
-from synovia.solver import LevenbergMarquardt
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +81,14 @@ def retarget(
     *,
     feet: bool = True,
     threads: int | None = None,
+    progress: Progress | None = None,
 ) -> Retargeted:
     """Carry a motion over to another body, character or robot, within its limits.
 
     Joints are matched by roles, names and shape. Each matched part turns as the source's does, measured from rest
     poses that are laid over each other; hinges of a robot come as near as their axes and limits let them. The path of
     the hips is scaled by the length of the legs; then the feet are put where they belong: still while they stand, on
-    the ground of the target (height 0), with the least change of the pose.
+    the ground of the target (height 0), with the least change of the pose, and with the hands where they were.
 
     Args:
         motion: The motion.
@@ -97,7 +96,8 @@ def retarget(
         joint_map: (source joint, target joint) by role instead of the automatic match. Roles as in VRM, in snake case;
             others are carried over too. ``Retargeted.joint_map()`` is one to begin with.
         feet: Whether feet are kept on the ground.
-        threads: Number of threads for the feet; all cores without.
+        threads: Number of threads for the feet; all cores without. The bits are the same.
+        progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
         InputError: If a body has no hips or legs, or the two have no part in common.
@@ -113,18 +113,16 @@ def retarget(
         target = Body(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
     roles = [role for role in target.roles if role in source.roles and target.turns(role)]
     parts = align(source, target, roles)
-    q = follow(motion, source, target, parts)
+    passes = 2 if feet else 1
+    q = follow(motion, source, target, parts, _pass_of(progress, 0, passes))
     paths = foot_paths(source, target, motion.frames(), world_frames(moving, q), motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0
     if paths:
-        ik = IK(
-            moving, [PositionGoal(target.roles[role]) for role in paths], LevenbergMarquardt(attempts=1), root="free"
-        )
-        places = {target.roles[role]: path for role, (path, _) in paths.items()}
-        answer = ik.solve_many(places, q, threads=threads)
-        q, worst = answer.q, float(answer.errors[..., 0].max())
-        missed = tuple(np.flatnonzero(~answer.reached).tolist())
+        where = {role: path for role, (path, _) in paths.items()}
+        q, off, tolerance = placed(target, q, where, threads, _pass_of(progress, 1, passes))
+        worst = float(off.max())
+        missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
         Motion(moving, _nearest_signs(q, moving), motion.fps, name=f"{motion.name} on {skeleton.name}"),
         parts=tuple(parts),
@@ -135,6 +133,19 @@ def retarget(
         missed=missed,
         worst=worst,
     )
+
+
+def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | None:
+    """Return the report of one of several passes over all frames."""
+    if progress is None:
+        return None
+    tell = progress
+
+    def one(done: int, of: int) -> None:
+        """Tell of all passes."""
+        tell(number * of + done, passes * of)
+
+    return one
 
 
 def _nearest_signs(q: Array, skeleton: Skeleton) -> Array:

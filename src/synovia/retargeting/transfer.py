@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from synovia.batch import Progress
 from synovia.geometry import Array
 from synovia.motion import Motion
 from synovia.retargeting.alignment import Part
@@ -13,6 +14,7 @@ from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.roles import ancestors
 from synovia.skeleton import Kind
 
+_REPORT = 2000  # frames between two reports of progress
 _LOW = 5.0  # percentile of the ankles' heights that is taken for standing: below it are only dips of the capture
 
 
@@ -38,10 +40,16 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     return out
 
 
-def turned(target: Body, parts: Sequence[Part], wanted: Array) -> Array:
+def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:
     """Return joint values (T, nq) of the target with its parts as near to wanted orientations as limits let them be.
 
     What no part moves stays at rest. A free joint that carries the hips takes their orientation; its translation stays.
+
+    Args:
+        target: The body.
+        parts: Its parts.
+        wanted: Their world orientations, (T, parts, 3, 3).
+        progress: Called with (frames done, all).
     """
     from synovia.kernels.orient import orient
 
@@ -69,11 +77,18 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array) -> Array:
         if block == 1 or skeleton.joints[owner].kind is Kind.HINGE:
             which[owner] = k
     q = np.tile(skeleton.rest_q, (len(wanted), 1))
-    orient(
-        t.ints, t.fixed, t.couple, t.variables, t.limits, which, np.array(paths, np.int32),
-        np.array(spans, np.int32), np.ascontiguousarray(np.stack(goals, axis=1)), q,
-        np.empty((len(skeleton), 9)), np.empty((len(skeleton), 3)),
-    )  # fmt: skip
+    turns = np.ascontiguousarray(np.stack(goals, axis=1))
+    hinges = [t.variables[k, 1] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE]
+    for first in range(0, len(q), _REPORT):
+        part = slice(first, first + _REPORT)
+        if first:
+            q[first, hinges] = q[first - 1, hinges]  # where the frame before stood
+        orient(
+            t.ints, t.fixed, t.couple, t.variables, t.limits, which, np.array(paths, np.int32),
+            np.array(spans, np.int32), turns[part], q[part], np.empty((len(skeleton), 9)), np.empty((len(skeleton), 3)),
+        )  # fmt: skip
+        if progress is not None:
+            progress(min(first + _REPORT, len(q)), len(q))
     return skeleton.follow(q)
 
 
@@ -117,11 +132,13 @@ def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
     q[:, at : at + 3] += ((centre - now)[:, None, :] @ own)[:, 0]
 
 
-def follow(motion: Motion, source: Body, target: Body, parts: Sequence[Part]) -> Array:
+def follow(
+    motion: Motion, source: Body, target: Body, parts: Sequence[Part], progress: Progress | None = None
+) -> Array:
     """Return joint values (T, nq) of the target that follow a motion: orientations, path and height."""
     from synovia.skeleton.pose import world_frames
 
     frames = motion.frames()
-    q = turned(target, parts, world_rotations(source, target, parts, frames))
+    q = turned(target, parts, world_rotations(source, target, parts, frames), progress)
     place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
 
 import numpy as np
 
+from synovia.batch import checked_threads
 from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.problem import pack, reduce
 from synovia.skeleton import Skeleton
 
-_SMALL = 1e-8  # radians; below, a quotient of sines is its limit
+_BLOCK: Final = 32  # frames; starting a thread costs as much as a few
+_SMALL: Final = 1e-8  # radians; below, a quotient of sines is its limit
 
 
 class Model:
@@ -27,6 +30,7 @@ class Model:
         free_root: Whether a free root moves.
         translate: Whether all other free joints move about too.
         tolerance: (position in length units, angle in radians).
+        threads: Number of threads; all cores for None. The bits are the same.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class Model:
         free_root: bool,
         translate: bool = False,
         tolerance: tuple[float, float] = (1.0, 1.0),
+        threads: int | None = None,
     ) -> None:
         """Pack the problem."""
         from synovia.kernels.problem import work_size
@@ -51,7 +56,8 @@ class Model:
         self._ints, self._floats = pack(
             skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, own=(),
         )  # fmt: skip
-        self._scratch = np.empty(work_size(self._ints))
+        self._scratch_size = work_size(self._ints)
+        self._threads = checked_threads(threads)
         variables = reduced.variables
         numbers, turns = variables[variables[:, 0] == 0], variables[variables[:, 0] == 1]
         self.number_at, self.number_column = numbers[:, 1], numbers[:, 2]
@@ -77,8 +83,26 @@ class Model:
         e = np.empty((count, self.rows))
         J = np.empty((count if derivative else 0, self.rows, self.columns))
         errors = np.empty((count, 2 * self._goals))
-        evaluate_rows(self._ints, self._floats, targets, q, self._scratch, e, J, errors)
+
+        def one(part: slice) -> None:
+            """Evaluate some of the frames."""
+            some = J[part] if derivative else J
+            scratch = np.empty(self._scratch_size)
+            evaluate_rows(self._ints, self._floats, targets[part], q[part], scratch, e[part], some, errors[part])
+
+        self.in_blocks(one, count)
         return e, J, errors.reshape(count, -1, 2)
+
+    def in_blocks(self, work: Callable[[slice], None], count: int) -> None:
+        """Do some work on blocks of frames, side by side where there are several threads and many frames."""
+        size = max(_BLOCK, -(-count // self._threads))
+        parts = [slice(first, first + size) for first in range(0, count, size)]
+        if len(parts) < 2:
+            for part in parts:
+                work(part)
+            return
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(work, parts))
 
     def move(self, q: Array, x: Array) -> Array:
         """Return joint values (T, nq) moved by x (T, columns), brought inside the limits; followers move along."""

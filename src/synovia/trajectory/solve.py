@@ -98,7 +98,7 @@ def solve_trajectory(
         better = False
         while not better and damping < _MOST_DAMPING:
             x = _solved(matrix, gradient, damping)
-            x *= min(1.0, _LARGEST / max(float(np.abs(x).max(initial=0.0)), 1e-300))
+            np.clip(x, -_LARGEST, _LARGEST, out=x)  # each by itself: a twist that nothing shows may not stop all others
             trial = model.move(q, x)
             trial[: terms.fixed] = q[: terms.fixed]
             reached = _cost(model, terms, trial)

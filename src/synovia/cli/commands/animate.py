@@ -28,13 +28,22 @@ def animate(
     follow: Annotated[
         str | None, typer.Option("--follow", metavar="CLIP", help="Follow joints of another clip.", show_default=False)
     ] = None,
+    points: Annotated[
+        Path | None,
+        typer.Option(
+            "--points",
+            metavar="POINTS",
+            help="Pass through points over time: .csv, .npz, .npy, or the joints of a clip.",
+            show_default=False,
+        ),
+    ] = None,
     joints: Annotated[
         str | None,
         typer.Option(
             "--joints",
             metavar="A,B=C",
-            help="Joints that follow; B=C: B follows C of the clip.",
-            show_default="all tips",
+            help="Joints that follow; B=C: B follows C of the clip or the points.",
+            show_default="all tips; all points",
         ),
     ] = None,
     clip: Annotated[
@@ -49,6 +58,15 @@ def animate(
     smooth: Annotated[
         float, typer.Option("--smooth", min=0.0, metavar="SECONDS", help="Take out motion quicker than this.")
     ] = 0.0,
+    velocity: Annotated[
+        str | None,
+        typer.Option(
+            "--velocity",
+            metavar="V|A=V,B=V",
+            help="No joint is faster, in radians or length units per second; late frames are misses.",
+            show_default=False,
+        ),
+    ] = None,
     foot_lock: Annotated[
         bool, typer.Option("--foot-lock", help="Keep standing feet where they stand, and above the floor.")
     ] = False,
@@ -61,6 +79,9 @@ def animate(
     blend: Annotated[
         float, typer.Option("--blend", metavar="SECONDS", help="How long a foot's change takes to come or go.")
     ] = 0.06,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Threads; the same bits.", show_default="all cores")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -81,8 +102,8 @@ def animate(
     from synovia.cli.animate import Request, animate_request
 
     request = Request(
-        file=file, goals=goals, follow=follow, joints=joints, clip=clip, solver=solver, root=root, starts=starts,
-        both_ways=both_ways, smooth=smooth, foot_lock=foot_lock, feet=feet, up=up, blend=blend, output=output,
-        force=force, as_json=as_json,
+        file=file, goals=goals, follow=follow, points=points, joints=joints, clip=clip, solver=solver, root=root,
+        starts=starts, both_ways=both_ways, smooth=smooth, velocity=velocity, foot_lock=foot_lock, feet=feet, up=up,
+        blend=blend, jobs=jobs, output=output, force=force, as_json=as_json,
     )  # fmt: skip
     raise typer.Exit(animate_request(request))
