@@ -158,10 +158,10 @@ def served(*folders):
 
 
 def shown(browser, address, path, motion, pictures):
-    """Show a clip at two times in the browser; return (nodes, largest distance, whether the picture moves as it should).
+    """Show a clip at two times in the browser; return (nodes, largest distance, whether it moves as it should).
 
-    Nodes of the file are rows of the skeleton, after a free root that was put before it. A clip that scales joints as it
-    goes, which no skeleton of rigid joints does, is compared with what the browser makes of the file's own clip.
+    Nodes of the file are rows of the skeleton, after a free root that was put before it. A clip that scales joints as
+    it goes, which no skeleton of rigid joints does, is compared with what the browser makes of the file's own clip.
     """
     scene = read_scene(read_document(path))
     extra = len(motion.skeleton) - len(scene.names)
