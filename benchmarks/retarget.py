@@ -75,7 +75,7 @@ def main():
         ("every frame is solved", not any(row["missed"] for row in rows)),
         ("feet stay within 5 mm while they stand", max(row["foot_mm"] for row in rows) < 5),
         ("no limit is violated", max(row["violation"] for row in rows) <= 1e-9),
-        ("no link turns in a frame more than 1.5 times what its source does", max(r["turn_ratio"] for r in rows) <= 1.5),
+        ("no link turns in a frame more than 1.5 times its source", max(r["turn_ratio"] for r in rows) <= 1.5),
         (f"2,000 frames a second on one core for the robot: {min(robots):,.0f}", min(robots) >= 2000),
     ])  # fmt: skip
     text = table([name.replace("_", " ") for name in head], cells)

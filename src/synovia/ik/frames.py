@@ -17,7 +17,7 @@ Run = Callable[[Ints, int, int, int], tuple[int, bool]]
 
 It ends at the first miss; returns the frame after the last that is done, and whether that one missed.
 """
-_REPORT: Final = 200  # frames between two reports of progress
+_REPORT: Final = 200  # frames between two reports of progress, at least
 _LONGER: Final = 10  # attempts whose steps a frame may take before it is started elsewhere
 
 
@@ -52,7 +52,10 @@ def follow_frames(
         if frame == 0:
             done, missed = run(ints, frame, frame, frame + 1)
         else:
-            done, missed = run(once, 0, frame, min(frame + _REPORT, len(rows)))
+            further = max(
+                _REPORT, frame // 10
+            )  # a kernel looks at all targets up to there: growing parts, in linear time
+            done, missed = run(once, 0, frame, min(frame + further, len(rows)))
             if missed and ints[ATTEMPTS] > once[ATTEMPTS]:
                 missed = _elsewhere(rows, run, ints, done - 1)
         if missed:
