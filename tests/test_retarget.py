@@ -1,5 +1,7 @@
 """Retargeting: who is who in a body, rest poses laid over each other, and feet that stand where they were put."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -50,8 +52,6 @@ def walk(humanoid, frames=60, fps=30.0):
 
 def renamed(skeleton, names):
     """The same body under other names, without roles, as another file may have it."""
-    import dataclasses
-
     joints = [
         dataclasses.replace(joint, name=names(joint.name), role=None, parent=parent if parent >= 0 else None)
         for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True)
@@ -109,8 +109,6 @@ def test_a_turned_and_scaled_world_makes_no_difference(humanoid, clip):
 
 def test_arms_that_hang_and_arms_that_are_stretched_out_meet(humanoid, clip):
     """A target whose rest pose hangs its arms ends up with the bones where the source's are."""
-    import dataclasses
-
     joints = []
     for row, joint in enumerate(humanoid.joints):
         rest = joint.rest.copy()
@@ -267,3 +265,33 @@ def angles(frames):
     R = frames[..., :9].reshape(*frames.shape[:2], 3, 3)
     traces = np.einsum("tnij,tnij->tn", R[1:], R[:-1])
     return np.arccos(np.clip((traces - 1.0) / 2.0, -1.0, 1.0))
+
+
+def test_a_character_gets_the_masses_of_a_grown_person(humanoid):
+    """The bundled body, which has them: the same again from its roles, and balance works where it was refused."""
+    bare = sy.Skeleton(
+        [
+            dataclasses.replace(joint, parent=int(parent) if parent >= 0 else None, mass=0.0, com=np.zeros(3))
+            for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True)
+        ],
+        up=humanoid.up,
+    )
+    with pytest.raises(InputError, match="with_body_masses"):
+        sy.IK(bare, sy.CenterOfMassGoal((0, 1, 0)))
+    body = sy.with_body_masses(bare, 60.0)
+    assert sum(joint.mass for joint in body.joints) == pytest.approx(60.0)
+    shares = np.array([[a.mass / 75.0, b.mass / 60.0] for a, b in zip(humanoid.joints, body.joints, strict=True)])
+    np.testing.assert_allclose(shares[:, 1], shares[:, 0], atol=2e-3)
+    for seed in range(3):
+        q = humanoid.random_pose(seed).q
+        near = np.linalg.norm(sy.Pose(body, q).center_of_mass() - sy.Pose(humanoid, q).center_of_mass())
+        assert near < 0.03
+    assert sy.IK(body, sy.CenterOfMassGoal(body.rest_pose().center_of_mass())).solve().reached
+
+
+def test_masses_of_what_is_no_body_are_refused():
+    """An arm has no legs; a mass is positive."""
+    with pytest.raises(InputError, match="no human shape"):
+        sy.with_body_masses(sy.bundled("arm7"))
+    with pytest.raises(InputError, match="mass is not positive"):
+        sy.with_body_masses(sy.bundled("humanoid"), 0.0)

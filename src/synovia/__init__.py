@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         RestGoal,
         RotationGoal,
     )
-    from synovia.ik import IK, GoalError, Solution, Solutions, Status, Tracked, solve
+    from synovia.ik import IK, GoalError, Reason, Relief, Solution, Solutions, Status, Tracked, solve
     from synovia.ik.follow import targets_from
     from synovia.ik.goalwrite import write_goals
     from synovia.io import load_motion, load_skeleton
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from synovia.limits import Interval, Limit, SwingTwist
     from synovia.motion import Motion
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_reach
-    from synovia.retargeting import Retargeted, read_map, retarget, write_map
+    from synovia.retargeting import Retargeted, read_map, retarget, with_body_masses, write_map
     from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.solver import (
         Aim,
@@ -111,7 +111,7 @@ _HOMES = {
         "RotationGoal",
     ),
     "synovia.ik.follow": ("targets_from",),
-    "synovia.ik": ("IK", "GoalError", "Solution", "Solutions", "Status", "Tracked", "solve"),
+    "synovia.ik": ("IK", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status", "Tracked", "solve"),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),
@@ -121,7 +121,7 @@ _HOMES = {
     "synovia.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.motion": ("Motion",),
     "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_reach"),
-    "synovia.retargeting": ("Retargeted", "read_map", "retarget", "write_map"),
+    "synovia.retargeting": ("Retargeted", "read_map", "retarget", "with_body_masses", "write_map"),
     "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": (
         "Aim",
@@ -186,7 +186,9 @@ __all__ = [
     "PositionGoal",
     "Problems",
     "PseudoInverse",
+    "Reason",
     "RelativeGoal",
+    "Relief",
     "RestGoal",
     "Retargeted",
     "Rotation",
@@ -229,6 +231,7 @@ __all__ = [
     "solvers",
     "targets_from",
     "view",
+    "with_body_masses",
     "write_bvh",
     "write_goals",
     "write_map",

@@ -131,6 +131,20 @@ def test_damping_stays_in_its_level(singular):
     assert abs(J3 @ x - 0.4).max() < 2e-3
 
 
+@pytest.mark.compiled
+def test_hundreds_of_bounds_in_one_level():
+    """A level that runs into more bounds than there are other changes still keeps what it has from those below."""
+    rng = np.random.default_rng(5)
+    n = 320
+    levels = [np.abs(rng.normal(size=(2, n))), rng.normal(size=(3, n))]
+    wants = [np.full(2, 0.9 * 0.01 * levels[0].sum(1).min()), rng.normal(size=3)]
+    room = {"lower": np.full(n, -0.01), "upper": np.full(n, 0.01)}
+    alone, x = step(levels[:1], wants[:1], **room), step(levels, wants, **room)
+    np.testing.assert_allclose(levels[0] @ x, levels[0] @ alone, atol=1e-9)
+    assert np.abs(x).max() <= 0.01 + 1e-12
+    assert (np.abs(x) > 0.01 - 1e-9).sum() > 200
+
+
 def test_the_edges():
     """No rows, rows of zeros, more rows than columns, no room at all, a wish alone."""
     np.testing.assert_allclose(step([], [], wish=np.array([0.3, -0.2])), [0.3, -0.2])

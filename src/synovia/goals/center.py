@@ -90,6 +90,7 @@ class CenterOfMassGoal(Goal):
                 f"{skeleton.name} has no masses",
                 where="center_of_mass goal",
                 expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
+                hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
             )
         return self if self.polygon is None or self.up is not None else self._with(up=up_of(skeleton, "up="))
 

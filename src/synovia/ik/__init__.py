@@ -2,8 +2,9 @@
 
 from synovia.ik.ik import IK
 from synovia.ik.once import solve
+from synovia.ik.reasons import Reason, Relief
 from synovia.ik.solution import GoalError, Solution
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.status import Status
 
-__all__ = ["IK", "GoalError", "Solution", "Solutions", "Status", "Tracked", "solve"]
+__all__ = ["IK", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status", "Tracked", "solve"]

@@ -1,7 +1,8 @@
 """Why a goal is missed, found by trying: what it would do without another goal or a limit, and where it would be met.
 
 Each answer is a solve of its own from the pose of the miss: without a rival, without one joint's limit, and with the
-goal below all others. So every reason is one that holds when it is acted upon.
+goal below all others. So every reason is one that holds when it is acted upon. Where no goal alone can move for all to
+hold, those that are missed do so together, each to where the best pose has it.
 """
 
 # pyright: reportPrivateUsage=false
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from synovia.geometry import Array
+from synovia.goals import CenterOfMassGoal
+from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, length_text, rows_of
 from synovia.skeleton import Pose, Skeleton
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 _GAIN = 0.01  # part of a miss that must go away for something to be its reason
 _ATTEMPTS = 40  # for the nearest place that a goal can have: of all poses, not only those near the present one
-_MOST_LIMITS = 12
+_MOST_LIMITS = 24
 
 
 class Relief(NamedTuple):
@@ -45,6 +48,7 @@ class Reason(NamedTuple):
         move: World vector (3,), length units, by which its target would have to move for all goals to hold, the others
             where they are; None where nothing of the sort was found, or where it has no target in the world.
         turn: Rotation vector (3,), radians, by which it would have to turn.
+        along: Labels of goals whose targets would have to move at the same time, each as its own reason says.
     """
 
     goal: int
@@ -52,17 +56,31 @@ class Reason(NamedTuple):
     limits: tuple[Relief, ...]
     move: Array | None
     turn: Array | None
+    along: tuple[str, ...] = ()
+
+
+Way = tuple[Array | None, Array | None]  # how a target would have to move and turn
+_NOWHERE: Way = None, None
 
 
 def reasons(solution: Solution) -> tuple[Reason, ...]:
     """Return a reason for each missed goal; some milliseconds each."""
-    return tuple(_reason(solution, i) for i in solution.missed)
+    missed = solution.missed
+    ways = {i: _nearest(solution, i) for i in missed}
+    together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
+    if together:
+        ways = _together(solution)
+    goals = _of(solution).goals
+    found: list[Reason] = []
+    for i in missed:
+        along = tuple(goals[j].label for j in ways if together and i in ways and j != i)
+        found.append(_reason(solution, i, ways.get(i, _NOWHERE), along))
+    return tuple(found)
 
 
-def _reason(solution: Solution, i: int) -> Reason:
+def _reason(solution: Solution, i: int, way: Way, along: tuple[str, ...]) -> Reason:
     """Return why goal i is missed."""
     ik = _of(solution)
-    move, turn = _nearest(solution, i)
     rivals: list[Relief] = []
     for j, other in enumerate(ik.goals):
         if j != i and other.rows and other.priority <= ik.goals[i].priority:
@@ -71,11 +89,27 @@ def _reason(solution: Solution, i: int) -> Reason:
             rivals.append(Relief(other.label, tried.errors[rest.index(i)]))
     limits: list[Relief] = []
     every = list(range(len(ik.goals)))
-    for name in ik.at_limits(solution.pose)[:_MOST_LIMITS]:
+    for name in _limits_that_count(solution, i)[:_MOST_LIMITS]:
         tried = _solve(solution, _without_limit(_given(ik), name), ik.goals, every, attempts=1)
         limits.append(Relief(name, tried.errors[i]))
     now = _size(ik, solution.errors[i])
-    return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), move, turn)
+    return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), *way, along)
+
+
+def _limits_that_count(solution: Solution, i: int) -> list[str]:
+    """Return the joints at a limit on which goal i hangs, then those that hold goals of no lower priority."""
+    ik = _of(solution)
+    goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.priority <= ik.goals[i].priority]
+    at_limit = ik.at_limits(solution.pose)
+    names: dict[str, None] = {}
+    for goal in goals:
+        for row in ik.hangs[goal]:
+            while row >= 0:
+                names[ik.skeleton.joint_names[row]] = None
+                row = ik.skeleton.parents[row]
+        if not ik.hangs[goal]:  # the whole body
+            names |= dict.fromkeys(at_limit)
+    return [name for name in names if name in at_limit]
 
 
 def _of(solution: Solution) -> IK:
@@ -130,7 +164,7 @@ def _solve(
     from synovia.ik.ik import IK
 
     ik = _of(solution)
-    settings = ik.solver.replace(attempts=attempts)
+    settings = ik.solver.unhindered().replace(attempts=attempts)
     again = IK(skeleton, goals, settings, tolerance=ik.tolerance, root=ik.root)
     table = np.zeros((len(goals), 17))
     table[:, :16] = solution.targets[list(places)].reshape(-1, 16)
@@ -148,26 +182,51 @@ def _answer(ik: IK, table: Array, q: Array) -> Solution:
     return Solution(ik, row, start)
 
 
-def _nearest(solution: Solution, i: int) -> tuple[Array | None, Array | None]:
+def _nearest(solution: Solution, i: int) -> Way:
     """Return how far goal i's target would have to move and turn to hold together with all others."""
     ik = _of(solution)
-    goal = ik.goals[i]
-    if not goal.place or ik.rows[i] < 0:
-        return None, None
+    if not _can_move(ik, i):
+        return _NOWHERE
     lowest = 1 + max(other.priority for other in ik.goals)
     goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
     places = [k for k, other in enumerate(ik.goals) if other.rows]
     at = places.index(i)
     tried = _solve(solution, _given(ik), goals, places, attempts=_ATTEMPTS)
-    if any(k != at for k in tried.missed):
-        return None, None
+    return _NOWHERE if any(k != at for k in tried.missed) else _way(tried, at)
+
+
+def _together(solution: Solution) -> dict[int, Way]:
+    """Return how far the targets of all goals that the best pose misses would have to move and turn; {} if one cannot.
+
+    Of many attempts, or the one that is asked about where none is better.
+    """
+    ik = _of(solution)
+    best = _solve(solution, _given(ik), ik.goals, range(len(ik.goals)), attempts=_ATTEMPTS)
+    if not set(best.missed) <= set(solution.missed):
+        best = solution
+    if not all(_can_move(ik, i) for i in best.missed):
+        return {}
+    return {i: _way(best, i) for i in best.missed}
+
+
+def _can_move(ik: IK, i: int) -> bool:
+    """Return whether goal i has a target in the world that a person could move."""
+    goal = ik.goals[i]
+    return goal.place > 0 or (isinstance(goal, CenterOfMassGoal) and goal.takes > 0)
+
+
+def _way(tried: Solution, i: int) -> Way:
+    """Return how a goal's target would have to move and turn to be where a pose has the goal."""
     from scipy.spatial.transform import Rotation
 
-    frame = tried.pose.transform(ik.rows[i]) @ goal.offset
-    target = solution.targets[i]
-    move = frame[:3, 3] - target[:3, 3] if goal.place & 1 else None
-    turn = Rotation.from_matrix(frame[:3, :3] @ target[:3, :3].T).as_rotvec() if goal.place & 2 else None
-    return move, turn
+    goal, at, target = tried.goals[i], tried.frames[i], tried.targets[i]
+    move = at[:3, 3] - target[:3, 3] if goal.takes & POSITION else None
+    if not goal.takes & ROTATION:
+        return move, None
+    if goal.place & ROTATION:
+        return move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec()
+    normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest turn
+    return move, normal.as_rotvec()
 
 
 def sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
@@ -186,14 +245,26 @@ def sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
             without = _left(ik, goal, best)
             lines.append(f"Of the active limits that of {best.name!r} costs {goal.label!r} most: without it {without}.")
         parts: list[str] = []
+        if _met(ik, reason):
+            lines.append(f"{goal.label!r} can be met with the others, from another start or with more attempts.")
+            continue
         if reason.move is not None:
             toward = ", ".join(f"{x:.4g}" for x in reason.move)
             parts.append(f"move by {length_text(float(np.linalg.norm(reason.move)), unit)} ({toward})")
         if reason.turn is not None and (reason.move is None or float(np.linalg.norm(reason.turn)) > ik.tolerance[1]):
             parts.append(f"turn by {math.degrees(float(np.linalg.norm(reason.turn))):.3g} deg")
         if parts:
-            lines.append(f"The target of {goal.label!r} would have to {' and '.join(parts)} for all goals to hold.")
+            along = f", together with {', '.join(map(repr, reason.along))}" if reason.along else ""
+            how = " and ".join(parts)
+            lines.append(f"The target of {goal.label!r} would have to {how} for all goals to hold{along}.")
     return lines
+
+
+def _met(ik: IK, reason: Reason) -> bool:
+    """Return whether a target would hold where it is."""
+    ways = zip((reason.move, reason.turn), ik.tolerance, strict=True)
+    known = [(way, most) for way, most in ways if way is not None]
+    return bool(known) and not reason.along and all(float(np.linalg.norm(way)) <= most for way, most in known)
 
 
 def _left(ik: IK, goal: Goal, relief: Relief) -> str:
@@ -220,6 +291,7 @@ def as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, objec
             "limits": plain(reason.limits),
             "move": None if reason.move is None else reason.move.tolist(),
             "turn": None if reason.turn is None else reason.turn.tolist(),
+            "along": list(reason.along),
         }
         for reason in found
     ]

@@ -1,12 +1,19 @@
-"""Full body: goals in strict priorities, hard limits in every level, the posture in what is left."""
+"""Full body: goals in strict priorities, hard limits in every level, the posture in what is left.
 
-from synovia.kernels._jit import algorithm, entry
-from synovia.kernels.drive import drive_any
+One entry point both solves and settles what missed: the two share nearly all of their code, which is compiled once.
+"""
+
+from synovia.kernels._jit import algorithm, entry, inline
+from synovia.kernels.drive import solve_rows
 from synovia.kernels.full_body_basis import open_levels
 from synovia.kernels.full_body_descend import descend
+from synovia.kernels.full_body_finish import finish_rows
 from synovia.kernels.full_body_walls import wall_count
+from synovia.kernels.problem import open_any, open_work
 from synovia.kernels.reach import prove
 from synovia.kernels.scatter import scatter
+
+SETTLE = -1  # for ``first``: the rows are answers, and those that missed are settled and judged
 
 
 @algorithm
@@ -16,7 +23,16 @@ def attempt(problem, work, targets, q):
     return descend(problem, work, targets, q, h, problem.levels.shape[0])
 
 
+@inline
+def solve_or_settle(problem, work, targets, starts, out, warm, first):
+    """Solve rows of problems (see ``drive``), or with ``SETTLE`` end what they missed; return the code of ``drive``."""
+    if first == SETTLE:
+        finish_rows(problem, work, out)
+        return 0
+    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+
+
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with any goals; see ``drive``."""
-    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve or settle rows of problems with any goals."""
+    return solve_or_settle(open_any(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)

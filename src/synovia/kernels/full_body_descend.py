@@ -5,7 +5,18 @@ Poses are compared level by level: the errors of a lower one count only where th
 
 from synovia.kernels._jit import F, apart
 from synovia.kernels.chart import INFINITE
-from synovia.kernels.full_body_step import PROGRESS, SAME, SETTLED, SPEED, improves, keep, look, ranked, take_step
+from synovia.kernels.full_body_step import (
+    PROGRESS,
+    SAME,
+    SETTLED,
+    SPEED,
+    begin,
+    improves,
+    keep,
+    look,
+    ranked,
+    take_step,
+)
 from synovia.kernels.problem import copy
 
 PATIENT = 2  # steps that are no better before they are damped more
@@ -24,8 +35,8 @@ def descend(problem, work, targets, q, h, count):
         (steps, the errors of the best pose as one number); q is that pose.
     """
     levels = problem.levels.shape[0] - 1
-    for v in range(h.gone.shape[0]):
-        h.gone[v] = F(0)
+    if problem.own[SPEED] < INFINITE:
+        begin(problem, q, h)
     mark = F(0)
     size = F(0)
     extra = F(0)  # damping

@@ -1,13 +1,12 @@
 """The end of a miss: the pose is taken to where no level can be improved without an upper one, and its meaning told.
 
 Level after level is settled, those above it kept. A level that slides along the edge of those above leaves it by the
-square of its step, so they are mended before the step is judged; one that is no better then is damped. Kept apart from
-the solver's own kernel, so that a solve that reaches its goals never loads it.
+square of its step, so they are mended before the step is judged; one that is no better then is damped.
 """
 
 import numpy as np
 
-from synovia.kernels._jit import F, apart, device, entry
+from synovia.kernels._jit import F, apart, device
 from synovia.kernels.bounded import guess
 from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
 from synovia.kernels.drive import follow
@@ -43,9 +42,7 @@ from synovia.kernels.problem import (
     STEPS_SPENT,
     UNREACHABLE,
     copy,
-    open_any,
     open_row,
-    open_work,
 )
 
 MOST_STEPS = 300  # for each level
@@ -239,13 +236,14 @@ def verdict(problem, work, targets, errors, q, h, settled):
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     small = STATIONARY * h.present[level]
-    left, held = unheld(problem, work, problem.levels[level], problem.levels[level + 1])
+    left, held = unheld(problem, work, np.int64(problem.levels[level]), np.int64(problem.levels[level + 1]))
     if left > small:
         return CONFLICT if level > 0 else STALLED
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, 3] == level:
             look(problem, work, targets, q, h)
-            alone, _ = unheld(problem, work, problem.goals[g, 2], problem.goals[g, 2] + problem.goals[g, 4])
+            first = np.int64(problem.goals[g, 2])
+            alone, _ = unheld(problem, work, first, first + np.int64(problem.goals[g, 4]))
             if alone > small and left < max(CANCELS * alone, small):
                 return CONFLICT
     return LIMITED if held > small else STALLED
@@ -261,8 +259,6 @@ def finish_rows(problem, work, out):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        for v in range(h.gone.shape[0]):
-            h.gone[v] = F(0)
         settled = True
         if problem.own[SPEED] == INFINITE:
             taken, settled = refine_all(problem, work, targets, q, h)
@@ -274,9 +270,3 @@ def finish_rows(problem, work, out):
             row[STATUS] = REACHED
         elif status != UNREACHABLE:
             row[STATUS] = verdict(problem, work, targets, errors, q, h, settled)
-
-
-@entry
-def finish_full_body(ints, floats, out, scratch, settles):
-    """Finish what misses; see ``finish_rows``."""
-    finish_rows(open_any(ints, floats), open_work(ints, scratch), out)

@@ -42,7 +42,7 @@ from synovia.kernels.full_body_basis import (
 )
 from synovia.kernels.linear import solve_part
 
-CHANGES = 200  # most changes of the active set in one level
+CHANGES = 200  # most changes of the active set in one level, beside one for each column
 CHANCES = 2.0  # times that one level lets go of the same bound; more would run in a circle
 WRONG = F(1e-10)  # multiplier, of the largest gradient, that is rounding
 SLIP = F(1e-14)  # move (radians, reaches) towards a bound that is rounding
@@ -193,7 +193,7 @@ def solve_level(h, first, last, damping, scaled, most, releases):
     n = h.v.shape[1]
     for k in range(n):
         h.v[TRIES, k] = F(0)
-    for change in range(CHANGES):
+    for change in range(n + CHANGES):
         lock(h, first)
         count = own_rows(h, first, last)
         total = missing(h, first, last)
@@ -219,6 +219,7 @@ def solve_level(h, first, last, damping, scaled, most, releases):
         if h.now[STALE] == F(0):
             h.now[LOCKED] = F(count)
         return
+    harden(h)  # or the levels below would take what is pinned for free
 
 
 @apart
@@ -227,7 +228,7 @@ def solve_posture(h, damping, most, releases):
     n = h.v.shape[1]
     for k in range(n):
         h.v[TRIES, k] = F(0)
-    for change in range(CHANGES):
+    for change in range(n + CHANGES):
         lock(h, h.G.shape[0])
         free = int(h.now[FREE])
         for k in range(free):

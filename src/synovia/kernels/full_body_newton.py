@@ -248,5 +248,6 @@ def newton_level(h, H, first, last, damping, most, pull):
                 if h.v[SIDE, k] * h.v[GRADIENT, k] > PRESSED * scale:
                     h.v[SEALED, k] = F(1)
         break
+    harden(h)
     h.now[BENT] = F(count)
     h.now[STALE] = F(1)

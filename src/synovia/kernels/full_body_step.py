@@ -3,7 +3,7 @@
 import math
 
 from synovia.kernels._jit import F, apart, device, inline
-from synovia.kernels.chart import bounds, move, outward, to_box
+from synovia.kernels.chart import INFINITE, bounds, move, outward, to_box
 from synovia.kernels.forward import forward
 from synovia.kernels.full_body_basis import (
     BENT,
@@ -29,6 +29,7 @@ from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.swing_twist import split, to_limit_frame
 from synovia.kernels.variables import SCALAR, is_limited
+from synovia.kernels.vectors import dot, load, norm
 
 # Places among the solver's own settings
 DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SPEED, SETTLED, SOFT = 0, 1, 2, 3, 4, 5, 6
@@ -37,6 +38,7 @@ SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are 
 BELOW = F(1e-2)  # what the squared error of a level counts beside that of the one above
 LOOSE = F(0.01)  # weight, of the largest of a posture, with which every variable stays where it is
 TOUCHING = F(1e-9)  # radians or reaches from a bound
+ROOT_OF_A_THIRD = F(math.sqrt(1.0 / 3.0))
 
 
 @apart
@@ -103,13 +105,51 @@ def wishes(problem, q, h):
 
 
 @apart
+def begin(problem, q, h):
+    """Keep the values of all variables, from which the largest move counts."""
+    for k in range(problem.variables.shape[0]):
+        for i in range(1 if problem.variables[k, 0] == SCALAR else 4):
+            h.began[k, i] = q[problem.variables[k, 1] + i]
+
+
+@inline
+def narrow(box, v, most, gone, size):
+    """Narrow the bounds of a column that has gone so far, and goes ``size`` for every unit of its step."""
+    box[v, 0] = max(box[v, 0], min(-most - gone, F(0)) / size)
+    box[v, 1] = min(box[v, 1], max(most - gone, F(0)) / size)
+
+
+@apart
+def slow_down(problem, q, box, began):
+    """Narrow the bounds of a step to what is left of the largest move from where the variables began.
+
+    Each of a ball's three directions may take 1 / √3 of it, so that together they turn it no farther.
+    """
+    most = problem.own[SPEED]
+    for k in range(problem.variables.shape[0]):
+        at, v = problem.variables[k, 1], problem.variables[k, 2]
+        if problem.variables[k, 0] == SCALAR:
+            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+            narrow(box, v, most, unit * (q[at] - began[k, 0]), F(1))
+            continue
+        turned = quat_log(quat_mul(quat_conj(load_quat(began[k], 0)), load_quat(q, at)))
+        for c in range(3):
+            way = (F(c == 0), F(c == 1), F(c == 2))
+            if is_limited(problem.limits, k):
+                way = load(box, v + c, 4)
+            size = norm(way)
+            narrow(box, v + c, ROOT_OF_A_THIRD * most, dot(turned, way) / size, size)
+
+
+@apart
 def fill(problem, work, targets, q, h):
     """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
     m, n = work.J.shape
     columns = h.v.shape[1]
-    speed = problem.own[SPEED]
     derive(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
+    if problem.own[SPEED] < INFINITE:
+        slow_down(problem, q, work.box, h.began)
     to_box(problem, work.box, work.J)
     h.now[FREE] = F(columns)
     h.now[BENT] = F(0)
@@ -120,8 +160,8 @@ def fill(problem, work, targets, q, h):
         h.v[SIDE, k] = F(0)
         h.v[SEALED, k] = F(0)
         h.v[PLACE, k] = F(k)
-        h.v[LOWER, k] = s * max(min(work.box[k, 0], F(0)), min(-speed - h.gone[k], F(0)))
-        h.v[UPPER, k] = s * min(max(work.box[k, 1], F(0)), max(speed - h.gone[k], F(0)))
+        h.v[LOWER, k] = s * min(work.box[k, 0], F(0))
+        h.v[UPPER, k] = s * max(work.box[k, 1], F(0))
         h.v[WISH, k] *= s
         s = F(1) / s
         for i in range(m):
@@ -230,7 +270,5 @@ def take_step(problem, work, targets, q, h, count, extra):
         True,
     )
     size = turn_back(problem, work, h)
-    for k in range(work.dq.shape[0]):
-        h.gone[k] += work.dq[k]
     advance_pose(problem, q, work.dq)
     return size

@@ -1,6 +1,7 @@
 """Motions carried over from one body to another."""
 
 from synovia.retargeting.mapfile import read_map, write_map
+from synovia.retargeting.masses import with_body_masses
 from synovia.retargeting.retarget import Retargeted, retarget
 
-__all__ = ["Retargeted", "read_map", "retarget", "write_map"]
+__all__ = ["Retargeted", "read_map", "retarget", "with_body_masses", "write_map"]

@@ -89,6 +89,10 @@ class Solver(ABC):
         """Return sentences for the explanation of a miss: which settings may be what holds the pose back."""
         return ()
 
+    def unhindered(self) -> Solver:
+        """Return the settings without what holds a pose back on purpose; a miss is explained with them."""
+        return self
+
     def narrow(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
     ) -> Reduced:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from synovia.errors import InputError
+from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.problem import Reduced
 from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
@@ -28,7 +33,8 @@ class FullBody(Solver):
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
         largest_step: Radians (lengths: reaches) that a level may move a joint in one step.
         largest_move: Radians (lengths: reaches) that a joint may move in one solve, or in one frame of ``track``: its
-            velocity limit times the time of a frame. A hard limit in every level; restarts must be off.
+            velocity limit times the time of a frame. A hard limit in every level; a ball has 1 / √3 of it about each
+            of three axes, a free root all of it along each. Restarts must be off.
         rest_step: A ``RestGoal`` counts as settled when the last step was no longer than this (radians, reaches).
         softening: Part of a chain's reach, at its end, over which a target counts as nearer than it is, so that limbs
             do not snap straight; 0.02 for motion. What that leaves is a miss.
@@ -63,22 +69,36 @@ class FullBody(Solver):
                 expected="attempts=1 with largest_move",
             )
 
+    def reasons(self) -> Sequence[str]:
+        """Return what the settings hold back on purpose."""
+        lines: list[str] = []
+        if self.largest_move < LARGEST:
+            lines.append(f"No joint goes farther than largest_move={self.largest_move:g} in one solve.")
+        if self.softening > 0.0:
+            lines.append(f"Of a limb's reach softening={self.softening:g} keeps the last {100 * self.softening:g} %.")
+        return lines
+
+    def unhindered(self) -> FullBody:
+        """Return the settings without limits on motion."""
+        return dataclasses.replace(self, largest_move=LARGEST, softening=0.0)
+
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel for places, or the one for any goals."""
-        if reduced.plain:
-            from synovia.kernels.full_body_plain import full_body_plain
-
-            return full_body_plain
-        from synovia.kernels.full_body import full_body
-
-        return full_body
+        return _kernel(reduced.plain)
 
     def judge(self, plain: bool) -> Callable[..., None]:
-        """Return the kernel that settles misses level by level."""
-        del plain
-        from synovia.kernels.full_body_finish import finish_full_body
+        """Return the same kernel, asked to settle misses level by level."""
+        from synovia.kernels.full_body import SETTLE
 
-        return finish_full_body
+        kernel = _kernel(plain)
+        nothing = np.empty((0, 0, 17)), np.empty((0, 0))
+
+        def settle(ints: NDArray[np.int32], floats: Array, rows: Array, scratch: Array, settles: bool) -> None:
+            """Settle the rows that missed."""
+            del settles
+            kernel(ints, floats, *nothing, rows, scratch, False, SETTLE)
+
+        return settle
 
     def own(self) -> Sequence[float]:
         """Return the settings in the order of ``kernels.full_body_step``."""
@@ -101,3 +121,14 @@ class FullBody(Solver):
 
     def check(self, goals: Sequence[Goal]) -> None:
         """Honour every goal and every priority."""
+
+
+def _kernel(plain: bool) -> Kernel:
+    """Return the compiled entry point for places alone, or for any goals."""
+    if plain:
+        from synovia.kernels.full_body_plain import full_body_plain
+
+        return full_body_plain
+    from synovia.kernels.full_body import full_body
+
+    return full_body

@@ -1,0 +1,102 @@
+"""Masses for characters, whose files have none: shares of a grown body, at the places that its bones say."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+from synovia.retargeting.names import SIDES
+from synovia.retargeting.roles import find_roles
+from synovia.skeleton import Skeleton
+
+# Role: share of the whole in percent, how far along its bone the centre of mass is, where the bone leads to, and which
+# part carries it where a skeleton has no such joint. de Leva (1996), Table 4, males.
+_TRUNK: Final[dict[str, tuple[float, float, tuple[str, ...], str]]] = {
+    "hips": (11.17, 0.39, ("spine", "chest", "head"), "hips"),
+    "spine": (16.33, 0.55, ("chest", "neck", "head"), "hips"),
+    "chest": (15.96, 0.70, ("neck", "head"), "spine"),
+    "head": (6.94, 0.50, (), "chest"),
+}
+_LIMBS: Final[dict[str, tuple[float, float, tuple[str, ...], str]]] = {
+    "upper_arm": (2.71, 0.577, ("lower_arm",), "chest"),
+    "lower_arm": (1.62, 0.457, ("hand",), "upper_arm"),
+    "hand": (0.61, 0.79, (), "lower_arm"),
+    "upper_leg": (14.16, 0.41, ("lower_leg",), "hips"),
+    "lower_leg": (4.33, 0.446, ("foot",), "upper_leg"),
+    "foot": (1.37, 0.44, ("toes",), "lower_leg"),
+}
+
+
+def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
+    """Return a skeleton of a human shape with the masses of a grown person, for ``CenterOfMassGoal``.
+
+    Every part of the body that is recognised (by roles, names or shape, as in ``retarget``) gets its share, at a place
+    along its bone at rest; what is not there counts with what would carry it. Masses of the skeleton's own are dropped.
+
+    Args:
+        skeleton: The skeleton.
+        mass: Of the whole body, kilograms.
+
+    Raises:
+        InputError: If the mass is not positive, or the hips or legs are not found.
+
+    References:
+        de Leva (1996), *Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters*, Table 4, males.
+    """
+    whole = float(as_numbers(mass, (), "mass"))
+    if whole <= 0.0:
+        raise InputError("mass is not positive", value=mass, expected="kilograms above 0")
+    found = find_roles(skeleton)
+    needed = ["hips", *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "upper_arm"))]
+    if missing := [role for role in needed if role not in found]:
+        raise InputError(
+            "no human shape",
+            where=skeleton.name,
+            value=missing,
+            expected="joints for these parts",
+            hint="give joints a role, such as role='left_upper_leg'",
+        )
+    parts = dict(_TRUNK)
+    for side in SIDES:
+        for name, (share, along, ends, carrier) in _LIMBS.items():
+            above = carrier if carrier in _TRUNK else f"{side}_{carrier}"
+            parts[f"{side}_{name}"] = share, along, tuple(f"{side}_{end}" for end in ends), above
+    masses, moments = np.zeros(len(skeleton)), np.zeros((len(skeleton), 3))
+    for role, (share, along, ends, carrier) in parts.items():
+        holder = role
+        while holder not in found:
+            holder = carrier if holder == role else parts[holder][3]
+        row = found[holder]
+        place = along * _bone(skeleton, row, [found[end] for end in ends if end in found]) if holder == role else 0.0
+        masses[row] += share / 100.0 * whole
+        moments[row] += share / 100.0 * whole * place
+    joints = [
+        dataclasses.replace(
+            joint,
+            parent=int(parent) if parent >= 0 else None,
+            mass=float(masses[row]),
+            com=moments[row] / masses[row] if masses[row] > 0.0 else np.zeros(3),
+        )
+        for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True))
+    ]
+    return Skeleton(
+        joints,
+        name=skeleton.name,
+        meters_per_unit=skeleton.meters_per_unit,
+        up=skeleton.up,
+        forward=skeleton.forward,
+    )
+
+
+def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:
+    """Return the way from a joint to the first of some others, else to the middle of its children, in its own frame."""
+    rest = skeleton.rest_pose()
+    children = ends[:1] or [child for child, parent in enumerate(skeleton.parents) if parent == row]
+    if not children:
+        return np.zeros(3)
+    middle = np.mean([rest.position(child) for child in children], axis=0)
+    return rest.matrix(row).T @ (middle - rest.position(row))
