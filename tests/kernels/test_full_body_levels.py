@@ -135,7 +135,7 @@ def test_damping_stays_in_its_level(singular):
 def test_hundreds_of_bounds_in_one_level():
     """A level that runs into more bounds than there are other changes still keeps what it has from those below."""
     rng = np.random.default_rng(5)
-    n = 320
+    n = 500
     levels = [np.abs(rng.normal(size=(2, n))), rng.normal(size=(3, n))]
     wants = [np.full(2, 0.9 * 0.01 * levels[0].sum(1).min()), rng.normal(size=3)]
     room = {"lower": np.full(n, -0.01), "upper": np.full(n, 0.01)}

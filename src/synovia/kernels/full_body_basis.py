@@ -33,7 +33,7 @@ class Levels(NamedTuple):
     ``B``: the orthonormal basis. ``L``: the rows of the level at hand in that basis. ``A``, ``c``: its system.
     ``lowest``, ``present``: the error of every level, and of the posture after them, at the best pose and at the last.
     ``dampings``: those of the levels, and of the posture, in the end of a miss.
-    ``began``: value of each variable at the start, a number or a quaternion; only where moves are limited.
+    ``aside``: errors to compare with later, ``began``: a pose to return to or to count from, by variable.
     ``R``: directions in which only second derivatives hold a level (see ``full_body_newton``), as rows.
     """
 
@@ -48,6 +48,7 @@ class Levels(NamedTuple):
     lowest: NDArray[np.float64]
     present: NDArray[np.float64]
     dampings: NDArray[np.float64]
+    aside: NDArray[np.float64]
     began: NDArray[np.float64]
     v: NDArray[np.float64]
     now: NDArray[np.float64]
@@ -56,7 +57,7 @@ class Levels(NamedTuple):
 def levels_size(m: int, n: int) -> int:
     """Return how many float64 ``open_levels`` needs."""
     d = max(m, n)
-    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 3 * (m + 1) + 4 * n + VECTORS * n + NOW
+    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 4 * (m + 1) + 4 * n + VECTORS * n + NOW
 
 
 @inline
@@ -71,7 +72,7 @@ def open_levels(scratch, m, n):
     a5 = a4 + d * d
     a6 = a5 + d
     a7 = a6 + n * n
-    a8 = a7 + 3 * (m + 1) + 4 * n
+    a8 = a7 + 4 * (m + 1) + 4 * n
     a9 = a8 + VECTORS * n
     return Levels(
         matrix(scratch, a0, m, n),
@@ -85,7 +86,8 @@ def open_levels(scratch, m, n):
         vector(scratch, a7, m + 1),
         vector(scratch, a7 + m + 1, m + 1),
         vector(scratch, a7 + 2 * (m + 1), m + 1),
-        matrix(scratch, a7 + 3 * (m + 1), n, 4),
+        vector(scratch, a7 + 3 * (m + 1), m + 1),
+        matrix(scratch, a7 + 4 * (m + 1), n, 4),
         matrix(scratch, a8, VECTORS, n),
         vector(scratch, a9, NOW),
     )

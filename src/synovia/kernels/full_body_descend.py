@@ -5,18 +5,8 @@ Poses are compared level by level: the errors of a lower one count only where th
 
 from synovia.kernels._jit import F, apart
 from synovia.kernels.chart import INFINITE
-from synovia.kernels.full_body_step import (
-    PROGRESS,
-    SAME,
-    SETTLED,
-    SPEED,
-    begin,
-    improves,
-    keep,
-    look,
-    ranked,
-    take_step,
-)
+from synovia.kernels.full_body_pace import SPEED, put_down
+from synovia.kernels.full_body_step import PROGRESS, SAME, SETTLED, improves, keep, look, ranked, take_step
 from synovia.kernels.problem import copy
 
 PATIENT = 2  # steps that are no better before they are damped more
@@ -36,7 +26,7 @@ def descend(problem, work, targets, q, h, count):
     """
     levels = problem.levels.shape[0] - 1
     if problem.own[SPEED] < INFINITE:
-        begin(problem, q, h)
+        put_down(problem, q, h.began)
     mark = F(0)
     size = F(0)
     extra = F(0)  # damping

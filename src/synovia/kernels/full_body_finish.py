@@ -14,15 +14,13 @@ from synovia.kernels.full_body_basis import LOCKED, SOLVES, STALE, open_levels
 from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
+from synovia.kernels.full_body_pace import SPEED, put_down, take_up
 from synovia.kernels.full_body_step import (
     LARGEST,
     SAME,
-    SPEED,
     advance_pose,
     derive,
     fill,
-    improves,
-    improves_by,
     keep,
     look,
     place,
@@ -46,6 +44,7 @@ from synovia.kernels.problem import (
 )
 
 MOST_STEPS = 300  # for each level
+FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
 FARTHER = F(1e-7)  # by which a level must gain for a pose to be left
 PASSES = 4
 MENDS = 5  # steps of the levels above that mend what one of the last has left
@@ -114,6 +113,30 @@ def relax(h, share):
         h.dampings[k] = less if less >= LIGHTEST else F(0)
 
 
+@device
+def gains(h, count, same, least):
+    """Return whether the last of ``count`` levels has gained so much, or one above it, and none above has lost.
+
+    Levels above have gained or lost where they differ by more than ``same``.
+    """
+    last = count - 1
+    for k in range(last):
+        gap = same * (F(1) + h.lowest[k])
+        if h.present[k] < h.lowest[k] - gap:
+            return True
+        if h.present[k] > h.lowest[k] + gap:
+            return False
+    return h.present[last] < h.lowest[last] - least * (F(1) + h.lowest[last])
+
+
+@device
+def hold_best(h, count):
+    """Take the errors of the present pose for those of the best; what levels above lose unseen does not add up."""
+    for k in range(h.lowest.shape[0]):
+        if k >= count - 1 or h.present[k] < h.lowest[k]:
+            h.lowest[k] = h.present[k]
+
+
 @apart
 def refine(problem, work, targets, q, h, count):
     """Bring q to where none of the first ``count`` levels gains without the levels above it losing.
@@ -122,12 +145,13 @@ def refine(problem, work, targets, q, h, count):
     pose is given back when it is asked for again.
 
     Returns:
-        (steps taken, whether it is settled: False if the steps were spent, whether q moved).
+        (steps taken, whether it is settled: False if the steps were spent, whether q moved to where others may see it).
     """
     look(problem, work, targets, q, h)
     keep(h)
     copy(q, work.best)
     relax(h, F(0))
+    least = SAME if count == problem.levels.shape[0] else FINE  # the posture has no minimum that others build on
     fresh = True
     moved = False
     mends = 0
@@ -137,10 +161,10 @@ def refine(problem, work, targets, q, h, count):
             copy(work.best, q)
             return k, True, moved
         worst = look(problem, work, targets, q, h)
-        if worst <= F(1) or improves(h, count):
-            keep(h)
+        if worst <= F(1) or gains(h, count, KEPT, least):
+            moved = moved or gains(h, count, SAME, SAME)
+            hold_best(h, count)
             copy(q, work.best)
-            moved = True
             if worst <= F(1):
                 return k, True, False
             mends = 0
@@ -170,16 +194,17 @@ def leaps(problem, work, targets, q, h):
     nothing, as it must.
     """
     look(problem, work, targets, q, h)
-    keep(h)
-    copy(h.lowest, h.dampings)  # for comparison; those of a refinement begin at 0 anyway
-    copy(q, work.best)
+    copy(h.present, h.aside)
+    put_down(problem, q, h.began)
     for count in range(1, problem.levels.shape[0] - 1):
         descend(problem, work, targets, q, h, count)
+        for k in range(1, count + 1):
+            refine(problem, work, targets, q, h, k)
         look(problem, work, targets, q, h)
-        copy(h.dampings, h.lowest)
-        if improves_by(h, count, FARTHER):
+        copy(h.aside, h.lowest)
+        if gains(h, count, SAME, FARTHER):
             return True
-        copy(work.best, q)
+        take_up(problem, q, h.began)
     return False
 
 
@@ -192,7 +217,7 @@ def refine_all(problem, work, targets, q, h):
     """
     steps = 0
     settled = True
-    for _ in range(PASSES):
+    for k in range(PASSES):
         settled = True
         moved = False
         for count in range(1, problem.levels.shape[0] + 1):
@@ -200,7 +225,7 @@ def refine_all(problem, work, targets, q, h):
             steps += taken
             settled = settled and still
             moved = moved or gone
-        if not moved and not leaps(problem, work, targets, q, h):
+        if k == PASSES - 1 or (not moved and not leaps(problem, work, targets, q, h)):
             break
     return steps, settled
 
@@ -238,6 +263,8 @@ def verdict(problem, work, targets, errors, q, h, settled):
     small = STATIONARY * h.present[level]
     left, held = unheld(problem, work, np.int64(problem.levels[level]), np.int64(problem.levels[level + 1]))
     if left > small:
+        if problem.own[SPEED] < INFINITE:
+            return STEPS_SPENT
         return CONFLICT if level > 0 else STALLED
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, 3] == level:

@@ -42,7 +42,7 @@ from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.variables import SCALAR
 
-NUDGE = F(1e-5)  # radians or reaches, for the derivative of the pull
+NUDGE = F(3e-5)  # radians or reaches, for central differences of the pull: right to 1e-9
 SOFT = F(1e-5)  # of the pull: stiffness below which a direction counts as free
 TINY = F(1e-12)
 TIED = F(1e-12)  # added to the rows' products where forces are shared among rows that depend on each other
@@ -90,19 +90,21 @@ def nudge(problem, q, v, size):
 def turning(problem, work, targets, q, s):
     """Write H = -∂(Jᵀs)/∂q in the directions of the box: the second derivative of what a pull s does, symmetrised.
 
-    By differences, so that it holds for every goal; frames and J are those of q again afterwards.
+    By central differences, so that it holds for every goal; frames and J are those of q again afterwards.
     """
     n = work.H.shape[0]
+    for v in range(n):
+        for side in range(2):
+            copy(q, work.trial)
+            nudge(problem, work.trial, v, NUDGE if side == 0 else -NUDGE)
+            place(problem, work.trial, work.frames)
+            derive(problem, work.trial, work.frames, targets, work.J)
+            times_t(work.J, s, work.dq if side == 0 else work.g)
+        for j in range(n):
+            work.H[v, j] = F(0.5) * (work.g[j] - work.dq[j]) / NUDGE
+    place(problem, q, work.frames)
     derive(problem, q, work.frames, targets, work.J)
     times_t(work.J, s, work.dq)
-    for v in range(n):
-        copy(q, work.trial)
-        nudge(problem, work.trial, v, NUDGE)
-        place(problem, work.trial, work.frames)
-        derive(problem, work.trial, work.frames, targets, work.J)
-        times_t(work.J, s, work.g)
-        for j in range(n):
-            work.H[v, j] = (work.dq[j] - work.g[j]) / NUDGE
     for i in range(n):
         for j in range(i):
             mean = F(0.5) * (work.H[i, j] + work.H[j, i])
@@ -112,7 +114,6 @@ def turning(problem, work, targets, q, s):
         to_box(problem, work.box, work.H)
         transpose(work.H)
     bends(problem, q, work.box, work.dq, work.H)
-    place(problem, q, work.frames)
 
 
 @apart_dot

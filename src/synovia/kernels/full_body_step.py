@@ -22,6 +22,7 @@ from synovia.kernels.full_body_basis import (
     hold,
 )
 from synovia.kernels.full_body_levels import missing, solve_levels
+from synovia.kernels.full_body_pace import SPEED, hold_back, slow_down
 from synovia.kernels.full_body_soft import soften
 from synovia.kernels.full_body_walls import stand_walls, wall_rows
 from synovia.kernels.goals import jacobian, residual
@@ -29,16 +30,14 @@ from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.swing_twist import split, to_limit_frame
 from synovia.kernels.variables import SCALAR, is_limited
-from synovia.kernels.vectors import dot, load, norm
 
 # Places among the solver's own settings
-DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SPEED, SETTLED, SOFT = 0, 1, 2, 3, 4, 5, 6
+DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SETTLED, SOFT = 0, 1, 2, 3, 5, 6  # 4: ``full_body_pace``
 SLOWER = F(10)  # damping of the posture beside that of the levels
 SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are as good as each other
 BELOW = F(1e-2)  # what the squared error of a level counts beside that of the one above
 LOOSE = F(0.01)  # weight, of the largest of a posture, with which every variable stays where it is
 TOUCHING = F(1e-9)  # radians or reaches from a bound
-ROOT_OF_A_THIRD = F(math.sqrt(1.0 / 3.0))
 
 
 @apart
@@ -105,43 +104,6 @@ def wishes(problem, q, h):
 
 
 @apart
-def begin(problem, q, h):
-    """Keep the values of all variables, from which the largest move counts."""
-    for k in range(problem.variables.shape[0]):
-        for i in range(1 if problem.variables[k, 0] == SCALAR else 4):
-            h.began[k, i] = q[problem.variables[k, 1] + i]
-
-
-@inline
-def narrow(box, v, most, gone, size):
-    """Narrow the bounds of a column that has gone so far, and goes ``size`` for every unit of its step."""
-    box[v, 0] = max(box[v, 0], min(-most - gone, F(0)) / size)
-    box[v, 1] = min(box[v, 1], max(most - gone, F(0)) / size)
-
-
-@apart
-def slow_down(problem, q, box, began):
-    """Narrow the bounds of a step to what is left of the largest move from where the variables began.
-
-    Each of a ball's three directions may take 1 / √3 of it, so that together they turn it no farther.
-    """
-    most = problem.own[SPEED]
-    for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        if problem.variables[k, 0] == SCALAR:
-            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
-            narrow(box, v, most, unit * (q[at] - began[k, 0]), F(1))
-            continue
-        turned = quat_log(quat_mul(quat_conj(load_quat(began[k], 0)), load_quat(q, at)))
-        for c in range(3):
-            way = (F(c == 0), F(c == 1), F(c == 2))
-            if is_limited(problem.limits, k):
-                way = load(box, v + c, 4)
-            size = norm(way)
-            narrow(box, v + c, ROOT_OF_A_THIRD * most, dot(turned, way) / size, size)
-
-
-@apart
 def fill(problem, work, targets, q, h):
     """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
     m, n = work.J.shape
@@ -198,21 +160,15 @@ def look(problem, work, targets, q, h):
 
 
 @device
-def improves_by(h, count, same):
+def improves(h, count):
     """Return whether the present pose is better than the best: in the first of so many levels where they differ."""
     for k in range(count):
-        gap = same * (F(1) + h.lowest[k])
+        gap = SAME * (F(1) + h.lowest[k])
         if h.present[k] < h.lowest[k] - gap:
             return True
         if h.present[k] > h.lowest[k] + gap:
             return False
     return False
-
-
-@inline
-def improves(h, count):
-    """Return the same for differences beyond rounding."""
-    return improves_by(h, count, SAME)
 
 
 @inline
@@ -271,4 +227,6 @@ def take_step(problem, work, targets, q, h, count, extra):
     )
     size = turn_back(problem, work, h)
     advance_pose(problem, q, work.dq)
+    if problem.own[SPEED] < INFINITE:
+        hold_back(problem, q, h.began)
     return size

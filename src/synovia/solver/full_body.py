@@ -33,8 +33,8 @@ class FullBody(Solver):
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
         largest_step: Radians (lengths: reaches) that a level may move a joint in one step.
         largest_move: Radians (lengths: reaches) that a joint may move in one solve, or in one frame of ``track``: its
-            velocity limit times the time of a frame. A hard limit in every level; a ball has 1 / √3 of it about each
-            of three axes, a free root all of it along each. Restarts must be off.
+            velocity limit times the time of a frame. A hard limit in every level; a free root has it along each axis.
+            Restarts must be off.
         rest_step: A ``RestGoal`` counts as settled when the last step was no longer than this (radians, reaches).
         softening: Part of a chain's reach, at its end, over which a target counts as nearer than it is, so that limbs
             do not snap straight; 0.02 for motion. What that leaves is a miss.
@@ -101,7 +101,7 @@ class FullBody(Solver):
         return settle
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.full_body_step``."""
+        """Return the settings in the order of ``kernels.full_body_step`` and ``full_body_pace``."""
         move = self.largest_move if self.largest_move < LARGEST else float("inf")
         return (
             max(self.constant_damping, 1e-14),
