@@ -6,7 +6,17 @@ Poses are compared level by level: the errors of a lower one count only where th
 from synovia.kernels._jit import F, apart
 from synovia.kernels.chart import INFINITE
 from synovia.kernels.full_body_pace import SPEED, put_down
-from synovia.kernels.full_body_step import PROGRESS, SAME, SETTLED, improves, keep, look, ranked, take_step
+from synovia.kernels.full_body_step import (
+    PROGRESS,
+    SAME,
+    SETTLED,
+    improves,
+    keep,
+    look,
+    ranked,
+    smallest_tolerance,
+    take_step,
+)
 from synovia.kernels.problem import copy
 
 PATIENT = 2  # steps that are no better before they are damped more
@@ -25,8 +35,11 @@ def descend(problem, work, targets, q, h, count):
         (steps, the errors of the best pose as one number); q is that pose.
     """
     levels = problem.levels.shape[0] - 1
-    if problem.own[SPEED] < INFINITE:
+    slow = problem.own[SPEED] < INFINITE
+    held = F(0)
+    if slow:  # against its bounds a level comes back to where it was little by little
         put_down(problem, q, h.began)
+        held = smallest_tolerance(problem)
     mark = F(0)
     size = F(0)
     extra = F(0)  # damping
@@ -39,7 +52,7 @@ def descend(problem, work, targets, q, h, count):
         elif reached:  # within the tolerance one is as good as another
             better = h.present[levels] < h.lowest[levels] - SAME
         else:
-            better = improves(h, count)
+            better = improves(h, count, held)
         if better:
             keep(h)
             copy(q, work.trial)
@@ -48,12 +61,11 @@ def descend(problem, work, targets, q, h, count):
             worse = 0
         else:
             worse += 1
-            if worse == PATIENT:  # too far: from the best pose again, in shorter steps
+            if worse == PATIENT and not slow:  # too far: from the best pose, in shorter steps
                 worse = 0
                 extra = max(STRONGER * extra, LIGHTEST)
-                if problem.own[SPEED] == INFINITE:
-                    copy(work.trial, q)
-                    reached = look(problem, work, targets, q, h) <= AIM and count > levels
+                copy(work.trial, q)
+                reached = look(problem, work, targets, q, h) <= AIM and count > levels
         if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.own[SETTLED])):
             break
         if k % problem.patience == 0 and not met:

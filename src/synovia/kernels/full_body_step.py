@@ -159,14 +159,24 @@ def look(problem, work, targets, q, h):
     return worst
 
 
+@inline
+def smallest_tolerance(problem):
+    """Return the error (reaches, radians) below which a level holds."""
+    return min(problem.tolerance / problem.reach, problem.tolerance_angle)
+
+
 @device
-def improves(h, count):
-    """Return whether the present pose is better than the best: in the first of so many levels where they differ."""
+def improves(h, count, held):
+    """Return whether the present pose is better than the best: in the first of so many levels where they differ.
+
+    Errors up to ``held`` are as good as none.
+    """
     for k in range(count):
-        gap = SAME * (F(1) + h.lowest[k])
-        if h.present[k] < h.lowest[k] - gap:
+        present, lowest = max(h.present[k], held), max(h.lowest[k], held)
+        gap = SAME * (F(1) + lowest)
+        if present < lowest - gap:
             return True
-        if h.present[k] > h.lowest[k] + gap:
+        if present > lowest + gap:
             return False
     return False
 
@@ -184,7 +194,7 @@ def ranked(problem, errors):
 
     A level within the tolerance counts as met, or the last digits of one would outweigh those below it.
     """
-    met = min(problem.tolerance / problem.reach, problem.tolerance_angle)
+    met = smallest_tolerance(problem)
     cost = F(0)
     weight = F(1)
     for k in range(problem.levels.shape[0] - 1):
