@@ -114,7 +114,7 @@ def iterate(problem, work, targets, q):
     place_particles(problem, work, targets)
     for j in range(last):
         a = carrier(problem, j)
-        if a >= 0:
+        if a >= 0 and points[j, VOTES] > F(0):  # what has no vote, as a pole, has no particle either
             points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, 9)))
     for _ in range(0 if lay_straight(problem, work, targets) else int(problem.own[ROUNDS])):
         for j in range(last - 1, -1, -1):
