@@ -23,6 +23,10 @@ PUBLISHED = {  # iterations: reachable, unreachable (Aristidou & Lasenby 2011)
     "transpose": (1311, "-"),
     "dls": (999, "-"),
 }
+NOTES = """An iteration is what each method calls one: a pass inward and outward, a sweep over all joints, a step. The
+Jacobian methods here take far fewer than the published ones: the transpose takes the step that leaves the least
+error, and damping counts lengths in reaches; the paper does not tell its settings. Out of reach, FABRIK lays the
+chain straight in one iteration and sees in the next that it stays; the others count until nothing moves any more."""
 OTHERS = {"damped least squares with SVD": 809, "follow the leader": 21.1, "triangulation": 1}
 
 
@@ -61,7 +65,7 @@ def plain(points: np.ndarray, target: np.ndarray, most: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--targets", type=int, default=200)
+    parser.add_argument("--targets", type=int, default=100)
     parser.add_argument("--steps", type=int, default=5000, help="iterations of the single attempt that each gets")
     parser.add_argument("--page", type=Path, help="write the page for the documentation too")
     args = parser.parse_args()
@@ -82,8 +86,10 @@ def main() -> None:
             "67.6",
         ]
     )
-    for name in sy.solvers:
-        solver = sy.solvers[name](attempts=1, max_steps=args.steps)
+    for name, kind in sy.solvers.items():
+        if kind.narrow is not sy.Solver.narrow:
+            continue  # made for a few joints
+        solver = kind(attempts=1, max_steps=args.steps)
         try:
             ik = sy.IK(chain, sy.PositionGoal(BONES), solver, tolerance=(TOLERANCE, 1e-3))
         except sy.UnsupportedError:
@@ -111,7 +117,8 @@ def main() -> None:
     save("paper", "The set-up of the FABRIK paper", {"rows": found}, text, where)
     if args.page:
         args.page.write_text(
-            f"# The set-up of the FABRIK paper\n\n{text}\n\nMade by `benchmarks/paper.py`.\n", encoding="utf-8"
+            f"# The set-up of the FABRIK paper\n\n{text}\n\n{NOTES}\n\nMade by `benchmarks/paper.py`.\n",
+            encoding="utf-8",
         )
 
 
