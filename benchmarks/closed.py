@@ -3,13 +3,15 @@
     python benchmarks/closed.py --env /path/to/venv/bin/python --env /path/to/another/bin/python
 
 An arm with three parallel axes (UR5e) and one whose last three axes meet (Puma 560), random reachable poses, answers
-judged by NumPy kinematics of the same URDF, limits included; clock and turns as in ``peers/run.py``. *Nearest*: one
-answer, near the start. *Every branch*: joint values of all of them; two count as one where whole turns are between.
+judged by NumPy kinematics of the same URDF, limits included; clock and turns as in ``peers/run.py``. One answer is what
+each library gives first (ours: the nearest to the start). *Branches*: different ones within the limits; whole turns
+do not count; *wrong*: answers that miss their target.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 import tempfile
 from pathlib import Path
@@ -60,13 +62,16 @@ def every_branch(
 
 
 def counted(arm: Arm, targets: np.ndarray, answers: np.ndarray) -> tuple[float, int]:
-    """Return the mean number of different branches of a target that are right, and how many answers are wrong."""
+    """Return the mean number of different branches within the limits, and how many answers miss their target."""
     total, wrong = 0, 0
+    unlimited = copy.copy(arm)
+    unlimited.low, unlimited.high = np.full_like(arm.low, -np.inf), np.full_like(arm.high, np.inf)
     for target, q in zip(targets, answers, strict=True):
         q = q[np.isfinite(q).all(axis=1)]
-        inside = (q + np.pi) % (2 * np.pi) - np.pi  # whole turns do not count, nor does whether a library minds limits
-        good = arm.good(inside, np.repeat(target[None], len(q), axis=0), TOLERANCE)
-        wrong += int((~good).sum())
+        inside = (q + np.pi) % (2 * np.pi) - np.pi  # whole turns do not count
+        repeated = np.repeat(target[None], len(q), axis=0)
+        wrong += int((~unlimited.good(inside, repeated, TOLERANCE)).sum())
+        good = arm.good(inside, repeated, TOLERANCE)
         seen: list[np.ndarray] = []
         for one in inside[good]:
             if all(np.abs((one - other + np.pi) % (2 * np.pi) - np.pi).max() > 1e-5 for other in seen):

@@ -160,12 +160,13 @@ def eaik(task, once):
 
     robot = UrdfRobot(task.urdf)
     tool = _tool(task, robot.fwdKin)
+    low, high = task.arm.low, task.arm.high  # which it does not know
 
     def solve(target, start):
         found = robot.IK(target @ tool)
         Q = [q for q, least in zip(found.Q, found.is_LS, strict=True) if not least]
         if not once:
-            return Q[0] if Q else None
+            return next((q for q in Q if (low <= q).all() and (q <= high).all()), None)
         Q = [(np.asarray(q) - start + np.pi) % (2 * np.pi) - np.pi for q in Q]
         return start + min(Q, key=lambda d: np.abs(d).max()) if Q else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from synovia.ik.door import Targets
     from synovia.ik.ik import IK
     from synovia.skeleton import Pose
+    from synovia.solver.base import Kernel
 
 _MOST = 65  # rows of the answer, one of which is the kernel's own
 _DISTANCE = 4  # where the kernel leaves how far a branch is from the start
+_LISTERS: WeakKeyDictionary[IK, Kernel] = WeakKeyDictionary()  # the structure is looked at once
 
 
 def list_branches(ik: IK, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
@@ -36,7 +39,9 @@ def list_branches(ik: IK, targets: Targets | None = None, start: Pose | Any = No
     """
     inner: Any = ik  # of its own family
     pose = ik.default_start if start is None else as_start(start, ik.skeleton, inner._given)
-    lister = lister_of(ik.solver, inner._reduced)
+    lister = _LISTERS.get(ik)
+    if lister is None:
+        lister = _LISTERS[ik] = lister_of(ik.solver, inner._reduced)
     desk = inner._door.desk(np.empty(inner._scratch_size))
     inner._door.fill(targets, desk)
     out = rows_of(ik, _MOST)
