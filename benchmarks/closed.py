@@ -1,11 +1,11 @@
-"""Closed forms of arms with six hinges: ours beside other libraries, in turns, one answer and every branch.
+"""Closed forms of arms with six and seven hinges: ours beside other libraries, in turns, one answer and every branch.
 
     python benchmarks/closed.py --env /path/to/venv/bin/python --env /path/to/another/bin/python
 
-An arm with three parallel axes (UR5e) and one whose last three axes meet (Puma 560), random reachable poses, answers
-judged by NumPy kinematics of the same URDF, limits included; clock and turns as in ``peers/run.py``. One answer is what
-each library gives first (ours: the nearest to the start). *Branches*: different ones within the limits; whole turns
-do not count; *wrong*: answers that miss their target.
+An arm with three parallel axes (UR5e), one whose last three axes meet (Puma 560), one of seven hinges (Panda); random
+reachable poses, answers judged by NumPy kinematics of the same URDF, limits included; clock and turns as in
+``peers/run.py``. One answer is what each library gives first (ours: the nearest to the start). *Branches*: different
+ones within the limits; whole turns do not count; *wrong*: answers that miss their target.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from common import machine, save, table
+from common import data_folder, machine, save, table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from adapters import BRANCHES, LIBRARIES  # the folder above comes first
-from panda import Arm
+from panda import Arm, bare
 from run import MOST, ROBOTS, SHOWN, TURN, WRIST6, Process, found_in, measure, problems, write_arm, write_ur5e
 
 TOLERANCE = (1e-6, 1e-6)
-ARMS = {"ur5e": "UR5e: three parallel axes", "wrist6": "Puma 560: a spherical wrist"}
+ARMS = {
+    "ur5e": "UR5e: three parallel axes",
+    "wrist6": "Puma 560: a spherical wrist",
+    "panda": "Panda: seven hinges, a turn of which is free",
+}
+LISTED = ("ur5e", "wrist6")  # arms with a number of branches that can be compared
 
 
 def every_branch(
@@ -98,10 +103,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write_ur5e(folder / "ur5e.urdf")
+        bare(data_folder() / "robot" / "panda.urdf", folder / "panda.urdf")
         write_arm(folder / "wrist6.urdf", "wrist6", WRIST6, [2.7, 3.1, 3.1, 3.1, 3.1, 3.1], 0.0)
         for robot, what in ARMS.items():
             nearest = measure(robot, "pose", TOLERANCE, where, folder, args.targets, args.rounds)
-            every = every_branch(robot, where, folder, args.targets, args.rounds)
+            listed = robot in LISTED
+            every = every_branch(robot, where, folder, args.targets, args.rounds) if listed else {}
             lines: list[list[object]] = []
             for name in sorted(nearest, key=lambda name: nearest[name]["median_us"]):
                 one, all_of = nearest[name], every.get(name)
@@ -118,7 +125,9 @@ def main() -> None:
                         ),
                     ]
                 )
-            head = ["µs of CPU a call", "on target", "median", "99 %", "branches", "wrong", "every branch"]
+            head = ["µs of CPU a call", "on target", "median", "99 %"]
+            head += ["branches", "wrong", "every branch"] if listed else []
+            lines = [line[: len(head)] for line in lines]
             texts.append(f"## {what}\n\n{table(head, lines)}")
             found[robot] = {"one": nearest, "every": every}
     result = {"targets": args.targets, "rounds": args.rounds, "versions": versions, **found}

@@ -10,12 +10,12 @@ import numpy as np
 from synovia.ik.solution import rows_of
 from synovia.ik.solutions import Solutions
 from synovia.ik.starts import as_start
+from synovia.skeleton import Pose
 from synovia.solver import lister_of
 
 if TYPE_CHECKING:
     from synovia.ik.door import Targets
     from synovia.ik.ik import IK
-    from synovia.skeleton import Pose
     from synovia.solver.base import Kernel
 
 _MOST = 65  # rows of the answer, one of which is the kernel's own
@@ -38,15 +38,23 @@ def list_branches(ik: IK, targets: Targets | None = None, start: Pose | Any = No
         InputError: If a value cannot be used.
     """
     inner: Any = ik  # of its own family
-    pose = ik.default_start if start is None else as_start(start, ik.skeleton, inner._given)
+    pose = ik.default_start
+    if start is not None:
+        pose = Pose.quick(ik.skeleton, start) or as_start(start, ik.skeleton, inner._given)
     lister = _LISTERS.get(ik)
     if lister is None:
         lister = _LISTERS[ik] = lister_of(ik.solver, inner._reduced)
-    desk = inner._door.desk(np.empty(inner._scratch_size))
-    inner._door.fill(targets, desk)
-    out = rows_of(ik, _MOST)
-    count = lister(inner._ints, inner._floats, desk.table, pose.inside, out, desk.scratch, False, 0)
-    if count < 0:
-        inner._door.refuse(count, targets)
+    try:
+        desk = inner._idle.pop()  # as ``solve`` does
+    except IndexError:
+        desk = inner._door.desk(np.empty(inner._scratch_size))
+    try:
+        inner._door.fill(targets, desk)
+        out = rows_of(ik, _MOST)
+        count = lister(inner._ints, inner._floats, desk.table, pose.inside, out, desk.scratch, False, 0)
+        if count < 0:
+            inner._door.refuse(count, targets)
+    finally:
+        inner._idle.append(desk)
     order = np.argsort(out[:count, _DISTANCE], kind="stable")
     return Solutions(ik, out[order], pose.values.reshape(1, -1))
