@@ -48,6 +48,29 @@ def test_turns_beyond_90_degrees_take_one_step(degrees):
     assert solution.steps == 1
 
 
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, -1e-8])
+def test_small_turns_keep_their_digits(angle):
+    """An arc cosine would lose half of them."""
+    goal, tight = sy.PositionGoal("tip", (np.cos(angle), np.sin(angle), 0.0)), (1e-15, 1e-15)
+    assert sy.solve(hinge(), goal, ONCE, tolerance=tight).pose["hinge"] == pytest.approx(angle, rel=1e-7)
+    ball = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0)])
+    goal = sy.PositionGoal("joint1", goal.target[:3, 3])
+    turn = sy.Rotation.from_quat(sy.solve(ball, goal, ONCE, tolerance=tight).pose.q[:4]).as_rotvec()
+    np.testing.assert_allclose(turn, (0.0, 0.0, angle), rtol=1e-7, atol=1e-22)
+
+
+def test_a_ball_whose_tip_or_target_is_in_its_centre_stays():
+    """Directions of length zero decide nothing, and nothing is lost for the joints that can turn."""
+    start = sy.Rotation.from_rotvec((0.1, 0.2, 0.3)).as_quat()
+    for points, target in (([(0, 0, 0), (0, 0, 0)], (1.0, 0.0, 0.0)), ([(0, 0, 0), (1, 0, 0)], (0.0, 0.0, 0.0))):
+        chain = sy.Skeleton.chain(points)
+        solution = sy.solve(chain, sy.PositionGoal("joint1", target), ONCE, sy.Pose(chain, start))
+        assert not solution.reached
+        np.testing.assert_allclose(np.abs(solution.pose.q[:4] @ start), 1.0, atol=1e-5)  # but for the nudge
+    chain = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (1, 0, 0), (2, 0, 0)])
+    assert sy.solve(chain, sy.PositionGoal("joint3", (0.0, 1.2, 0.3)), ONCE).reached
+
+
 def test_antiparallel_targets_turn_about_any_axis_across_and_always_the_same():
     """Exactly opposite: the cross product says nothing."""
     ball = sy.Skeleton.chain([(0, 0, 0), (0.3, -0.5, 0.8)])

@@ -159,6 +159,16 @@ def test_partial_derivatives_and_cross_products_agree_on_slides_and_coupled_join
     both_ways(sy.Skeleton([*joints, sy.Joint("tip", "j4", rest=frame())]), seed)
 
 
+def test_rows_of_a_goal_are_zero_in_the_columns_of_joints_that_do_not_carry_it():
+    """Each arm in its own columns, the spine in both."""
+    body = sy.bundled("humanoid")
+    goals = [sy.PositionGoal("left_hand", (0, 0, 0)), sy.PositionGoal("right_hand", (0, 0, 0))]
+    J = Step(body, goals, free("lm"), body.random_pose(2)).J
+    left, right = (np.abs(J[rows]).max(axis=0) > 0.0 for rows in (slice(0, 3), slice(3, 6)))
+    assert (left & right).any()
+    assert (left & ~right).sum() == (right & ~left).sum() > 5
+
+
 # --- each method against its formula ---------------------------------------------------------------------------------
 
 
