@@ -43,8 +43,8 @@ def cases(count: int) -> dict[str, tuple[sy.Problems, dict[str, object]]]:
 
 
 def rows(result: Comparison) -> list[list[object]]:
-    """Return the rows of a table, the surest and fastest first; what a solver refuses is left out."""
-    taken = [row for row in result.rows if row.refused is None]
+    """Return the rows of a table, the surest and fastest first; what a solver refuses or cannot do is left out."""
+    taken = [row for row in result.rows if row.refused is None and (row.reached > 0.0 or _moves_all(row.solver))]
     most = max(row.count for row in taken)
     out: list[list[object]] = []
     for row in sorted(taken, key=lambda row: (-round(row.reached, 2), row.median_us)):
@@ -64,6 +64,11 @@ def rows(result: Comparison) -> list[list[object]]:
             ]
         )
     return out
+
+
+def _moves_all(name: str) -> bool:
+    """Return whether a solver is made for any joints, and not for the last few alone."""
+    return sy.solvers[name].narrow is sy.Solver.narrow
 
 
 def clock(us: float) -> str:
