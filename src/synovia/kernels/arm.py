@@ -33,7 +33,7 @@ def arm_forward(problem, q, axes):
     """Write axis and origin of every joint (n, 12: 0-2 and 3-5); return the goal's world frame."""
     tree = problem.tree
     n = tree.ints.shape[0]
-    X, S, C = stack(axes, 1, 8), stack(axes, 1, 8), stack(axes, 1, 8)
+    X, S, C = stack(axes, 1, BLOCK), stack(axes, 1, BLOCK), stack(axes, 1, BLOCK)
     R = identity()
     p = (F(0), F(0), F(0))
     for first in range(0, n, BLOCK):
@@ -42,14 +42,13 @@ def arm_forward(problem, q, axes):
         sincos_block(X, S, C)
         for j in range(min(BLOCK, n - first)):
             i = first + j
-            p = add(p, apply(R, load(tree.fixed, i, 9)))
             G = load_rotation(tree.fixed, i, 0)
             if tree.ints[i, 0] == HINGE:
-                R = matmul(R, turn_z(G, S[0, j], C[0, j]))  # one product waits for the joint before, not two
-                z = column(R, 2)
-            else:
-                R = matmul(R, G)
-                z = column(R, 2)
+                G = turn_z(G, S[0, j], C[0, j])
+            p = add(p, apply(R, load(tree.fixed, i, 9)))
+            R = matmul(R, G)
+            z = column(R, 2)
+            if tree.ints[i, 0] != HINGE:
                 p = axpy(q[tree.ints[i, 2]], z, p)
             store(axes, i, 0, z)
             store(axes, i, 3, p)

@@ -100,12 +100,11 @@ def tried(problem, work, targets, q, table, i):
 def pick(problem, work, targets, q, table, count):
     """Write to q the candidate nearest to it that meets the goals, or else the one with the lowest error.
 
-    Where nothing meets the goals and no candidate is better than q itself, q stays.
+    Where nothing meets the goals and no candidate is better than q itself, q stays; work.frames are at q.
 
     Returns:
         (the squared error, whether the goals are met).
     """
-    forward(problem.tree, q, work.frames)
     lowest, worst = residual(problem, work.frames, targets, work.e)
     if worst <= AIM:
         return lowest, True
@@ -138,7 +137,8 @@ def pick(problem, work, targets, q, table, count):
 
 @device
 def choose(problem, work, targets, q, table, count):
-    """Write the best candidate to q (see ``pick``); return (1, the squared error)."""
+    """Write the best candidate to q (see ``pick``, whose frames this writes); return (1, the squared error)."""
+    forward(problem.tree, q, work.frames)
     cost, _ = pick(problem, work, targets, q, table, count)
     return 1, cost
 

@@ -8,7 +8,7 @@ is left. What remains is planar, two bones: at most two ways each for first, fif
 import math
 
 from synovia.kernels._jit import F, algorithm, device, entry, perform
-from synovia.kernels.branching import choose, list_branches
+from synovia.kernels.branching import list_branches, pick
 from synovia.kernels.drive import drive
 from synovia.kernels.limb import bend_of, branch_turn
 from synovia.kernels.problem import open_problem, open_work
@@ -76,7 +76,8 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    return choose(problem, work, targets, q, work.spare, count)
+    cost, _ = pick(problem, work, targets, q, work.spare, count)
+    return 1, cost
 
 
 @entry

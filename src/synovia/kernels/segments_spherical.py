@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline, perform
-from synovia.kernels.branching import choose, list_branches
+from synovia.kernels.branching import list_branches, pick
 from synovia.kernels.drive import drive
 from synovia.kernels.problem import open_problem, open_work
 from synovia.kernels.rotations import PI, apply, column
@@ -165,7 +165,8 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    return choose(problem, work, targets, q, work.spare, count)
+    cost, _ = pick(problem, work, targets, q, work.spare, count)
+    return 1, cost
 
 
 @entry
