@@ -52,15 +52,20 @@ def synovia(task, once, solver=None):
     ik, _, at = _ours(task, solver)
     tip, rest, names = task.tip, ik.default_start, task.arm.names
 
+    def begin(q):
+        return rest.with_values(dict(zip(names, q.tolist(), strict=True)))
+
     def solve(target, start):
+        return ik.solve({tip: target}, start).q
+
+    def follow(target, start):
         pose = ik.solve({tip: target}, start).pose
         pose.q  # noqa: B018  # what the others return
         return pose
 
-    def begin(q):
-        return rest.with_values(dict(zip(names, q.tolist(), strict=True)))
-
-    return same, solve, begin, lambda pose: pose.q[at]
+    if once:  # the pose is the next start
+        return same, follow, begin, lambda pose: pose.q[at]
+    return same, solve, begin, lambda q: q[at]
 
 
 def segments(task, once):

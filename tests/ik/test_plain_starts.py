@@ -22,6 +22,8 @@ def test_an_array_means_the_same_as_its_pose():
         one, other = both(arm, sy.PoseGoal("tool"), target, q)
         np.testing.assert_array_equal(one._rows, other._rows)
         np.testing.assert_array_equal(one.start.q, q)
+        np.testing.assert_array_equal(one.q, one.pose.q)
+        assert not one.q.flags.writeable
         assert one.start_clamped == other.start_clamped
     person = sy.bundled("humanoid")
     q = person.random_pose(4).q

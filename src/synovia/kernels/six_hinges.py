@@ -4,11 +4,13 @@ From the start pose on: with the axes where they stand now, E1 ... E6 the turns 
 the goal's frame to its target, E1 E2 E3 E4 E5 E6 = D. Each closed form writes its candidates, six turns each.
 """
 
+import math
+
 from synovia.kernels._jit import F, algorithm, device, inline
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.limb import nearest_turn
-from synovia.kernels.rotations import apply, column, load_rotation, matmul_t
+from synovia.kernels.rotations import PI, apply, column, load_rotation, matmul_t
 from synovia.kernels.subproblems import turned
 from synovia.kernels.vectors import add, axpy, dot, load, sub
 
@@ -42,13 +44,33 @@ def about(z, o, angle, p):
 
 @inline
 def offer(problem, table, q, count, turns):
-    """Write six turns as a candidate: each joint by whole turns nearest to where it is, and clamped."""
+    """Write six turns as a candidate: each joint by whole turns nearest to where it is, and clamped.
+
+    Returns:
+        The squared distance from q, infinite if a turn had to be clamped.
+    """
+    away = F(0)
     for i in range(6):
         k = problem.tree.ints[i, 5]
         x = q[problem.variables[k, 1]]
         low, high = problem.limits[k, 0], problem.limits[k, 1]
-        turn, _ = nearest_turn(turns[i], F(0), low - x, high - x)
+        turn, fits = nearest_turn(turns[i], F(0), low - x, high - x)
         table[6 * count + k] = min(max(x + turn, low), high)
+        away += turn * turn if fits else F(math.inf)
+    return away
+
+
+@inline
+def less(turn):
+    """Return the squared size of a turn less its whole turns."""
+    turn -= F(2) * PI * math.floor(turn / (F(2) * PI) + F(0.5))
+    return turn * turn
+
+
+@inline
+def nearer_side(middle, half):
+    """Return 1 or -1: with which sign middle ± half turns less."""
+    return F(1) if less(middle + half) < less(middle - half) else F(-1)
 
 
 @device
