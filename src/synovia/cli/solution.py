@@ -9,8 +9,8 @@ import numpy as np
 
 from synovia.cli.output import number, printable
 from synovia.geometry import matrix_to_quat
-from synovia.ik.reasons import as_json as reasons_as_json
 from synovia.ik.solution import length_text
+from synovia.ik.told import as_json as reasons_as_json
 from synovia.io.base import joint_keys
 from synovia.io.posefile import values_of
 

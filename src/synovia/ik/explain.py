@@ -10,9 +10,9 @@ import numpy as np
 
 from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.reasons import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
+from synovia.ik.told import sentences
 from synovia.limits import Interval
 from synovia.problem.structure import freedoms
 from synovia.skeleton import Kind

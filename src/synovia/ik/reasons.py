@@ -19,8 +19,9 @@ import numpy as np
 from synovia.geometry import Array
 from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.solution import GoalError, Solution, length_text, rows_of
-from synovia.skeleton import Pose, Skeleton
+from synovia.ik.solution import GoalError, Solution, rows_of
+from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.skeleton.pose import inside_limits
 
 if TYPE_CHECKING:
     from synovia.goals import Goal
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _GAIN = 0.01  # part of a miss that must go away for something to be its reason
 _ATTEMPTS = 40  # for the nearest place that a goal can have: of all poses, not only those near the present one
+_SETTLED = 3  # of the best of those, to be settled
 _MOST_LIMITS = 24
 
 
@@ -159,27 +161,55 @@ def _solve(
         skeleton: The skeleton that was given, perhaps with another limit.
         goals: The goals.
         places: Where each stands among those of the miss.
-        attempts: Attempts.
+        attempts: Starts, random ones after the first.
     """
     from synovia.ik.ik import IK
 
     ik = _of(solution)
-    settings = ik.solver.unhindered().replace(attempts=attempts)
+    settings = ik.solver.unhindered().replace(attempts=1)
     again = IK(skeleton, goals, settings, tolerance=ik.tolerance, root=ik.root)
     table = np.zeros((len(goals), 17))
     table[:, :16] = solution.targets[list(places)].reshape(-1, 16)
     table[:, 16] = [goal.takes for goal in again.goals]
-    return _answer(again, table, solution.pose.q)
+    return _answer(again, table, solution.pose.q, attempts)
 
 
-def _answer(ik: IK, table: Array, q: Array) -> Solution:
-    """Return the answer to targets (goals, 17) as the kernels take them, from joint values (nq,)."""
-    row, scratch = rows_of(ik, 1), np.empty(ik._scratch_size)
-    start = Pose(ik.skeleton, q)
-    code = ik._kernel(ik._ints, ik._floats, table[None], start.inside, row, scratch, False, 0)
-    if code & 1:
-        ik._conclude(row, scratch)
-    return Solution(ik, row, start)
+def _answer(ik: IK, table: Array, q: Array, attempts: int) -> Solution:
+    """Return the best answer to targets (goals, 17) as the kernels take them, from joint values and from random ones.
+
+    One by one, since a solver gives up at once what it proves to be out of reach.
+
+    Args:
+        ik: The problem, for one attempt.
+        table: The targets.
+        q: Joint values (nq,).
+        attempts: Starts.
+    """
+    starts = np.tile(q, (attempts, 1))
+    for k in range(1, attempts):
+        other = ik.skeleton.random_pose(k).q
+        for row, joint in enumerate(ik.skeleton.joints):
+            if joint.kind is not Kind.FREE:
+                starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
+    inside = inside_limits(ik.skeleton, starts)
+    rows, scratch = rows_of(ik, attempts), np.empty(ik._scratch_size)
+    ik._kernel(ik._ints, ik._floats, np.tile(table, (attempts, 1, 1)), inside, rows, scratch, False, 0)
+    found = [Solution(ik, rows, Pose(ik.skeleton, inside[b]), b=b) for b in range(attempts)]
+    found = sorted(found, key=_levels)[:_SETTLED]
+    for one in found:
+        ik._conclude(rows[one._b : one._b + 1], scratch)
+    return min(found, key=_levels)
+
+
+def _levels(solution: Solution) -> tuple[float, ...]:
+    """Return the squared error of each level, the highest first; nothing where it holds."""
+    ik = _of(solution)
+    out = dict.fromkeys(sorted({goal.priority for goal in ik.goals}), 0.0)
+    errors = solution.errors
+    for i in solution.missed:
+        goal = ik.goals[i]
+        out[goal.priority] += goal.weight * _size(ik, errors[i]) ** 2
+    return tuple(round(square, 12) for square in out.values())
 
 
 def _nearest(solution: Solution, i: int) -> Way:
@@ -227,71 +257,3 @@ def _way(tried: Solution, i: int) -> Way:
         return move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec()
     normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest turn
     return move, normal.as_rotvec()
-
-
-def sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
-    """Return the reasons as people read them."""
-    ik = _of(solution)
-    unit = ik.skeleton.meters_per_unit
-    lines: list[str] = []
-    for reason in found:
-        goal = ik.goals[reason.goal]
-        for rival in reason.rivals[:2]:
-            other = next(g for g in ik.goals if g.label == rival.name)
-            above = "a higher priority" if other.priority < goal.priority else "the same priority"
-            lines.append(f"{goal.label!r} lost to {rival.name!r}, of {above}: without it {_left(ik, goal, rival)}.")
-        if reason.limits:
-            best = reason.limits[0]
-            without = _left(ik, goal, best)
-            lines.append(f"Of the active limits that of {best.name!r} costs {goal.label!r} most: without it {without}.")
-        parts: list[str] = []
-        if _met(ik, reason):
-            lines.append(f"{goal.label!r} can be met with the others, from another start or with more attempts.")
-            continue
-        if reason.move is not None:
-            toward = ", ".join(f"{x:.4g}" for x in reason.move)
-            parts.append(f"move by {length_text(float(np.linalg.norm(reason.move)), unit)} ({toward})")
-        if reason.turn is not None and (reason.move is None or float(np.linalg.norm(reason.turn)) > ik.tolerance[1]):
-            parts.append(f"turn by {math.degrees(float(np.linalg.norm(reason.turn))):.3g} deg")
-        if parts:
-            along = f", together with {', '.join(map(repr, reason.along))}" if reason.along else ""
-            how = " and ".join(parts)
-            lines.append(f"The target of {goal.label!r} would have to {how} for all goals to hold{along}.")
-    return lines
-
-
-def _met(ik: IK, reason: Reason) -> bool:
-    """Return whether a target would hold where it is."""
-    ways = zip((reason.move, reason.turn), ik.tolerance, strict=True)
-    known = [(way, most) for way, most in ways if way is not None]
-    return bool(known) and not reason.along and all(float(np.linalg.norm(way)) <= most for way, most in known)
-
-
-def _left(ik: IK, goal: Goal, relief: Relief) -> str:
-    """Return what would be left of a miss, as people read it."""
-    error, unit = relief.error, ik.skeleton.meters_per_unit
-    if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
-        return "it would hold"
-    parts = [length_text(error.position, unit)] if goal.measures & 1 else []
-    parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & 2 else []
-    return f"{' and '.join(parts)} would be left"
-
-
-def as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, object]]:
-    """Return the reasons as plain values: labels, joint names, length units and radians."""
-    goals = _of(solution).goals
-
-    def plain(reliefs: Sequence[Relief]) -> list[dict[str, object]]:
-        return [{"name": r.name, "position_error": r.error.position, "angle_error": r.error.angle} for r in reliefs]
-
-    return [
-        {
-            "goal": goals[reason.goal].label,
-            "lost_to": plain(reason.rivals),
-            "limits": plain(reason.limits),
-            "move": None if reason.move is None else reason.move.tolist(),
-            "turn": None if reason.turn is None else reason.turn.tolist(),
-            "along": list(reason.along),
-        }
-        for reason in found
-    ]

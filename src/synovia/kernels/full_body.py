@@ -3,14 +3,14 @@
 One entry point both solves and settles what missed: the two share nearly all of their code, which is compiled once.
 """
 
-from synovia.kernels._jit import algorithm, entry, inline
+from synovia.kernels._jit import F, algorithm, entry, inline, perform
 from synovia.kernels.drive import solve_rows
 from synovia.kernels.full_body_basis import open_levels
 from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_finish import finish_rows
 from synovia.kernels.full_body_walls import wall_count
 from synovia.kernels.problem import open_any, open_work
-from synovia.kernels.reach import prove
+from synovia.kernels.reach import missed, prove
 from synovia.kernels.scatter import scatter
 
 SETTLE = -1  # for ``first``: the rows are answers, and those that missed are settled and judged
@@ -23,13 +23,25 @@ def attempt(problem, work, targets, q):
     return descend(problem, work, targets, q, h, problem.levels.shape[0])
 
 
+@algorithm
+def prove_hopeless(problem, work, targets, q):
+    """Return 1 if a goal is proved out of reach and no other is missed, which another attempt could still meet."""
+    count = 0
+    for g in range(problem.goals.shape[0]):
+        if missed(problem, work.frames, targets, g):
+            count += 1
+    if count > 1:
+        return 0, F(0)
+    return perform(prove, problem, work, targets, q)
+
+
 @inline
 def solve_or_settle(problem, work, targets, starts, out, warm, first):
     """Solve rows of problems (see ``drive``), or with ``SETTLE`` end what they missed; return the code of ``drive``."""
     if first == SETTLE:
         finish_rows(problem, work, out)
         return 0
-    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
 
 
 @entry

@@ -6,9 +6,8 @@ square of its step, so they are mended before the step is judged; one that is no
 
 import numpy as np
 
-from synovia.kernels._jit import F, apart, device
-from synovia.kernels.bounded import guess
-from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
+from synovia.kernels._jit import F, apart, device, perform
+from synovia.kernels.chart import INFINITE
 from synovia.kernels.drive import follow
 from synovia.kernels.full_body_basis import LOCKED, SOLVES, STALE, open_levels
 from synovia.kernels.full_body_descend import descend
@@ -19,29 +18,25 @@ from synovia.kernels.full_body_step import (
     LARGEST,
     SAME,
     advance_pose,
-    derive,
     fill,
     keep,
     look,
     place,
     turn_back,
 )
+from synovia.kernels.full_body_verdict import verdict
 from synovia.kernels.full_body_walls import wall_count
 from synovia.kernels.goals import measure
-from synovia.kernels.linear import times_t
 from synovia.kernels.problem import (
-    CONFLICT,
     FINISH,
-    LIMITED,
     REACHED,
-    STALLED,
     STATUS,
     STEPS,
-    STEPS_SPENT,
     UNREACHABLE,
     copy,
     open_row,
 )
+from synovia.kernels.reach import prove
 
 MOST_STEPS = 300  # for each level
 FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
@@ -53,8 +48,6 @@ STRONGER, WEAKER = F(10), F(0.2)
 SHORT = F(1e-10)  # step that is rounding
 MISSED = F(1e-7)  # error of a level (reaches, radians) above which its second derivatives count
 DAMPING = F(1e-12)
-STATIONARY = F(1e-5)  # gradient against error below which a pose cannot be improved to first order
-CANCELS = F(1e-3)
 
 
 @apart
@@ -230,52 +223,6 @@ def refine_all(problem, work, targets, q, h):
     return steps, settled
 
 
-@apart
-def unheld(problem, work, first, last):
-    """Return (largest part of the gradient of rows first to last that no limit holds, largest that one does)."""
-    for i in range(work.e.shape[0]):
-        if i < first or i >= last:
-            work.e[i] = F(0)
-    times_t(work.J, work.e, work.g)
-    guess(work.box, work.g, NEAR)
-    left = F(0)
-    held = F(0)
-    for v in range(work.g.shape[0]):
-        can = abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1]))
-        left = max(left, can)
-        held = max(held, abs(work.g[v]) - can)
-    return left, held
-
-
-@apart
-def verdict(problem, work, targets, errors, q, h, settled):
-    """Return the status of a pose that misses a goal, from the highest level that misses one."""
-    if not settled:
-        return STEPS_SPENT
-    level = problem.levels.shape[0]
-    for g in range(problem.goals.shape[0]):
-        if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
-            level = min(level, problem.goals[g, 3])
-    look(problem, work, targets, q, h)
-    derive(problem, q, work.frames, targets, work.J)
-    bounds(problem, q, work.box)
-    to_box(problem, work.box, work.J)
-    small = STATIONARY * h.present[level]
-    left, held = unheld(problem, work, np.int64(problem.levels[level]), np.int64(problem.levels[level + 1]))
-    if left > small:
-        if problem.own[SPEED] < INFINITE:
-            return STEPS_SPENT
-        return CONFLICT if level > 0 else STALLED
-    for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 3] == level:
-            look(problem, work, targets, q, h)
-            first = np.int64(problem.goals[g, 2])
-            alone, _ = unheld(problem, work, first, first + np.int64(problem.goals[g, 4]))
-            if alone > small and left < max(CANCELS * alone, small):
-                return CONFLICT
-    return LIMITED if held > small else STALLED
-
-
 @device
 def finish_rows(problem, work, out):
     """Settle the rows of the answer that missed, and write their status."""
@@ -295,5 +242,7 @@ def finish_rows(problem, work, out):
         place(problem, q, work.frames)
         if measure(problem, work.frames, targets, errors) <= F(1):
             row[STATUS] = REACHED
-        elif status != UNREACHABLE:
+        elif status == UNREACHABLE or perform(prove, problem, work, targets, q)[0] > 0:
+            row[STATUS] = UNREACHABLE
+        else:
             row[STATUS] = verdict(problem, work, targets, errors, q, h, settled)

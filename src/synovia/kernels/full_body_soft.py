@@ -37,7 +37,13 @@ def span(problem, g):
 
 @device
 def soften(problem, frames, targets, part, e):
-    """Take from the residuals of positions what lies in the last part of reach."""
+    """Take from the residuals of positions what lies in the last part of reach.
+
+    Returns:
+        The largest of those errors in units of the tolerance: a goal that holds by chance, on the way from one softened
+        place to the next, does not stop there.
+    """
+    worst = F(0)
     for g in range(problem.goals.shape[0]):
         if not problem.goals[g, 0] & POSITION:
             continue
@@ -54,3 +60,6 @@ def soften(problem, frames, targets, part, e):
             k = problem.goals[g, 2]
             for i in range(3):
                 e[k + i] += back[i]
+            left = norm((e[k], e[k + 1], e[k + 2])) * problem.reach / problem.goal_data[g, 0]
+            worst = max(worst, left / problem.tolerance)
+    return worst

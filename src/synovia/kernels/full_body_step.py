@@ -148,7 +148,7 @@ def look(problem, work, targets, q, h):
     place(problem, q, work.frames)
     _, worst = residual(problem, work.frames, targets, work.e)
     if problem.own[SOFT] > F(0):
-        soften(problem, work.frames, targets, problem.own[SOFT], work.e)
+        worst = max(worst, soften(problem, work.frames, targets, problem.own[SOFT], work.e))
     levels = problem.levels.shape[0] - 1
     for k in range(levels):
         total = F(0)

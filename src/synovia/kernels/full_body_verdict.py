@@ -1,0 +1,60 @@
+"""What a miss of a full body means: the status of its pose, from the highest level that misses a goal."""
+
+import numpy as np
+
+from synovia.kernels._jit import F, apart
+from synovia.kernels.bounded import guess
+from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
+from synovia.kernels.full_body_pace import SPEED
+from synovia.kernels.full_body_step import derive, look
+from synovia.kernels.linear import times_t
+from synovia.kernels.problem import CONFLICT, LIMITED, STALLED, STEPS_SPENT
+
+STATIONARY = F(1e-5)  # gradient against error below which a pose cannot be improved to first order
+CANCELS = F(1e-3)
+
+
+@apart
+def unheld(problem, work, first, last):
+    """Return (largest part of the gradient of rows first to last that no limit holds, largest that one does)."""
+    for i in range(work.e.shape[0]):
+        if i < first or i >= last:
+            work.e[i] = F(0)
+    times_t(work.J, work.e, work.g)
+    guess(work.box, work.g, NEAR)
+    left = F(0)
+    held = F(0)
+    for v in range(work.g.shape[0]):
+        can = abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1]))
+        left = max(left, can)
+        held = max(held, abs(work.g[v]) - can)
+    return left, held
+
+
+@apart
+def verdict(problem, work, targets, errors, q, h, settled):
+    """Return the status of a pose that misses a goal, from the highest level that misses one."""
+    if not settled:
+        return STEPS_SPENT
+    level = problem.levels.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+            level = min(level, problem.goals[g, 3])
+    look(problem, work, targets, q, h)
+    derive(problem, q, work.frames, targets, work.J)
+    bounds(problem, q, work.box)
+    to_box(problem, work.box, work.J)
+    small = STATIONARY * h.present[level]
+    left, held = unheld(problem, work, np.int64(problem.levels[level]), np.int64(problem.levels[level + 1]))
+    if left > small:
+        if problem.own[SPEED] < INFINITE:
+            return STEPS_SPENT
+        return CONFLICT if level > 0 else STALLED
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 3] == level:
+            look(problem, work, targets, q, h)
+            first = np.int64(problem.goals[g, 2])
+            alone, _ = unheld(problem, work, first, first + np.int64(problem.goals[g, 4]))
+            if alone > small and left < max(CANCELS * alone, small):
+                return CONFLICT
+    return LIMITED if held > small else STALLED
