@@ -1,7 +1,9 @@
 """``synovia animate``: keyframes, other clips and held feet; reports, files, refusals, and interruptions."""
 
+import io
 import json
 import signal
+import time
 from importlib.resources import files
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
+from synovia.cli.progress import Bar
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import UnknownNameError
 from synovia.ik.trackfile import json_schema, read_track
@@ -115,6 +118,24 @@ def test_velocities_starts_and_jobs(track):
     assert one.code == two.code == 1
     assert one.data == two.data
     assert one.data["track"]["missed"]
+
+
+def test_a_bar_tells_rate_and_time_left(monkeypatch):
+    """At a terminal, after a while; elsewhere nothing is written."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("synovia.cli.progress._PATIENCE", 0.0)
+    for tty in (True, False):
+        stream = io.StringIO()
+        stream.isatty = lambda tty=tty: tty
+        monkeypatch.setattr("sys.stderr", stream)
+        with Bar("following", count=200) as bar:
+            bar(50, 100)
+            time.sleep(0.01)
+            bar(0.75, text="fitting")
+            bar(1.0)
+        text = stream.getvalue()
+        assert ("frames/s" in text, "100%" in text, "fitting" in text, ":" in text) == (tty,) * 4
 
 
 def test_points_in_files(tmp_path):

@@ -55,6 +55,7 @@ def animate_request(request: Request) -> int:
     """
     from synovia.cli.animated import animation_object, animation_text
     from synovia.io.save import check_target, save_motion
+    from synovia.motion import Motion
 
     _check(request)
     if request.output is not None:
@@ -62,7 +63,9 @@ def animate_request(request: Request) -> int:
     tracked = fitted = locked = None
     if request.goals is not None or request.follow is not None:
         tracked = _track(request)
-        motion = tracked.motion
+        made = tracked.motion
+        name = Path(request.goals or request.follow or "").stem
+        motion = Motion(made.skeleton, made.q, made.fps, name=name)
     elif request.points is not None:
         motion = fitted = _fit(request, request.points)
     else:

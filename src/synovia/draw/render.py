@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Clip = Motion | Tracked
 _STRIP: Final = 0.13  # height of the error strip, as a part of the film's
 _STAYS: Final = 0.6  # of the body's size: a clip that travels less is filmed by a camera that stands still
+_STANDS: Final = 0.1  # of the frames may dip below the floor that the others stand on
 _LAG: Final = 0.35  # seconds over which a travelling camera smooths the body's path
 
 
@@ -157,7 +158,8 @@ def _panel(
     motion = clip.motion if isinstance(clip, Tracked) else clip
     frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
     scenes = [build_scene([motion.pose(k)], _marks(clip, k), theme) for k in frames]
-    ground, extent = min(scene.ground for scene in scenes), max(scene.extent for scene in scenes)
+    ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # not where a single frame dips
+    extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
     skeleton = motion.skeleton
     up = direction(up_of(skeleton), "y")

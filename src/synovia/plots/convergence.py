@@ -10,6 +10,7 @@ import numpy as np
 from synovia.comparison import Comparison, Row
 from synovia.plots.style import COLOURS, check_plot, new_figure, save
 
+_BELOW: Final = 20.0  # times under the tolerance the picture ends
 _DASHES: Final = ("-", "--", ":")
 _FLOOR: Final = 1e-9  # of the reach; below is rounding
 
@@ -30,7 +31,8 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
     where = check_plot(path, force=force)
     figure, (axes,) = new_figure(9.0, 5.2)
     rows = [row for row in comparison.rows if row.refused is None and row.curve.size]
-    ends = [_draw(axes, row, number) for number, row in enumerate(rows)]
+    tolerance = comparison.tolerance[0] / comparison.reach
+    ends = [_draw(axes, row, number, tolerance / _BELOW) for number, row in enumerate(rows)]
     _name_lines(axes, ends)
     goals = comparison.problems.goals
     what = f"{len(goals)} goal{'s' if len(goals) > 1 else ''} on {comparison.problems.skeleton.name}"
@@ -41,20 +43,24 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
     axes.set_yscale("log")
     axes.set_xlim(0, max((row.curve_steps[-1] for row in rows), default=1) * 1.6)
     axes.set_xticks([0, 2, 5, 10, 20, 50, 100, 200], ["0", "2", "5", "10", "20", "50", "100", "200"])
-    tolerance = comparison.tolerance[0] / comparison.reach
     axes.axhline(tolerance, color="#888888", linewidth=0.8)
     axes.annotate("tolerance", (0, tolerance), xytext=(4, -10), textcoords="offset points", color="#666666", fontsize=9)
-    axes.set_ylim(bottom=tolerance / 20.0)
+    axes.set_ylim(bottom=tolerance / _BELOW)
     save(figure, where, force=force)
 
 
-def _draw(axes: Any, row: Row, number: int) -> tuple[float, float, str, str]:
-    """Draw one solver; return the end of its line, its colour and its name."""
+def _draw(axes: Any, row: Row, number: int, bottom: float) -> tuple[float, float, str, str]:
+    """Draw one solver; return the end of what is seen of its line, its colour and its name."""
     colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number // len(COLOURS) % len(_DASHES)]
     low, middle, high = (np.maximum(band, _FLOOR) for band in np.percentile(row.curve, (25, 50, 75), axis=1))
     axes.fill_between(row.curve_steps, low, high, color=colour, alpha=0.10, linewidth=0)
     axes.plot(row.curve_steps, middle, dash, color=colour, linewidth=1.8)
-    return float(row.curve_steps[-1]), float(middle[-1]), colour, row.solver
+    seen = int(np.flatnonzero(middle > bottom).max(initial=0))
+    x, y = (float(row.curve_steps[seen]), float(middle[seen]))
+    if seen + 1 < len(middle):  # where the line leaves the picture, its ordinate being logarithmic
+        share = np.log(y / bottom) / np.log(y / middle[seen + 1])
+        x, y = x + float(share) * (float(row.curve_steps[seen + 1]) - x), 1.3 * bottom
+    return x, y, colour, row.solver
 
 
 def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:

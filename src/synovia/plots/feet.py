@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from synovia.errors import InputError
 from synovia.motion import Motion
 from synovia.plots.style import COLOURS, check_plot, new_figure, save
 from synovia.retargeting.body import LEGS, Body
+
+_USUAL: Final = 0.99  # of the speeds are drawn whole
 
 
 def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -35,9 +38,11 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     positions = motion.positions()
     figure, (heights, speeds) = new_figure(9.0, 4.6, 2, 1, sharex=True)
     scale, unit = (motion.skeleton.meters_per_unit, "m") if motion.skeleton.meters_per_unit else (1.0, "units")
+    every: list[float] = []
     for colour, role in zip(COLOURS, feet, strict=False):
         points = positions[:, body.roles[role]]
         speed = np.linalg.norm(np.gradient(points, 1.0 / motion.fps, axis=0), axis=1)
+        every += speed.tolist()
         heights.plot(motion.times, scale * (points @ up), color=colour, linewidth=1.4, label=role.replace("_", " "))
         speeds.plot(motion.times, scale * speed, color=colour, linewidth=1.4)
         for a, b in stays(points, up, motion.fps):
@@ -45,8 +50,8 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
                 panel.axvspan(motion.times[a], motion.times[b - 1], color=colour, alpha=0.12, linewidth=0)
     heights.set_ylabel(f"height ({unit})", fontsize=9)
     speeds.set_ylabel(f"speed ({unit}/s)", fontsize=9)
-    speeds.set_ylim(bottom=0.0)
+    speeds.set_ylim(0.0, 1.15 * scale * float(np.quantile(every, _USUAL)) or None)  # a jump may not flatten all else
     speeds.set_xlabel("seconds", fontsize=9)
-    heights.legend(loc="upper right", fontsize=9, frameon=False, ncols=2)
+    heights.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False, ncols=2)
     heights.set_title(f"{motion.name}: feet; shaded where they stand", loc="left", fontsize=11)
     save(figure, where, force=force)

@@ -25,7 +25,12 @@ def render(
     ] = None,
     title: Annotated[
         list[str] | None,
-        typer.Option("--title", metavar="TEXT", help="Text at the top; repeat with --beside.", show_default=False),
+        typer.Option(
+            "--title",
+            metavar="TEXT",
+            help="Text at the top; repeat with --beside, the left one first.",
+            show_default=False,
+        ),
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WxH", help="Pixels.")] = "960x540",
     fps: Annotated[

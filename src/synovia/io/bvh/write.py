@@ -101,7 +101,7 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
             continue
         still = joint.kind is Kind.FIXED and _unturned(joint)
         end = _is_end(skeleton, row)
-        if end or (still and (skeleton.parents[row] >= 0 or joint.channels is not None)):
+        if end or (still and joint.channels is not None):  # else as one that stands still: few programs know CHANNELS 0
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames
