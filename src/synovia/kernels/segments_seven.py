@@ -197,6 +197,12 @@ def branches(problem, work, targets, q):
             count = either_way(problem, q, a, g, low, high, work.spare)
     step = COARSEST
     for level in range(HALVINGS + 1):
+        if count == 0 and level == 1:  # an arm nearly stretched, or folded, has its narrow window here
+            stretched = math.atan2(a.elbow[2], a.elbow[1])
+            for turn in (stretched, stretched + PI):
+                g, fits = nearest_turn(turn, F(0), low, high)
+                if fits and count == 0:
+                    count = ways(problem, q, a, g, work.spare)
         g = step
         while count == 0 and g <= max(high, -low):
             count = either_way(problem, q, a, g, low, high, work.spare)
