@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_JOINTS = 6  # names in one sentence
 _PLACE = 3  # rows of a place
+_STALLED = "No step lowers the error further."
 _CLOSED = "A closed form gave the answer that its settings allow; nothing proves the target out of reach."
 
 
@@ -31,17 +32,17 @@ def explain(solution: Solution) -> list[str]:
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     unit = ik.skeleton.meters_per_unit
     missed = [(solution.goals[i], solution.errors[i]) for i in solution.missed]
-    lines = [_CLOSED if ik.solver.closed and solution.status is Status.STALLED else solution.status.meaning]
+    causes = [] if solution.reached else _causes(solution)
+    meaning = solution.status.meaning
+    if solution.status is Status.STALLED and (causes or ik.solver.closed):  # more attempts would not help
+        meaning = _CLOSED if ik.solver.closed else _STALLED
+    lines = [meaning]
     lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
     if not solution.reached and (joints := _limits_in_the_way(solution)):
         lines.append(f"At a limit: {_listed(joints)}.")
-    if not solution.reached:
-        lines += _too_few(solution)
-        lines += ik.solver.reasons()
-        if solution.follows and (pace := ik.solver.pole_pace) and any(isinstance(goal, PoleGoal) for goal, _ in missed):
-            lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
+    lines += causes
     if solution.missed and ik.solver.ranks:
         lines += sentences(solution, solution.reasons)
     if clamped := solution.start_clamped:
@@ -50,6 +51,16 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"{solution.attempts} attempts were made; the best pose is from attempt {solution.attempt}.")
     if ik.solver.finish and (taken := solution.finish_steps):
         lines.append(f"The last {taken} steps were those of another method: finish={ik.solver.finish!r}.")
+    return lines
+
+
+def _causes(solution: Solution) -> list[str]:
+    """Return what, known beforehand, keeps a miss from being met: too few joints, settings, a plane on its way."""
+    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    lines = [*_too_few(solution), *ik.solver.reasons()]
+    poles = any(isinstance(solution.goals[i], PoleGoal) for i in solution.missed)
+    if solution.follows and poles and (pace := ik.solver.pole_pace):
+        lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
     return lines
 
 
@@ -110,7 +121,7 @@ def _too_few(solution: Solution) -> list[str]:
         goal = solution.goals[i]
         count = freedoms(ik._reduced, int(ik._reduced.goals.table[i, 1]))  # pyright: ignore[reportPrivateUsage]
         if goal.place and 0 < count < goal.rows:
-            what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "place and rotation")
+            what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "pose")
             lines.append(
                 f"Only {count} {'number moves' if count == 1 else 'numbers move'} {goal.label!r}, and a {what} has "
                 f"{goal.rows}: most of what is within reach cannot be met exactly."
