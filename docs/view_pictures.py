@@ -15,12 +15,13 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from browsing import chromium  # noqa: E402
 
 SIZE = {"width": 1120, "height": 700}
+RACERS = ("lm", "sdls", "fabrik", "ccd")
 ASKED = {"left_hand": (0.62, 1.45, 0.42), "right_hand": (-0.75, 1.25, 0.5)}
 
 
 def main():
     with chromium() as browser:
-        for name, dark in (("view.jpg", False), ("view_why.jpg", True)):
+        for file, dark in (("view.jpg", False), ("view_why.jpg", True)):
             with sy.view("humanoid", port=0, dark=dark) as running:
                 tab = browser.new_page(viewport=SIZE)
                 tab.set_default_timeout(120_000)
@@ -28,15 +29,19 @@ def main():
                 while not running.pages or next(iter(running.pages.values())).frame is None:
                     tab.wait_for_timeout(200)
                 page = next(iter(running.pages.values()))
+                why = next(part for part in page._tabs if hasattr(part, "_racers"))
+                tab.locator(".mantine-Notification-closeButton").first.click()
                 for wish in page.session.wishes:
                     if wish.label in ASKED:
                         page.session.move(wish.key, ASKED[wish.label])
                 if dark:
                     tab.get_by_role("tab", name="Why", exact=True).click()
+                    for name in set(sy.solvers) - set(RACERS):
+                        why._racers[name].value = False
                     tab.get_by_role("button", name="Race", exact=True).click()
-                    tab.get_by_role("cell", name="particles", exact=True).wait_for()
-                tab.wait_for_timeout(4000)
-                tab.screenshot(path=HERE / name, type="jpeg", quality=86)
+                    tab.get_by_role("cell", name=RACERS[-1], exact=True).wait_for(timeout=600_000)
+                tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+                tab.screenshot(path=HERE / file, type="jpeg", quality=86)
                 tab.close()
 
 

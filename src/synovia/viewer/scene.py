@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ _TALL: Final = 1.7  # size of a body in scene units where its file names no unit
 _SANE: Final = (0.2, 20.0)  # metres; a body of known unit within is shown in metres
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # across x, y, z
+_VIEW: Final = 0.8  # radians from the bottom of the page to its top; a wide angle would bend what is near
 _SEGMENTS: Final = 4000  # line segments of limits; more would fill the line to the browser
 
 
@@ -252,13 +254,17 @@ def aim_camera(server: ViserServer, session: Session) -> None:
     positions = session.pose.positions[session.rooted.added :] * scale
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
     size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
+    high = float(np.ptp(positions @ up))
+    wide = float(np.linalg.norm(np.ptp(positions - np.outer(positions @ up, up), axis=0)))
+    away = max(0.75 * high, 0.5 * wide, 0.3 * size) / math.tan(0.5 * _VIEW) + 0.25 * wide
     ahead = direction(session.given.forward, "z") if session.given.forward else _ahead(up)
     side = np.cross(up, ahead)
     server.scene.set_up_direction(tuple(up.tolist()))
     camera = server.initial_camera
     camera.up = up
-    camera.position = middle + size * (1.15 * ahead + 0.5 * side + 0.3 * up)
-    camera.look_at = middle + 0.2 * size * side  # the panel covers the right of the page
+    camera.position = middle + away * (0.89 * ahead + 0.39 * side + 0.23 * up)
+    camera.look_at = middle + 0.16 * away * side  # the panel covers the right of the page
+    camera.fov = _VIEW
     camera.near, camera.far = 0.01 * size, 100.0 * size
 
 

@@ -34,6 +34,7 @@ class Why(Tab):
         self._traced: Any = None
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
+        self._place = gui.add_folder(None)  # a plot of other lines is a new one, and comes from another thread
         self._draw([])
         with gui.add_folder("Who races", expand_by_default=False):
             self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
@@ -101,10 +102,10 @@ class Why(Tab):
         self.page.client.flush()
 
     def _draw(self, runs: Sequence[Run]) -> None:
-        """Draw errors over iterations, both as logarithms of base ten."""
+        """Draw errors over iterations, both as logarithms: some solvers take five steps, others five hundred."""
         drawn = [run for run in runs if len(run.steps)]
         last = max((float(run.steps[-1]) for run in drawn), default=10.0)
-        x = np.unique(np.round(np.linspace(0.0, last, min(int(last) + 1, _POINTS))))
+        x = np.unique(np.round(np.geomspace(1.0, max(last, 10.0), _POINTS)))
         data = [x]
         for run in drawn:
             y = np.clip(np.interp(x, run.steps, np.log10(run.errors)), *_RANGE)
@@ -119,22 +120,20 @@ class Why(Tab):
             self._plot.series = tuple(series)
             self._plot.data = tuple(data)
             return
-        order: float | None = None
         if self._plot is not None:
-            order = self._plot.order
             self._plot.remove()
-        self._plot = self.gui.add_uplot(
-            tuple(data),
-            tuple(series),
-            scales={"x": {"time": False}, "y": {"auto": False, "range": _RANGE}},
-            axes=(
-                {"stroke": "#868e96", "label": "iteration", "labelSize": 18, "size": 34},
-                {"stroke": "#868e96", "label": "log10 of the error", "labelSize": 18, "size": 44},
-            ),
-            legend={"show": False},
-            height=210,
-            order=order,
-        )
+        with self._place:
+            self._plot = self.gui.add_uplot(
+                tuple(data),
+                tuple(series),
+                scales={"x": {"time": False, "distr": 3}, "y": {"auto": False, "range": _RANGE}},
+                axes=(
+                    {"stroke": "#868e96", "label": "iteration", "labelSize": 18, "size": 34},
+                    {"stroke": "#868e96", "label": "log10 of the error", "labelSize": 18, "size": 44},
+                ),
+                legend={"show": False},
+                height=210,
+            )
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:
