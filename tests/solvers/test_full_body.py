@@ -12,7 +12,7 @@ from synovia.kernels.tables import violations
 from synovia.skeleton import Joint, Kind
 from trees import random_tree
 
-pytestmark = pytest.mark.compiled  # two kernels of some size
+compiled = pytest.mark.compiled  # whole bodies take interpreted kernels many seconds
 
 
 def planar(*lengths, limit=None):
@@ -84,6 +84,7 @@ def level_errors(solution, goals, reach):
     return out
 
 
+@compiled
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**31 - 1))
 def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):
@@ -104,6 +105,21 @@ def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):
                 break  # a level that lost to one above it may do anything
 
 
+def test_a_small_arm_with_everything():
+    """A wall, a softened edge and a largest move on three hinges with limits, also where kernels are interpreted."""
+    arm = planar(1.0, 0.8, 0.5, limit=sy.Interval(-2.0, 2.0))
+    wall = sy.PlaneGoal("tip", (0.0, 0.3, 0.0), (0.0, 1.0, 0.0))
+    below = sy.solve(arm, [wall, sy.PositionGoal("tip", (1.2, -0.4, 0.0), priority=1)], sy.FullBody(attempts=1))
+    np.testing.assert_allclose(below.pose.position("tip"), (1.2, 0.3, 0.0), atol=1e-3)
+    assert outside(arm, below.pose.q) <= 1e-9
+    far = sy.solve(arm, sy.PositionGoal("tip", (1.4, 1.7, 0.0)), sy.FullBody(attempts=1, softening=0.05))
+    assert not far.reached
+    assert 0.0 < 2.3 - np.linalg.norm(far.pose.position("tip")) < 0.05 * 2.3
+    slow = sy.solve(arm, sy.PositionGoal("tip", (0.9, 1.2, 0.0)), sy.FullBody(attempts=1, largest_move=0.1))
+    assert np.abs(slow.pose.q).max() == pytest.approx(0.1)
+    assert slow.status.name == "MAX_STEPS"
+
+
 def test_a_rest_goal_fills_what_is_left():
     """The elbow goes to its reference as far as the hand allows; the hand does not move for it."""
     arm = planar(1.0, 1.0, 1.0, 1.0)
@@ -117,6 +133,7 @@ def test_a_rest_goal_fills_what_is_left():
     assert np.linalg.norm(left) > 0.1
 
 
+@compiled
 @pytest.mark.parametrize(
     ("root", "free"), [("x", {0}), ("xy", {0, 1}), (("z", "yaw"), {2}), ("x,y,yaw", {0, 1}), ("free", {0, 1, 2})]
 )
@@ -152,6 +169,7 @@ def turns(skeleton, q):
     return np.array(out).T
 
 
+@compiled
 def test_a_move_is_limited_in_every_frame_and_level():
     """No joint, ball or root goes further in a frame than it may while targets jump; the explanation says so."""
     body = sy.bundled("humanoid")
@@ -172,6 +190,7 @@ def test_a_move_is_limited_in_every_frame_and_level():
         sy.FullBody(largest_move=0.1)
 
 
+@compiled
 def test_a_goal_that_comes_and_goes_blends_in():
     """From two goals to three and back: no joint jumps, the new one is met in the end, the others all the time."""
     body = sy.bundled("humanoid")
@@ -194,6 +213,7 @@ def test_a_goal_that_comes_and_goes_blends_in():
     assert max(error.position for answer in clips[1] for error in answer.errors[:2]) <= few.tolerance[0]
 
 
+@compiled
 def test_a_closed_loop_stays_closed():
     """Two hands on one tool: their relative pose holds to tolerance while one of them follows a path."""
     body = sy.bundled("humanoid")
@@ -210,6 +230,7 @@ def test_a_closed_loop_stays_closed():
         assert abs(np.linalg.norm(a - b) - between) <= ik.tolerance[0]
 
 
+@compiled
 def test_reasons_hold_when_acted_upon():
     """The rival is the higher goal, the limit named costs most, and the move that is told makes all goals hold."""
     arm = planar(1.0, 1.0, 1.0, limit=sy.Interval(-1.0, 1.0))
@@ -228,6 +249,7 @@ def test_reasons_hold_when_acted_upon():
     assert any("tip" in line and "would have to move" in line for line in solution.explain())
 
 
+@compiled
 def test_targets_that_only_together_can_move_are_told_so():
     """Two tips out of reach on different arms: each by its own miss, in words, in values and as JSON."""
     body = sy.bundled("humanoid")
@@ -245,6 +267,7 @@ def test_targets_that_only_together_can_move_are_told_so():
     assert told[0]["move"] == solution.reasons[0].move.tolist()
 
 
+@compiled
 def test_a_wall_is_met_and_not_crossed():
     """A lower goal is as near as the plane above it allows, and stays there, to the bit, when asked again."""
     body = sy.bundled("humanoid")
@@ -257,6 +280,7 @@ def test_a_wall_is_met_and_not_crossed():
     np.testing.assert_array_equal(ik.solve(start=solution.pose).pose.q, solution.pose.q)
 
 
+@compiled
 @pytest.mark.parametrize("least", [0.2, 0.6])
 def test_a_distance_keeps_two_joints_apart(least):
     """Both ways: the hand stays out of a ball around the head, and inside a larger one."""
@@ -271,6 +295,7 @@ def test_a_distance_keeps_two_joints_apart(least):
         assert least - ik.tolerance[0] < between < least + 0.1 + ik.tolerance[0]
 
 
+@compiled
 def test_the_edge_of_reach_is_soft_and_quiet():
     """Through the edge and back no joint of an arm with limits jumps; at rest nothing moves; what is left is a miss."""
     body = sy.bundled("humanoid")
