@@ -15,6 +15,7 @@ from common import machine, save, table
 
 import synovia as sy
 from synovia.ik.solution import Solution
+from synovia.kernels._direct import ready
 
 
 @numba.njit
@@ -43,21 +44,22 @@ def parts(ik: sy.IK, targets: dict[str, object]) -> dict[str, Callable[[], objec
     ik._door.fill(targets, desk)
     row = np.empty(ik._shape)
     given = (ik._ints, ik._floats, desk.table, ik._rest, row, desk.scratch, False, 0)
-    nothing(*given)
-    if ik._kernel(*given) & 1:
+    empty = ready(nothing, *given)
+    if ik._call(*given) & 1:
         raise SystemExit(f"the target {targets} is missed: this measures calls that reach")
-    fill, kernel, shape, idle = ik._door.fill, ik._kernel, ik._shape, [desk]
+    fill, kernel, shape, idle = ik._door.fill, ik._call, ik._shape, [desk]
     ints, floats, aim, rest, scratch = ik._ints, ik._floats, desk.table, ik._rest, desk.scratch
     return {
         "whole call": lambda: ik.solve(targets),
         "targets": lambda: fill(targets, desk),
         "empty answer": lambda: np.empty(shape),
-        "empty compiled call": lambda: nothing(ints, floats, aim, rest, row, scratch, False, 0),
+        "empty compiled call": lambda: empty(ints, floats, aim, rest, row, scratch, False, 0),
         "kernel call": lambda: kernel(ints, floats, aim, rest, row, scratch, False, 0),
         "solution": lambda: Solution(ik, row, None),
         "desk": lambda: idle.append(idle.pop()),
         "nothing": lambda: 0,
         "reading pose.q": lambda: Solution(ik, row, None).pose.q,
+        "reading q": lambda: Solution(ik, row, None).q,
     }
 
 
@@ -84,13 +86,14 @@ def measure(ik: sy.IK, targets: dict[str, object], rounds: int, calls: int) -> d
         "whole call": net["whole call"],
         "without the kernel": net["whole call"] - net["kernel call"] + net["empty compiled call"],
         "then reading pose.q": net["reading pose.q"] - net["solution"],
+        "or q": net["reading q"] - net["solution"],
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--calls", type=int, default=100, help="of a part in turn: short, or others have the core")
     args = parser.parse_args()
     where = machine()
     found, steps = {}, {}
