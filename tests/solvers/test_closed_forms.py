@@ -7,7 +7,10 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 import synovia as sy
+from synovia.kernels._jit import compiled
 from synovia.skeleton import Joint, Kind, Mimic
+
+DESCENTS = 20 if compiled() else 4  # from random poses, to a branch that the closed form must know
 
 
 def at(x, y, z, rotvec=(0.0, 0.0, 0.0)):
@@ -241,7 +244,7 @@ def test_arms_of_six_hinges_list_every_branch(kind):
     ik = sy.IK(arm, sy.PoseGoal("tool"), "segments", tolerance=(1e-9, 1e-9))
     other = sy.IK(arm, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1), tolerance=(1e-10, 1e-10))
     most = 0
-    for k in range(12):
+    for k in range(12 if compiled() else 3):
         pose = arm.random_pose(k)
         target = pose.transform("tool")
         branches = ik.branches({"tool": target}, pose)
@@ -256,11 +259,13 @@ def test_arms_of_six_hinges_list_every_branch(kind):
         away = np.linalg.norm(branches.q - start.q, axis=1)
         assert np.linalg.norm(nearest.pose.q - start.q) <= away.min() + 1e-6
         found = other.solve_many(
-            {"tool": np.tile(target, (20, 1, 1))}, np.array([arm.random_pose(900 + i).q for i in range(20)]), threads=1
+            {"tool": np.tile(target, (DESCENTS, 1, 1))},
+            [arm.random_pose(900 + i).q for i in range(DESCENTS)],
+            threads=1,
         )
         for q in found.q[found.reached]:
             assert np.abs(branches.q - q).max(axis=1).min() < 1e-5
-    assert most > 6
+    assert most > (6 if compiled() else 3)
 
 
 def seven(kind):
@@ -300,7 +305,7 @@ def test_arms_of_seven_hinges_list_every_branch_of_a_last_turn(kind):
     ik = sy.IK(arm, sy.PoseGoal("tool"), "segments", tolerance=(1e-9, 1e-9))
     last = arm.joints[arm.index("j6" if kind == "spherical" else "joint7")]
     most = 0
-    for k in range(8):
+    for k in range(8 if compiled() else 3):
         pose = arm.random_pose(k)
         target = pose.transform("tool")
         branches = ik.branches({"tool": target}, pose)
@@ -314,8 +319,8 @@ def test_arms_of_seven_hinges_list_every_branch_of_a_last_turn(kind):
         x = pose[last.name]
         held = sy.Skeleton([replace(j, limit=sy.Interval(x, x)) if j is last else j for j in arm.joints])
         other = sy.IK(held, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=1), tolerance=(1e-10, 1e-10))
-        starts = np.array([held.random_pose(900 + i).q for i in range(20)])
-        found = other.solve_many({"tool": np.tile(target, (20, 1, 1))}, starts, threads=1)
+        starts = [held.random_pose(900 + i).q for i in range(DESCENTS)]
+        found = other.solve_many({"tool": np.tile(target, (DESCENTS, 1, 1))}, starts, threads=1)
         for q in found.q[found.reached]:
             assert np.abs(branches.q - q).max(axis=1).min() < 1e-5
     assert most > (2 if kind == "offset" else 3)
