@@ -1,14 +1,13 @@
 """A whole body with strict priorities: balance, hands and feet, and what happens when they cannot all be met.
 
 python examples/full_body.py                       # the bundled humanoid, three orders of priority in one picture
-python examples/full_body.py g1_29dof.urdf         # a humanoid robot: feet, centre of mass, hands, posture
+python examples/full_body.py g1.urdf               # or g1.xml, a humanoid robot: feet, centre of mass, hands, posture
 python examples/full_body.py mannequiny.glb        # a character: five places and orientations at once
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -52,9 +51,16 @@ def orders() -> None:
     print(f"drawn into {OUT}")
 
 
-def robot(path: str, hands: Sequence[str], feet: Sequence[str]) -> None:
+HANDS = ("left_rubber_hand", "left_elbow_roll_link")  # what the models of one robot call it
+FOOT = "left_ankle_roll_link"
+
+
+def robot(path: str) -> None:
     """Keep the feet where they are and the weight above them, and move the hands."""
     body = sy.load_skeleton(path)
+    known = {name for joint in body.joints for name in (joint.name, joint.body)}
+    hand = next(name for name in HANDS if name in known)
+    hands, feet = ((name, name.replace("left", "right")) for name in (hand, FOOT))
     rest = body.rest_pose()
     soles = np.array(
         [np.add(rest.position(foot), (x, y, 0.0)) for foot in feet for x in (-0.05, 0.1) for y in (-0.03, 0.03)]
@@ -98,8 +104,4 @@ if __name__ == "__main__":
     elif sys.argv[1].endswith((".glb", ".gltf")):
         character(sys.argv[1])
     else:
-        robot(
-            sys.argv[1],
-            hands=("left_rubber_hand", "right_rubber_hand"),
-            feet=("left_ankle_roll_link", "right_ankle_roll_link"),
-        )
+        robot(sys.argv[1])

@@ -66,7 +66,7 @@ _NOWHERE: Way = None, None
 
 
 def reasons(solution: Solution) -> tuple[Reason, ...]:
-    """Return a reason for each missed goal; some milliseconds each."""
+    """Return a reason for each missed goal; some tenths of a second for a whole body."""
     missed = solution.missed
     ways = {i: _nearest(solution, i) for i in missed}
     together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
