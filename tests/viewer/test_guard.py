@@ -31,6 +31,12 @@ def page() -> Iterator[View]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def _no_grudge(page: View) -> None:
+    """Every test begins with a guard that was not provoked."""
+    page.rules._knocks.left = page.rules._knocks.burst
+
+
 def ask(page: View, text: str) -> bytes:
     """What a raw request gets."""
     with socket.create_connection(("127.0.0.1", page.rules.port), timeout=10) as plain:
@@ -331,6 +337,10 @@ def test_rules_by_themselves() -> None:
     assert rules.refusal("/", good, socket=True)[0] == 503
     named = Rules(port=8080, names=("studio.example",))
     assert named.refusal("/", {"Host": "studio.example"}, socket=False) is None
+    for _ in range(3):
+        named.cut_off()
+    asked = {"Host": "studio.example", "Origin": "http://studio.example"}
+    assert named.refusal("/", asked, socket=True)[0] == 429
     bucket = Bucket(1000.0, 3.0)
     assert [bucket.spend() for _ in range(4)] == [True, True, True, False]
     time.sleep(0.01)

@@ -216,6 +216,7 @@ def _connection_class(rules: Rules) -> type:
         def process_event(self, event: Any) -> None:
             """Hear pings and pongs no more often than messages: each one is answered."""
             if getattr(event, "opcode", 0) >= _SIGNS and not self._signs.spend():
+                rules.cut_off()
                 self.transport.abort()
                 return
             super().process_event(event)
@@ -243,6 +244,7 @@ def _connection_class(rules: Rules) -> type:
                     except Exception:  # noqa: BLE001 - whatever a stranger's bytes make of a decoder
                         code, reason = 1007, "not understood"
                 if code:
+                    rules.cut_off()
                     await self.close(code, reason)
                     raise ConnectionClosedError(None, None)
                 if kind in _HEARD:

@@ -23,7 +23,8 @@ _BURST: Final = 800.0
 _BYTES: Final = (2.0**22, 2.0**24)  # bytes a second, and at once: one picture of the page
 _PAGES: Final = 12  # browsers at once; each has a solver of its own
 _MISTAKES: Final = (0.2, 5.0)  # mistakes that are printed a second, and at once
-_KNOCKS: Final = (5.0, 30.0)  # new connections a second, and at once
+_KNOCKS: Final = (1.0, 30.0)  # new connections a second, and at once
+_PRICE: Final = 15.0  # knocks that a connection costs that had to be cut off: who floods does not come back at once
 
 
 @dataclass(slots=True)
@@ -111,6 +112,10 @@ class Rules:
     def buckets(self) -> tuple[Bucket, Bucket]:
         """Return the budgets of one connection: messages and bytes."""
         return Bucket(self.rate, self.burst), Bucket(*self.flow)
+
+    def cut_off(self) -> None:
+        """Make new connections wait, because one was closed that said too much or what is not understood."""
+        self._knocks.left = max(self._knocks.left - _PRICE, -_PRICE)
 
     def _ours(self, host: str) -> bool:
         """Return whether a Host header names this page: an address or localhost, at its port."""
