@@ -29,7 +29,7 @@ def sliding_walk(frames=90):
 
 
 @pytest.mark.compiled
-def test_standing_feet_stand_still_above_the_floor():
+def test_standing_feet_stand_still_above_the_floor(monkeypatch):
     """Slides shrink twentyfold, nothing is below the floor, and what is not root or leg keeps its bits."""
     walk = sliding_walk()
     seen = []
@@ -45,7 +45,14 @@ def test_standing_feet_stand_still_above_the_floor():
     assert np.degrees(np.abs(locked.motion.q - walk.q)).max() < 40
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
-    np.testing.assert_array_equal(sy.foot_lock(walk).motion.q, locked.motion.q)
+    np.testing.assert_array_equal(sy.foot_lock(walk, threads=1).motion.q, locked.motion.q)
+    monkeypatch.setattr("synovia.trajectory.windows.WINDOW", 50)
+    monkeypatch.setattr("synovia.trajectory.windows.LEAD", 20)
+    seen.clear()
+    in_parts = sy.foot_lock(walk, progress=seen.append)
+    assert seen == sorted(seen)
+    assert in_parts.slide < locked.slide_before / 20
+    assert np.abs(in_parts.motion.q - locked.motion.q).max() < 0.05
 
 
 @pytest.mark.compiled

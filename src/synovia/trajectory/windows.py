@@ -41,8 +41,9 @@ def solve_in_windows(
     while True:
         last = min(first + WINDOW, count)
         part = terms.window(first, last, fixed=0 if first == 0 else 2)
+        new = first if first == 0 else first + LEAD  # what comes before was told of already
         for k, share in enumerate(shares):
-            low, high = (first + (last - first) * (k + i) / len(shares) for i in (0, 1))
+            low, high = (new + (last - new) * (k + i) / len(shares) for i in (0, 1))
             report = None if progress is None else part_of(progress, low / count, high / count)
             q[first:last] = solve_trajectory(
                 model, part.scaled(share), q[first:last], steps=steps, enough=enough, progress=report
