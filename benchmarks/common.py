@@ -55,7 +55,10 @@ def save(name: str, what: str, result: dict[str, object], text: str, where: dict
     """Print a result, and write it as results/NAME.json and results/NAME.md."""
     print(text)
     RESULTS.mkdir(exist_ok=True)
-    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    script = Path(sys.argv[0])
+    nested = (Path(__file__).parent / script.parent.name / script.name).exists()
+    shown = f"{script.parent.name}/{script.name}" if nested else script.name
+    command = " ".join(["python", f"benchmarks/{shown}", *sys.argv[1:]])
     record = {"benchmark": name, "command": command, "machine": where, **result}
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     ran = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in where.items())
