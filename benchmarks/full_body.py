@@ -264,6 +264,8 @@ def reasons(arguments: argparse.Namespace) -> bool:
             holds = sy.solve(body, _moved(goals, way, 1.0), sy.FullBody(attempts=100), solution.pose).reached
             equal = [goal.at_priority(0) for goal in _moved(goals, way, 0.9)]
             less = sy.solve(body, equal, sy.LevenbergMarquardt(attempts=100), solution.pose).reached
+            rest = 0.1 * max(float(np.linalg.norm(reason.move)) for reason in way.values())
+            less = less and rest > 1e-4 * reach  # or the tenth that is left is within the tolerance
             met += holds
             short += not less
             if less or not holds:
