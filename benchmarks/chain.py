@@ -1,12 +1,18 @@
 """Chains of ball joints: FABRIK, CCD and Levenberg-Marquardt to positions, at an everyday and a tight tolerance.
 
-python benchmarks/chain.py
+    python benchmarks/chain.py
+    npm install --prefix FOLDER three closed-chain-ik && python benchmarks/chain.py --node FOLDER
+
+With ``--node`` the solvers of three.js and closed-chain-ik do the same problems before and after ours.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 from common import machine, save, table
@@ -59,12 +65,46 @@ def run(ik: sy.IK, tip: str, targets: np.ndarray, rounds: int, budget: float) ->
     }
 
 
+def run_node(folder: Path, body: sy.Skeleton, targets: np.ndarray, tolerance: float, budget: float) -> dict[str, dict]:
+    """Return the same for the JavaScript libraries that a folder holds, by name."""
+    task = {
+        "points": [body.rest_pose().position(joint).tolist() for joint in body.joint_names],
+        "targets": targets.tolist(),
+        "tolerance": tolerance,
+        "rounds": 5,
+        "budget": budget,
+    }
+    script = Path(__file__).parent / "peers" / "chain.mjs"
+    ran = subprocess.run(
+        ["node", str(script), str(folder)], input=json.dumps(task), capture_output=True, text=True, check=True
+    )
+    return {row["name"]: row for row in json.loads(ran.stdout)}
+
+
+def best_of(one: dict[str, dict], other: dict[str, dict]) -> dict[str, dict[str, float]]:
+    """Return the statistics of two runs of the JavaScript libraries, the better time of each target."""
+    out = {}
+    for name, row in one.items():
+        count = min(len(row["best"]), len(other[name]["best"]))
+        best = np.minimum(row["best"][:count], other[name]["best"][:count])
+        out[name] = {
+            "targets": count,
+            "success": float(np.mean(row["good"][:count])),
+            "median_us": float(np.median(best)),
+            "p99_us": float(np.percentile(best, 99)),
+            "median_steps": float(np.median(row["steps"][:count])),
+            "mean_steps": float(np.mean(row["steps"][:count])),
+        }
+    return out
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--joints", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--targets", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget", type=float, default=8.0, help="seconds for one row of the table")
+    parser.add_argument("--node", type=Path, help="folder into which npm installed three and closed-chain-ik")
     args = parser.parse_args()
     where = machine()
     rows: list[list[object]] = []
@@ -74,9 +114,14 @@ def main() -> None:
         body = chain(n)
         tip = body.joint_names[-1]
         for tolerance in TOLERANCES:
+            before = run_node(args.node, body, targets, tolerance, args.budget) if args.node and n < 1000 else {}
+            results = {}
             for name in SOLVERS:
                 ik = sy.IK(body, sy.PositionGoal(tip), name, tolerance=(tolerance, 1e-3))
-                r = run(ik, tip, targets, args.rounds, args.budget)
+                results[name] = run(ik, tip, targets, args.rounds, args.budget)
+            if before:
+                results |= best_of(before, run_node(args.node, body, targets, tolerance, args.budget))
+            for name, r in results.items():
                 found.append({"joints": n, "tolerance": tolerance, "solver": name, **r})
                 rows.append(
                     [f"{n} joints, {tolerance:g}", name, r["targets"], f"{r['success']:.1%}", f"{r['median_us']:.1f}",

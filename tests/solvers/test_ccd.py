@@ -34,6 +34,28 @@ def test_known_answer_of_the_five_joint_chain():
     assert steps == [6, 3, 14]
 
 
+def test_a_sweep_of_a_plain_chain_is_that_of_the_paper():
+    """From the tip to the root, the smallest turn that points the tip at the target, written down again."""
+    points = np.cumsum(np.random.default_rng(3).normal(size=(7, 3)), axis=0)
+    chain = sy.Skeleton.chain(points)
+    start, target = chain.random_pose(4), np.array([1.0, -2.0, 0.5])
+    at = np.array([start.position(joint) for joint in chain.joint_names])
+    turns = [sy.Rotation.from_matrix(start.transform(joint)[:3, :3]) for joint in chain.joint_names[:-1]]
+    for i in reversed(range(6)):
+        lever, wanted = at[-1] - at[i], target - at[i]
+        axis = np.cross(lever, wanted)
+        angle = np.arctan2(np.linalg.norm(axis), lever @ wanted)
+        turn = sy.Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
+        at[i:] = at[i] + turn.apply(at[i:] - at[i])
+        turns[i:] = [turn * below for below in turns[i:]]
+    goal = sy.PositionGoal(chain.joint_names[-1])
+    found = sy.IK(chain, goal, sy.Ccd(attempts=1, max_steps=1)).solve({goal.joint: target}, start)
+    for i, joint in enumerate(chain.joint_names):
+        np.testing.assert_allclose(found.pose.position(joint), at[i], atol=1e-12)
+        if i < 6:
+            np.testing.assert_allclose(found.pose.transform(joint)[:3, :3], turns[i].as_matrix(), atol=1e-12)
+
+
 @pytest.mark.parametrize("degrees", [60, 91, 150, 179, -120])
 def test_turns_beyond_90_degrees_take_one_step(degrees):
     """A single hinge and a single ball point at their target at once."""

@@ -39,7 +39,11 @@ class Ccd(Heuristic):
     stiffness: float = 1.0
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel."""
+        """Return the kernel of the plain chain, or the one for any tree."""
+        if reduced.ball_chain and not (self.stiffness and reduced.likes[:, 1].any()):
+            from synovia.kernels.ccd_chain import ccd_chain
+
+            return ccd_chain
         self.check_limbs(reduced)
         from synovia.kernels.ccd import ccd, ccd_any
 
