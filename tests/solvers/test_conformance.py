@@ -143,7 +143,9 @@ def goals_on(ends):
 
 def small(solver, body):
     """Return whether interpreted kernels solve it in a second or so."""
-    return body in ("limb", "pan and tilt", "mixed", "two ends") and solver != "full-body"  # that has tests of its own
+    if solver == "full-body":
+        return False  # that has small tests of its own
+    return body in ("limb", "pan and tilt", "mixed") or (body == "two ends" and solver in ("fabrik", "ccd", "lm"))
 
 
 def solvers_on(*bodies):
@@ -333,6 +335,7 @@ def test_the_order_of_goals_does_not_matter(solver, body):
         assert_same(solver, back.pose.q, back, forth, 1e-9 if forth.reached else 1e-6)
 
 
+@pytest.mark.compiled  # threads and bits concern no line of a kernel
 @solver_and_body
 def test_batch_single_and_repeated_calls_give_the_same_bits(solver, body):
     """For 1, 2 and 5 threads, for one by one, and for a second time."""
