@@ -7,22 +7,26 @@ A WebSocket client speaks as the page does: it drags a target at 60 messages a s
 
 import argparse
 import asyncio
+import json
 import resource
 import statistics
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import msgspec
 import numpy as np
-import viser
 import websockets
 import zstandard
-
-import synovia as sy
 
 
 def body(joints):
     """A body of five limbs on one root."""
+    import synovia as sy
+
     out = [sy.Joint(name="root", kind=sy.Kind.FIXED)]
     for limb in range(5):
         parent = 0
@@ -60,12 +64,12 @@ def memory():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
-async def run(page, seconds):
-    url = f"127.0.0.1:{page.rules.port}"
-    options = {"origin": f"http://{url}", "subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+async def talk(url, version, seconds):
+    """The client, a process of its own: what it costs is not the page's."""
+    options = {"origin": f"http://{url}", "subprotocols": [f"viser-v{version}"], "max_size": None}
     async with websockets.connect(f"ws://{url}/", **options) as socket:
         await socket.send(camera())
-        seen = {"count": 0, "last": 0.0}  # and no list, which would grow with the time that memory is watched
+        seen = {"count": 0, "last": 0.0}  # and no list, which would grow with the time that is watched
 
         async def read():
             async for frame in socket:
@@ -75,12 +79,7 @@ async def run(page, seconds):
                     seen["count"], seen["last"] = seen["count"] + 1, now
 
         reading = asyncio.create_task(read())
-        while not page.pages or next(iter(page.pages.values())).worker.frames < 1:
-            await asyncio.sleep(0.1)
-        owner = next(iter(page.pages))
-        session = page.pages[owner].session
-        key = session.wishes[0].key
-        await asyncio.sleep(1.0)
+        owner, key = (await asyncio.to_thread(input)).split()  # when the page is ready, it says of what
         waits = []
         for i in range(24):  # a message when all is still: how long until its first bones
             count = seen["count"]
@@ -90,9 +89,9 @@ async def run(page, seconds):
                 await asyncio.sleep(0.0005)
             waits.append(seen["last"] - sent)
             await asyncio.sleep(0.7)
+        print("dragging", flush=True)
         seen["count"] = 0
-        kept = []
-        begun, worked = time.perf_counter(), time.process_time()
+        begun = time.perf_counter()
         i = 0
         while time.perf_counter() - begun < seconds:
             t = i / 60.0
@@ -100,25 +99,59 @@ async def run(page, seconds):
             await socket.send(drag(owner, key, place, "update"))
             i += 1
             await asyncio.sleep(max(0.0, begun + i / 60.0 - time.perf_counter()))
-            if i % 60 == 0:
-                kept.append(memory())
-        rate = seen["count"] / (time.perf_counter() - begun)
-        work = 1e3 * (time.process_time() - worked) / seen["count"]
+        spent = time.perf_counter() - begun
         reading.cancel()
-        return waits, rate, work, kept
+        print(json.dumps({"waits": waits, "count": seen["count"], "seconds": spent}), flush=True)
+
+
+def run(page, seconds):
+    """Let a client drag; return what it saw, the seconds of a core that it cost, and the memory once a second."""
+    import viser
+
+    told = [sys.executable, __file__, "--client", f"127.0.0.1:{page.rules.port}", viser.__version__]
+    client = subprocess.Popen([*told, "--seconds", str(seconds)], stdin=PIPE, stdout=PIPE, text=True)
+    while not page.pages or next(iter(page.pages.values())).worker.frames < 1:
+        time.sleep(0.1)
+    owner = next(iter(page.pages))
+    time.sleep(1.0)
+    client.stdin.write(f"{owner} {page.pages[owner].session.wishes[0].key}\n")
+    client.stdin.flush()
+    client.stdout.readline()
+    kept, ended = [], threading.Event()
+
+    def watch():
+        while not ended.wait(1.0):
+            kept.append(memory())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    worked = time.process_time()
+    seen = json.loads(client.stdout.readline())
+    worked = time.process_time() - worked
+    ended.set()
+    watcher.join()
+    client.wait()
+    return seen, worked, kept
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--joints", type=int, default=61)
+    parser.add_argument("--client", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.client:
+        asyncio.run(talk(*asked.client, asked.seconds))
+        return
+    import synovia as sy
+
     with sy.view(body(asked.joints), port=0) as page:
-        waits, rate, work, kept = asyncio.run(run(page, asked.seconds))
-    ms = sorted(1e3 * wait for wait in waits)
+        seen, worked, kept = run(page, asked.seconds)
+    ms = sorted(1e3 * wait for wait in seen["waits"])
     print(f"{asked.joints} joints: message to new bones {statistics.median(ms):.1f} ms median, {ms[-3]:.1f} ms at 95 %")
-    print(f"{rate:.1f} updates a second over {asked.seconds:g} s of dragging")
-    print(f"{work:.1f} ms of one core an update, the client's share included: what a busy machine does not change")
+    print(f"{seen['count'] / seen['seconds']:.1f} updates a second over {seen['seconds']:.0f} s of dragging")
+    each = 1e3 * worked / seen["count"]
+    print(f"{each:.2f} ms of a core an update, so that 60 a second take {6 * each:.0f} % of it")
     half = len(kept) // 2
     slope = np.polyfit(np.arange(half, len(kept)), kept[half:], 1)[0] if half > 2 else float("nan")
     print(f"memory {kept[0]:.0f} -> {kept[-1]:.0f} MiB; {60 * slope:+.2f} MiB a minute in the second half")

@@ -1,5 +1,6 @@
 """The model under the live page: no browser, no thread."""
 
+import threading
 import tomllib
 from pathlib import Path
 
@@ -7,16 +8,18 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.viewer.background import Background
 from synovia.viewer.begin import add_goals
 from synovia.viewer.bodies import build, from_z, limit_arcs
 from synovia.viewer.clip import blend, sample
-from synovia.viewer.engine import Engine
+from synovia.viewer.engine import Engine, Frame
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.root import ROOTS, lifted, lowered, rooted
 from synovia.viewer.saving import goal_file, pose_file, python_text, solved_clip
 from synovia.viewer.session import Session
 from synovia.viewer.trace import problem_of, trace
 from synovia.viewer.wish import kinds
+from synovia.viewer.worker import Worker
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
 
@@ -97,6 +100,52 @@ def test_a_straight_limb_finds_the_way_to_bend() -> None:
     session.add("position", "joint2")
     session.move(1, (0.0, 1.4, 0.0))
     assert _settled(session).solution.reached
+
+
+def test_a_body_that_misses_costs_two_solves_a_step_and_comes_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = _arm()
+    session.add("position", "tool")
+    session.move(1, GOOD)
+    session.move(2, (0.35, 0.3, 0.7))
+    solves: list[int] = []
+    plain = sy.IK.solve
+    monkeypatch.setattr(sy.IK, "solve", lambda ik, *given: solves.append(1) or plain(ik, *given))
+    engine = Engine(session)
+    for step in range(1, 200):
+        frame, moving = engine.step(1.0 / 60.0)
+        assert len(solves) <= 2 * step
+        if not moving:
+            break
+    assert frame.missed == {1, 2}
+    assert not moving
+    place = frame.pose.position("tool")
+    np.testing.assert_allclose(engine.step(1.0 / 60.0)[0].pose.position("tool"), place, atol=1e-3)
+
+
+def test_a_page_at_rest_is_told_so_once_and_sleeps() -> None:
+    session, background = _arm(), Background()
+    frames: list[Frame] = []
+    still = threading.Event()
+
+    def listen(frame: Frame) -> None:
+        frames.append(frame)
+        if frame.still:
+            still.set()
+
+    worker = Worker(session, listen, background)
+    assert still.wait(60.0)
+    steps = worker.frames
+    assert not any(frame.still for frame in frames[:-1])
+    assert frames[-1].pose is frames[-2].pose
+    still.clear()
+    assert not still.wait(0.5)
+    assert worker.frames == steps
+    session.move(1, GOOD)
+    assert still.wait(60.0)
+    assert frames[-1].solution.reached
+    worker.stop()
+    background.stop()
+    assert not background.busy
 
 
 def test_undo_and_reset_bring_back_what_was() -> None:
@@ -260,6 +309,9 @@ def test_the_error_falls_from_iteration_to_iteration() -> None:
     run = trace(session, sy.solvers["lm"](), goals, session.skeleton.rest_pose())
     assert (np.diff(run.steps) > 0).all()
     assert (np.diff(run.errors) <= 0).all()
+    ik = sy.IK(session.skeleton, goals, sy.LevenbergMarquardt(attempts=1))
+    for steps in (1, 3):
+        np.testing.assert_array_equal(ik.errors_after(steps), ik.errors_after(steps, {"tool": [GOOD]}))
     assert run.errors[-1] < 0.5 * run.errors[0]
 
 

@@ -133,6 +133,10 @@ class Door:
             claim(given, i, parts, key)
             place(table[0, i], self.goals[i], value)
 
+    def own_table(self) -> Array:
+        """Return the table (1, goals, 17) of the goals' own targets."""
+        return self._own.copy()
+
     def table_of_many(self, targets: Targets) -> Array:
         """Return the table (B, goals, 17) of many problems."""
         rows = np.repeat(self._own, count_of(checked_table(targets)), axis=0)

@@ -200,7 +200,7 @@ class IK:
         )
         return Solutions(self, rows, given)
 
-    def errors_after(self, steps: int, targets: Targets, starts: Any = None) -> Array:
+    def errors_after(self, steps: int, targets: Targets | None = None, starts: Any = None) -> Array:
         """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
 
         Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
@@ -208,12 +208,12 @@ class IK:
 
         Args:
             steps: Steps, from 0 for the errors at the start.
-            targets: As in ``solve_many``.
+            targets: As in ``solve_many``; one problem with the goals' own targets without.
             starts: As in ``solve_many``.
         """
         from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
 
-        table = self._door.table_of_many(targets)
+        table = self._door.own_table() if targets is None else self._door.table_of_many(targets)
         first = inside_limits(self.skeleton, self._start_rows(starts, len(table)))
         out = rows_of(self, len(table))
         ints = self._ints.copy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -130,10 +129,14 @@ class Page:
         self.session.touch()
 
     def _show(self, frame: Frame) -> None:
-        """Show a frame: the scene at once, the text a few times a second."""
+        """Show a frame: the scene at once, the text a few times a second, and once more when all is still."""
         if self.closed:
             return
         self.frame = frame
+        if frame.still:
+            with suppress(RuntimeError):  # a control that was removed meanwhile
+                self._show_text(frame)
+            return
         with suppress(RuntimeError):  # a control that was removed meanwhile
             self.scene.show(frame)
             now = time.monotonic()
@@ -142,15 +145,6 @@ class Page:
             if now - self._last >= _SLOW or frame.busy:
                 self._last = now
                 self._show_text(frame)
-            elif not self.session.changed.is_set():
-                self.later()
-
-    def later(self) -> None:
-        """Have the text brought up to date once more when all is still."""
-        # the worker sleeps after this frame: one more step in a moment shows the last word
-        timer = threading.Timer(_SLOW, self.session.changed.set)
-        timer.daemon = True
-        timer.start()
 
     def _show_text(self, frame: Frame) -> None:
         """Show status and the tabs' text."""

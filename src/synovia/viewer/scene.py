@@ -154,6 +154,7 @@ class Scene:
         """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
         self._skin.choose(shown)
         self._bones.visible = self._joints.visible = shown != "surface"
+        self.session.touch()  # a surface that was hidden is where it was then
 
     def show_runners(self, runners: Sequence[tuple[Pose, tuple[int, int, int]]]) -> None:
         """Show poses as ghosts, each in its colour, in place of those before."""

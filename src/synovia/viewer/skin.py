@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from synovia.viewer.surface.base import as_matrices
 if TYPE_CHECKING:
     from viser import ClientHandle
 
+_Way = Callable[[int, Array], None]
 SHOWN: Final = ("both", "surface", "bones")
 _THROUGH: Final = 0.45  # opacity where the bones are to be seen through it
 _STILL: Final = 1e-5  # of a scene unit, and of a quaternion: below, a bone is not sent again
@@ -31,8 +33,8 @@ class Skin:
 
     def __init__(self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool) -> None:
         """Make the meshes."""
-        self._scale = scale
-        self._parts: list[tuple[Any, Any, Array, Array]] = []
+        self._scale, self._hidden = scale, False
+        self._parts: list[tuple[Any, Any, tuple[_Way, _Way], Array, Array]] = []
         for number, part in enumerate(surface.parts):
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
             for k in range(part.bones.shape[1]):
@@ -52,27 +54,55 @@ class Skin:
                 cast_shadow=shadows,
                 receive_shadow=False,
             )
-            self._parts.append((part, handle, places, turns))
+            self._parts.append((part, handle, bone_ways(handle), places, turns))
         self.show(world)
 
     def choose(self, shown: str) -> None:
         """Show the surface over the bones, alone, or not at all; ``shown`` is one of ``SHOWN``."""
-        for _, handle, _, _ in self._parts:
-            handle.visible = shown != "bones"
+        self._hidden = shown == "bones"
+        for _, handle, *_ in self._parts:
+            handle.visible = not self._hidden
             handle.opacity = _THROUGH if shown == "both" else None
 
     def show(self, world: Array) -> None:
-        """Let the surface follow the joints' frames, (n, 12), length units; bones that stand still are not sent."""
+        """Let the surface follow the joints' frames, (n, 12), length units; what is still or hidden waits."""
+        if self._hidden:
+            return
         frames = as_matrices(world)
-        for part, handle, places, turns in self._parts:
+        for part, _, (to_place, to_turn), places, turns in self._parts:
             now = frames[part.rows]
             place, turn = now[:, :3, 3] * self._scale, _wxyz(now[:, :3, :3])
             for bone in np.flatnonzero(np.abs(place - places).max(axis=1) > _STILL).tolist():
-                handle.bones[bone].position = place[bone]
+                to_place(bone, place[bone])
                 places[bone] = place[bone]
             for bone in np.flatnonzero(np.abs(turn - turns).max(axis=1) > _STILL).tolist():
-                handle.bones[bone].wxyz = turn[bone]
+                to_turn(bone, turn[bone])
                 turns[bone] = turn[bone]
+
+
+def bone_ways(handle: Any) -> tuple[_Way, _Way]:
+    """Return what places a bone of a skinned mesh by its number, and what turns it.
+
+    viser's own setters compare before they send, which takes several times as long as all the rest: sixty bones that
+    move sixty times a second cannot afford it. A viser that has its messages elsewhere is asked through its setters.
+    """
+    try:
+        from viser._messages import SetBoneOrientationMessage, SetBonePositionMessage
+
+        tell, name = handle._impl.api._queue_scene_message, handle.name
+    except (ImportError, AttributeError):
+
+        def place(bone: int, to: Array) -> None:
+            handle.bones[bone].position = to
+
+        def turn(bone: int, to: Array) -> None:
+            handle.bones[bone].wxyz = to
+
+        return place, turn
+    return (
+        lambda bone, to: tell(SetBonePositionMessage(name, bone, tuple(to.tolist()))),
+        lambda bone, to: tell(SetBoneOrientationMessage(name, bone, tuple(to.tolist()))),
+    )
 
 
 def _wxyz(matrices: Array) -> Array:

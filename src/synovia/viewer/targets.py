@@ -19,12 +19,26 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _BALL: Final = 0.032  # radius of a target, as a part of the body's size
+_STILL: Final = 1e-6  # of a scene unit, and of a quaternion: below, nothing is sent
 
 
 def wxyz(matrix: Array) -> Array:
     """Return a rotation matrix as viser takes it."""
     x, y, z, w = matrix_to_quat(matrix)
     return np.array([w, x, y, z])
+
+
+def put(handle: Any, place: Array, turn: Array | None = None) -> None:
+    """Put a node of the scene to a place (3,) and a turn (4,; wxyz); most stand still, and viser's look is slow."""
+    if not _there(handle.position, place):
+        handle.position = tuple(place.tolist())
+    if turn is not None and not _there(handle.wxyz, turn):
+        handle.wxyz = tuple(turn.tolist())
+
+
+def _there(at: Array, to: Array) -> bool:
+    """Return whether a few numbers are those that are there."""
+    return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
 
 
 class Targets:
@@ -101,12 +115,11 @@ class Targets:
             if wish.key not in self._balls:
                 self._add_ball(wish, place, colour)
             ball_handle, ghost = self._balls[wish.key], self._ghosts[wish.key]
-            ball_handle.position = tuple(place.tolist())
+            put(ball_handle, place)
             if self._colours[wish.key] != colour:
                 self._colours[wish.key] = colour
                 ball_handle.color = colour
-            ghost.position = tuple((tip * self.scale).tolist())
-            ghost.wxyz = tuple(wxyz(tip_turn).tolist())
+            put(ghost, tip * self.scale, wxyz(tip_turn))
             if missed and kind.places:
                 lines.append((tip * self.scale, place))
         if lines:
@@ -161,10 +174,8 @@ class Targets:
         kind = kind_of(wish.kind)
         place = wish.place if kind.places else tip_of(frame, wish, added)[0]
         if self._gizmo is not None and not self._held:
-            self._gizmo.position = tuple((place * self.scale).tolist())
-            if kind.turns:
-                self._gizmo.wxyz = tuple(wxyz(wish.turn).tolist())
-        self._label.position = tuple((place * self.scale + 2.2 * _BALL * self.size * self._up).tolist())
+            put(self._gizmo, place * self.scale, wxyz(wish.turn) if kind.turns else None)
+        put(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
         text = wish.label
         if wish.key in frame.missed:
             text += f"  missed by {miss_text(frame.errors[wish.key], self.session.given.meters_per_unit)}"

@@ -1,14 +1,13 @@
 """How the error falls from iteration to iteration, and how several solvers compare on the same targets.
 
-A solver tells where it ended, not how it came there; but it is deterministic, so that the error after k steps is what
-a solve with ``max_steps = k`` ends with.
+A solver tells where it ended, not how it came there; but it is deterministic, so that a solve that is stopped after k
+steps tells the error then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from synovia.errors import SynoviaError
 from synovia.geometry import Array
 from synovia.goals import Goal
-from synovia.ik import IK, Solution
+from synovia.ik import IK
 from synovia.skeleton import Pose
 from synovia.solver import Solver, solvers
 from synovia.viewer.session import Session
@@ -56,22 +55,21 @@ def problem_of(session: Session) -> tuple[list[Goal], Pose]:
 
 def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
     """Return how one solver fares, in one attempt from a start."""
-    whole = settings.replace(attempts=1)
+    whole, rooted = settings.replace(attempts=1), session.rooted
     try:
-        final = _solved(session, whole, goals, start)
+        ik = IK(rooted.skeleton, goals, whole, tolerance=session.tolerance, root=rooted.ik_root)
+        final = ik.solve(start=start)
     except SynoviaError as error:
         return Run(settings.name, np.zeros(0), np.zeros(0), None, "", str(error))
-    open_ended = _unsettled(type(settings))(**{field.name: getattr(whole, field.name) for field in fields(whole)})
     steps: list[int] = []
     errors: list[float] = []
     for count in _STEPS:
         if count >= min(final.steps, whole.max_steps):
             break
-        part = _solved(session, open_ended.replace(max_steps=count), goals, start)
         steps.append(count)
-        errors.append(min([*errors[-1:], _total(part)]))
+        errors.append(min([*errors[-1:], _total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0)]))
     steps.append(max([final.steps, *[last + 1 for last in steps[-1:]]]))
-    errors.append(min([*errors[-1:], _total(final)]))
+    errors.append(min([*errors[-1:], _total(np.array([[e.position, e.angle] for e in final.errors]), ik.reach or 1.0)]))
     name = final.status.name.lower().replace("_", " ")
     return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
 
@@ -90,25 +88,6 @@ def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
         yield trace(session, settings, goals, start)
 
 
-@cache
-def _unsettled(kind: type[Solver]) -> type[Solver]:
-    """Return a kind of solver that leaves a miss where its steps ended, instead of settling it."""
-    return type(kind.__name__, (kind,), {"settles": False, "__slots__": ()})
-
-
-def _solved(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Solution:
-    """Return what one solve ends with."""
-    rooted = session.rooted
-    return IK(
-        rooted.skeleton,
-        goals,
-        settings,
-        tolerance=session.tolerance,
-        root=rooted.ik_root,
-    ).solve(start=start)
-
-
-def _total(solution: Solution) -> float:
-    """Return the error of a solution."""
-    reach = solution.pose.skeleton.size or 1.0
-    return max(float(np.sqrt(sum((e.position / reach) ** 2 + e.angle**2 for e in solution.errors))), _FLOOR)
+def _total(errors: Array, reach: float) -> float:
+    """Return one error for those of the goals, (goals, 2): lengths and radians."""
+    return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)

@@ -1,4 +1,7 @@
-"""The thread that keeps a session alive: latest wins, 60 times a second while anything moves, asleep otherwise."""
+"""The thread that keeps a session alive: latest wins, 60 times a second while anything moves, asleep otherwise.
+
+Once it has slept for a moment it shows its last frame again, as one that is still: time for what takes long.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from synovia.viewer.engine import Engine, Frame
 from synovia.viewer.session import Session
 
 RATE: Final = 60.0  # steps a second
+_PAUSE: Final = 0.2  # seconds without a change after which a frame is still
 _LONGEST: Final = 0.1  # seconds; after a pause, time goes on by no more than this
 
 
@@ -46,6 +50,8 @@ class Worker:
         shown: Frame | None = None
         while not self._stopped.is_set():
             if not moving:
+                if shown is not None and not self.session.changed.wait(_PAUSE):
+                    self._listener(dataclasses.replace(shown, still=True))
                 self.session.changed.wait()
                 last = due = time.perf_counter() - 1.0 / RATE
             if self._stopped.is_set():

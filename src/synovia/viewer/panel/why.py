@@ -31,7 +31,8 @@ class Why(Tab):
         self._text = gui.add_html("")
         self._said = ""
         self._busy, self._racing = threading.Lock(), threading.Lock()
-        self._traced: Any = None
+        self._traced: Any = None  # what is explained, or about to be
+        self._due: Frame | None = None
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
         self._place = gui.add_folder(None)  # a plot of other lines is a new one, and comes from another thread
@@ -42,29 +43,45 @@ class Why(Tab):
         self._legend = gui.add_html(note(_RACE))
 
     def show(self, frame: Frame) -> None:
-        """Show the explanation, and trace the solve when the targets are still."""
-        lines = [] if frame.solution is None else frame.solution.explain()
-        text = note("<br>".join(safe(line) for line in lines) or "Nothing is asked for.")
+        """Show how the solve ended; explain it, and trace it, when all is still: that takes many solves."""
+        if frame.solution is None:
+            self._traced = None
+            self._say(["Nothing is asked for."])
+            return
+        places = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in frame.wishes)
+        now = (self.session.version, places, frame.pose.q.tobytes())
+        if now == self._traced:
+            return
+        self._traced = None
+        self._say([frame.solution.status.meaning])
+        if frame.still:
+            self._traced, self._due = now, frame
+            self.page.background.start("synovia-trace", self._explain)
+
+    def _explain(self) -> None:
+        """Explain the last solve and trace the page's own solver, beside the page; then what came meanwhile."""
+        while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
+            frame, self._due = self._due, None
+            try:
+                if frame.solution is not None:
+                    lines = frame.solution.explain()
+                    if frame is self.page.frame:  # and not moved on since
+                        self._say(lines)
+                goals, _ = problem_of(self.session)
+                if goals:
+                    start = self.session.skeleton.rest_pose()
+                    self._draw([trace(self.session, self.session.solver, goals, start)])
+                self.page.client.flush()
+            except (SynoviaError, RuntimeError):  # changed meanwhile, or the page is gone
+                return
+            finally:
+                self._busy.release()
+
+    def _say(self, lines: Sequence[str]) -> None:
+        """Show sentences."""
+        text = note("<br>".join(safe(line) for line in lines))
         if text != self._said:
             self._text.content = self._said = text
-        with self.session.lock:
-            places = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in self.session.wishes)
-            now = (self.session.version, places)
-        if now != self._traced and frame.solution is not None and self._busy.acquire(blocking=False):
-            self._traced = now
-            self.page.background.start("synovia-trace", self._trace)
-
-    def _trace(self) -> None:
-        """Trace the page's own solver, beside the page."""
-        try:
-            goals, _ = problem_of(self.session)
-            if goals:
-                start = self.session.skeleton.rest_pose()
-                self._draw([trace(self.session, self.session.solver, goals, start)])
-        except (SynoviaError, RuntimeError):  # changed meanwhile, or the page is gone
-            return
-        finally:
-            self._busy.release()
 
     def _pressed(self, button: str) -> None:
         if button == "Race":
