@@ -1,7 +1,8 @@
-"""Full body: a humanoid beside its peers, a character, the edge of reach, two ways to keep limits, reasons on trial.
+"""Full body: a humanoid beside its peers, a character, the edge of reach, two ways to keep limits, answers on trial.
 
     python benchmarks/full_body.py g1 --harness DIR [--venvs DIR]     # DIR: problems of the peers' harness
-    python benchmarks/full_body.py character | edge | levels | reasons [--count N]
+    python benchmarks/full_body.py character | edge | levels [--count N]
+    python benchmarks/full_body.py reasons | law [--count N] [--jobs N] [--notes FILE]    # FILE: to be taken up again
 
 Parts take turns: each round goes once through all of them.
 """
@@ -13,10 +14,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import full_body_trials as trials
 import numpy as np
 from common import data_folder, machine, save, table, verdicts
 
@@ -233,92 +235,47 @@ def levels(arguments: argparse.Namespace) -> bool:
 
 def reasons(arguments: argparse.Namespace) -> bool:
     """Do what explanations of random infeasible problems say: move the goals, 90 % of it, release the limit."""
-    body = sy.bundled("humanoid")
-    ends = ("left_hand", "right_hand", "left_foot", "right_foot")
-    reach = sy.IK(body, [sy.PositionGoal(end) for end in ends], sy.FullBody()).reach
-    asked = told = short = met = named = lowered = 0
-    seed, times, wrong = -1, [], []
-    while asked < (arguments.count or 1000):
-        seed += 1
-        rng = np.random.default_rng(seed)
-        pose = body.random_pose(seed)
-        lost = rng.permutation(ends)[: 1 + int(rng.random() < 0.3)]  # one goal that cannot be met, or two
-        goals = []
-        for end in ends:
-            T = pose.transform(end).copy()
-            T[:3, 3] += rng.normal(size=3) * 0.5 * (end in lost)
-            level = int(rng.integers(0, 3)) if end in lost else 0
-            kind = sy.PoseGoal(end, transform=T, priority=level)
-            goals.append(kind if rng.random() < 0.3 else sy.PositionGoal(end, T[:3, 3], priority=level))
-        solution = sy.solve(body, goals, sy.FullBody())
-        if solution.reached:
-            continue
-        asked += 1
-        before = time.perf_counter()
-        found = solution.reasons
-        times.append(time.perf_counter() - before)
-        way = _least(found)
-        told += bool(way)
-        if way:
-            # the poses in which it holds are known to exist; whether a solver finds one is up to its attempts
-            holds = sy.solve(body, _moved(goals, way, 1.0), sy.FullBody(attempts=100), solution.pose).reached
-            equal = [goal.at_priority(0) for goal in _moved(goals, way, 0.9)]
-            less = sy.solve(body, equal, sy.LevenbergMarquardt(attempts=100), solution.pose).reached
-            rest = 0.1 * max(float(np.linalg.norm(reason.move)) for reason in way.values())
-            less = less and rest > 1e-4 * reach  # or the tenth that is left is within the tolerance
-            met += holds
-            short += not less
-            if less or not holds:
-                wrong.append(seed)
-        for reason in found:
-            if reason.limits:
-                named += 1
-                now, then = solution.errors[reason.goal], reason.limits[0].error
-                lowered += _size(then, reach) < _size(now, reach)
-    ms = f"{1e3 * np.median(times):.0f}"
+    said = trials.many(trials.reasons, arguments.count or 1000, arguments.jobs, arguments.notes)
+    told = {seed: one for seed, one in said.items() if one["told"]}
+    met, found, short = (sum(one[key] for one in told.values()) for key in ("holds", "found", "short"))
+    named, lowered = (sum(one[key] for one in said.values()) for key in ("named", "lowered"))
+    ms = f"{1e3 * np.median([one['seconds'] for one in said.values()]):.0f}"
     text = table(
-        ["infeasible", "a move told", "solves it", "90 % does not", "limits named", "lower the error", "median ms"],
-        [[asked, told, met, short, named, lowered, ms]],
+        ["infeasible", "a move told", "solves it", "found", "90 % does not", "limits named", "lower the error", "ms"],
+        [[len(said), len(told), met, found, short, named, lowered, ms]],
     )
+    wrong = [seed for seed, one in told.items() if not (one["holds"] and one["short"])]
+    text += "\n\nFound: also from the pose of the miss, in 100 attempts; ms: median of the explanation."
     if wrong:
         text += f"\n\nProblems that did not do so: {', '.join(map(str, wrong))}."
     bars = [
-        ("a move is told for every problem", told == asked),
-        ("every move that is told makes the goals hold", met == told),
-        ("90 % of it does not, in 100 attempts", short == told),
+        ("a move is told for every problem", len(told) == len(said)),
+        ("every move that is told makes the goals hold", met == len(told)),
+        ("90 % of it does not, in 100 attempts", short == len(told)),
         ("releasing the named limit lowers the error", lowered == named),
     ]
     return _report("full_body_reasons", "Full body: reasons on trial", text, bars)
 
 
-def _least(found: Sequence[sy.Reason]) -> dict[int, sy.Reason]:
-    """Return the goals that are to move: the one that does so alone, or all that have to together."""
-    for reason in found:
-        if reason.move is not None and not reason.along:
-            return {reason.goal: reason}
-    return {reason.goal: reason for reason in found if reason.move is not None}
-
-
-def _moved(goals: Sequence[sy.Goal], way: dict[int, sy.Reason], share: float) -> list[sy.Goal]:
-    """Return the goals with a share of what their reasons say."""
-    out = []
-    for i, goal in enumerate(goals):
-        if i not in way:
-            out.append(goal)
-            continue
-        T = goal.target.copy()
-        T[:3, 3] += share * way[i].move
-        if way[i].turn is None:
-            out.append(sy.PositionGoal(goal.joint, T[:3, 3], priority=goal.priority))
-            continue
-        T[:3, :3] = sy.Rotation.from_rotvec(share * way[i].turn).as_matrix() @ T[:3, :3]
-        out.append(sy.PoseGoal(goal.joint, transform=T, priority=goal.priority))
-    return out
-
-
-def _size(error: sy.GoalError, reach: float) -> float:
-    """Return an error as the solvers count it, in reaches and radians."""
-    return float(np.hypot(error.position / reach, error.angle))
+def law(arguments: argparse.Namespace) -> bool:
+    """Goals of every kind on random trees: no level gains from the answer without those below it."""
+    said = trials.many(trials.law, arguments.count or 200, arguments.jobs, arguments.notes)
+    statuses = Counter(one["status"] for one in said.values())
+    lost = {seed: one["lost"] for seed, one in said.items() if one["lost"] > 1e-6}
+    beyond = max(one["beyond"] for one in said.values())
+    moves = sum(one["moves"] > 1e-6 and one["status"] != "REACHED" for one in said.values())
+    text = table(
+        ["problems", *(name.lower() for name, _ in statuses.most_common()), "a level gains", "moves again"],
+        [[len(said), *(count for _, count in statuses.most_common()), len(lost), moves]],
+    )
+    if lost:
+        shown = ", ".join(f"{seed} ({much:.1e})" for seed, much in lost.items())
+        text += f"\n\nProblems in which a level above gains without those below it: {shown}."
+    bars = [
+        ("upper levels alone gain at most 1e-6 of the reach from the answer", not lost),
+        (f"no limit is violated: {beyond:.0e}", beyond <= 1e-9),
+    ]
+    return _report("full_body_law", "Full body: strict priorities on trial, goals of every kind", text, bars)
 
 
 def _report(name: str, what: str, text: str, bars: list[tuple[str, bool]]) -> bool:
@@ -330,11 +287,13 @@ def _report(name: str, what: str, text: str, bars: list[tuple[str, bool]]) -> bo
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["g1", "character", "edge", "levels", "reasons"])
+    parser.add_argument("part", choices=["g1", "character", "edge", "levels", "reasons", "law"])
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--harness")
     parser.add_argument("--venvs")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--notes")
     chosen = parser.parse_args()
     WHERE = machine()
     sys.exit(0 if globals()[chosen.part](chosen) else 1)

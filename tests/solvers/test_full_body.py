@@ -261,6 +261,7 @@ def test_targets_that_only_together_can_move_are_told_so():
         for goal, reason in zip(goals, solution.reasons, strict=True)
     ]
     assert sy.solve(body, moved, sy.FullBody(), solution.pose).reached
+    assert sy.solve(body, moved, sy.FullBody(attempts=1), solution.reasons[0].pose).steps == 0
     assert any("together with 'right_hand'" in line for line in solution.explain())
     told = as_json(solution, solution.reasons)
     assert told[0]["along"] == ["right_hand"]

@@ -51,6 +51,8 @@ class Reason(NamedTuple):
             where they are; None where nothing of the sort was found, or where it has no target in the world.
         turn: Rotation vector (3,), radians, by which it would have to turn.
         along: Labels of goals whose targets would have to move at the same time, each as its own reason says.
+        pose: A pose in which all goals hold after that: the one to start from, since a solver may need many attempts to
+            find it.
     """
 
     goal: int
@@ -59,10 +61,18 @@ class Reason(NamedTuple):
     move: Array | None
     turn: Array | None
     along: tuple[str, ...] = ()
+    pose: Pose | None = None
 
 
-Way = tuple[Array | None, Array | None]  # how a target would have to move and turn
-_NOWHERE: Way = None, None
+class Way(NamedTuple):
+    """How a target would have to move and turn, and the pose in which all goals hold then."""
+
+    move: Array | None = None
+    turn: Array | None = None
+    pose: Pose | None = None
+
+
+_NOWHERE = Way()
 
 
 def reasons(solution: Solution) -> tuple[Reason, ...]:
@@ -95,7 +105,7 @@ def _reason(solution: Solution, i: int, way: Way, along: tuple[str, ...]) -> Rea
         tried = _solve(solution, _without_limit(_given(ik), name), ik.goals, every, attempts=1)
         limits.append(Relief(name, tried.errors[i]))
     now = _size(ik, solution.errors[i])
-    return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), *way, along)
+    return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), way.move, way.turn, along, way.pose)
 
 
 def _limits_that_count(solution: Solution, i: int) -> list[str]:
@@ -252,8 +262,8 @@ def _way(tried: Solution, i: int) -> Way:
     goal, at, target = tried.goals[i], tried.frames[i], tried.targets[i]
     move = at[:3, 3] - target[:3, 3] if goal.takes & POSITION else None
     if not goal.takes & ROTATION:
-        return move, None
+        return Way(move, None, tried.pose)
     if goal.place & ROTATION:
-        return move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec()
+        return Way(move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec(), tried.pose)
     normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest turn
-    return move, normal.as_rotvec()
+    return Way(move, normal.as_rotvec(), tried.pose)
