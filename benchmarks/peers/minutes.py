@@ -26,7 +26,7 @@ from run import ROBOTS  # noqa: E402
 REPO = Path(__file__).resolve().parents[2]
 PINS = {"roboticstoolbox": ["setuptools<81"]}  # it asks for pkg_resources, which newer ones lack
 MODULES = {"optik": "optik", "roboplan": "roboplan.simple_ik", "ikpy": "ikpy.chain"}
-MOST = 450.0  # MB
+MOST = 450.0  # MiB
 
 
 def first_answer(name: str, urdf: str) -> None:
@@ -51,9 +51,9 @@ def seconds(*command: str, **env: str) -> float:
     return time.perf_counter() - began
 
 
-def megabytes(folder: Path) -> float:
+def mebibytes(folder: Path) -> float:
     """Return what the files below a folder take."""
-    return sum(path.lstat().st_size for path in folder.rglob("*")) / 1e6
+    return sum(path.lstat().st_size for path in folder.rglob("*")) / 2**20
 
 
 def measure(name: str, urdf: str, rounds: int) -> dict[str, float]:
@@ -62,17 +62,17 @@ def measure(name: str, urdf: str, rounds: int) -> dict[str, float]:
         folder = Path(place)
         seconds(sys.executable, "-m", "venv", str(folder / "env"))
         python = str(folder / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-        empty = megabytes(folder)
+        empty = mebibytes(folder)
         what = [str(REPO) if name == "synovia" else LIBRARIES[name][1], *PINS.get(name, [])]
         installing = seconds(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what)
-        size = megabytes(folder) - empty
+        size = mebibytes(folder) - empty
         cache = {"SYNOVIA_CACHE_DIR": str(folder / "cache")}
         once = [python, __file__, "--answer", name, urdf]
         cold = seconds(*once, **cache)
         module = MODULES.get(name, name)
         return {
             "installing_s": installing,
-            "size_mb": size,
+            "size_mib": size,
             "import_s": min(seconds(python, "-c", f"import {module}") for _ in range(rounds)),
             "cold_s": cold,
             "warm_s": min(seconds(*once, **cache) for _ in range(rounds)),
@@ -102,14 +102,14 @@ def main() -> int:
                 print(f"{name} left out: {error}", file=sys.stderr)
                 continue
             print(name, found[name], file=sys.stderr, flush=True)
-    head = ["seconds of whole processes", "install", "MB", "import", "first answer", "next time"]
+    head = ["seconds of whole processes", "install", "MiB", "import", "first answer", "next time"]
     rows: list[list[object]] = [
         [name, f"{r['installing_s']:.0f}", f"{r['size_mb']:.0f}"]
         + [f"{r[key]:.2f}" for key in ("import_s", "cold_s", "warm_s")]
         for name, r in found.items()
     ]
     bars = (
-        [(f"synovia with all it needs is below {MOST:.0f} MB", found["synovia"]["size_mb"] < MOST)]
+        [(f"synovia with all it needs is below {MOST:.0f} MiB", found["synovia"]["size_mib"] < MOST)]
         if "synovia" in found
         else []
     )
