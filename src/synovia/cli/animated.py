@@ -38,8 +38,14 @@ def animation_text(
     if locked is not None:
         names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
         share = 100.0 * float(locked.contact.any(axis=1).mean())
+        lines += (
+            [
+                f"feet: {names}; one stands in {share:.0f} % of the frames; up is {locked.up}",
+            ]
+            if share
+            else [f"feet: {names}; none of them ever stands, so nothing is held; up is {locked.up}"]
+        )
         lines += [
-            f"feet: {names}; one stands in {share:.0f} % of the frames; up is {locked.up}",
             f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
             f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
         ]

@@ -9,6 +9,8 @@ from synovia.cli.output import talk
 from synovia.cli.run import REACHED
 from synovia.errors import FormatError
 
+_GLTF = (".glb", ".gltf")
+
 
 def convert(source: str, output: Path, *, clip: str | None, into: str | None, force: bool) -> int:
     """Write a clip as BVH, glTF, npz or CSV, or a skeleton as TOML, by the extension of the output.
@@ -30,6 +32,11 @@ def convert(source: str, output: Path, *, clip: str | None, into: str | None, fo
         )  # fmt: skip
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write it as skeleton")
+    if output.suffix.lower() in _GLTF and Path(into or source).suffix.lower() not in _GLTF:
+        raise FormatError(
+            "a glTF is written as a copy of the one that the clip belongs to", where=str(output), value=into or source,
+            expected="--into with a .glb or .gltf file; 'synovia retarget' brings a clip onto another body",
+        )  # fmt: skip
     motion = load_clip(source, clip)
     save_motion(motion, output, into=into or source, force=force)
     talk(f"{output}: {motion.name}, {len(motion)} frames at {motion.fps:g} fps")

@@ -18,8 +18,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
-def _parse_root(text: str) -> str:
-    """Return how the root moves, or a usage error."""
+def _parse_root(text: str | None) -> str | None:
+    """Return how the root moves, None where it is left open, or a usage error."""
+    if text is None:
+        return None
     from synovia.errors import InputError
     from synovia.ik.root import as_root
 
@@ -29,12 +31,15 @@ def _parse_root(text: str) -> str:
         raise typer.BadParameter(f"{error.value!r} is not {error.expected}") from error
 
 
-Root = Annotated[
-    str,
+_ROOT = "Whether the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'."
+Root = Annotated[str, typer.Option("--root", metavar="fixed|free|AXES", help=_ROOT, callback=_parse_root)]
+RootOfClip = Annotated[
+    str | None,
     typer.Option(
         "--root",
         metavar="fixed|free|AXES",
-        help="Whether the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
+        help=_ROOT,
         callback=_parse_root,
+        show_default="fixed with --goals, else free",
     ),
 ]

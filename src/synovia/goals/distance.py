@@ -55,6 +55,8 @@ class DistanceGoal(Goal):
     ) -> None:
         """Check and keep the values."""
         with placed(joint):
+            if other == joint:
+                raise InputError("a joint is measured against itself", value=other, expected="another joint")
             if other is not None and point is not None:
                 raise InputError("both another joint and a point are given", expected="one of them")
             least, most = (float(as_numbers(v, (), "bound", finite=False)) for v in (minimum, maximum))

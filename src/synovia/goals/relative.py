@@ -63,6 +63,8 @@ class RelativeGoal(Goal):
         """Check and keep the values."""
         turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
         with placed(joint):
+            if other == joint:
+                raise InputError("a joint is measured against itself", value=other, expected="another joint")
             if transform is not None:
                 if position is not None or turn is not None:
                     raise InputError("both transform and its parts are given", expected="one of them")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.geometry import Array
 from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
@@ -131,6 +132,13 @@ def _too_few(solution: Solution) -> list[str]:
     return lines
 
 
+def _origin(solution: Solution, row: int) -> Array:
+    """Return where a joint stands before its own motion, (3,)."""
+    skeleton = solution.pose.skeleton
+    above, rest = int(skeleton.parents[row]), skeleton.joints[row].rest
+    return rest[:3, 3] if above < 0 else (solution.pose.transform(above) @ rest)[:3, 3]
+
+
 def _reach_sentences(solution: Solution) -> list[str]:
     """Return, for each position goal whose target is out of bounds, what the bounds are.
 
@@ -156,7 +164,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
             limit = skeleton.joints[row].limit
             if kind is Kind.SLIDE:
                 travel += max(abs(limit.lower), abs(limit.upper)) if isinstance(limit, Interval) else math.inf
-        away = float(np.linalg.norm(solution.targets[i, :3, 3] - solution.pose.positions[rows[-1]]))
+        away = float(np.linalg.norm(solution.targets[i, :3, 3] - _origin(solution, rows[-1])))
         reach = float(bones.sum()) + travel
         hole = float(2.0 * bones.max() - bones.sum()) if Kind.SLIDE not in kinds else 0.0
         place = f"The target of {goal.label!r} is {length_text(away, unit)} from {skeleton.joint_names[rows[-1]]!r}"

@@ -48,7 +48,10 @@ def format_of(path: Path) -> Format:
 
         read_bytes(path)
     endings = ", ".join(ending for fmt in known for ending in fmt.extensions)
-    raise FormatError("no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}")
+    hint = "a table does not hold its skeleton: synovia.read_csv(path, skeleton)" if path.suffix == ".csv" else None
+    raise FormatError(
+        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}", hint=hint
+    )
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:

@@ -37,10 +37,7 @@ try:
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
             for one in self._linking_libraries:
                 for name in getattr(one, "defined", ()):
-                    function = module.get_function(name)
-                    function.linkage = Linkage.linkonce_odr
-                    if one.apart:
-                        function.add_function_attribute("noinline")
+                    module.get_function(name).linkage = Linkage.linkonce_odr
 
         def finalize(self):
             """Link, optimise once (numba's other round is for reference counts), and make ready to run."""

@@ -72,7 +72,12 @@ def _name(func: Any) -> Any:
 
 
 class _Lower(Lower):
-    """Lowering with min, max and int of numbers in place."""
+    """Lowering with min, max and int of numbers in place; what should stay a function of its own says so."""
+
+    def setup_function(self, fndesc):
+        super().setup_function(fndesc)
+        if getattr(self.library, "apart", False):
+            self.function.attributes.add("noinline")
 
     def _lower_call_normal(self, fnty, expr, signature):
         name = _name(fnty)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.options import Force, Json, Root
+from synovia.cli.options import Force, Json, RootOfClip
 
 
 def animate(
@@ -52,7 +52,7 @@ def animate(
     solver: Annotated[
         str | None, typer.Option("--solver", metavar="NAME", help="Algorithm.", show_default="lm")
     ] = None,
-    root: Root = "free",
+    root: RootOfClip = None,
     starts: Annotated[int, typer.Option("--starts", min=1, help="Poses to begin from; the best clip is taken.")] = 1,
     both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
     smooth: Annotated[
@@ -102,7 +102,8 @@ def animate(
     from synovia.cli.animate import Request, animate_request
 
     request = Request(
-        file=file, goals=goals, follow=follow, points=points, joints=joints, clip=clip, solver=solver, root=root,
+        file=file, goals=goals, follow=follow, points=points, joints=joints, clip=clip, solver=solver,
+        root=root or ("free" if goals is None else "fixed"),
         starts=starts, both_ways=both_ways, smooth=smooth, velocity=velocity, foot_lock=foot_lock, feet=feet, up=up,
         blend=blend, jobs=jobs, output=output, force=force, as_json=as_json,
     )  # fmt: skip
