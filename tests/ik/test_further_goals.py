@@ -81,7 +81,7 @@ def random_q(skeleton, rng):
 def some_goal(kind, skeleton, rng):
     """Return a goal of a kind on random joints, with a target that it misses."""
     n = len(skeleton)
-    a, b, c = (int(rng.integers(n // 3, n)) for _ in range(3))
+    a, b, c = (int(row) for row in n // 3 + rng.permutation(n - n // 3)[:3])
     point, offset = 2 * rng.normal(size=3), 0.3 * rng.normal(size=3)
     frame = random_frame(rng)
     return {
