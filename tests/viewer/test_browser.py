@@ -124,7 +124,10 @@ class Visit:
         self.field(label).fill(str(value))
 
     def tick(self, label: str, on: bool) -> None:
-        self.field(label).set_checked(on, force=True)
+        box = self.field(label)
+        if box.is_checked() != on:
+            box.click(force=True)
+        until(lambda: self.field(label).is_checked() == on)  # the server draws it anew
 
     def pick(self, label: str, option: str) -> None:
         self.field(label).click()

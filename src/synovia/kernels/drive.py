@@ -40,7 +40,6 @@ from synovia.kernels.problem import (
 from synovia.kernels.swivel import forget, remember
 from synovia.kernels.variables import seed_state
 
-STANDS = F(1e-6)  # change of the joint values (radians, length units) that counts as none
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
 
@@ -63,15 +62,6 @@ def drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scrat
     """Solve problems with any goals; see ``solve_rows``."""
     problem, work = open_any(ints, floats), open_work(ints, scratch)
     return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
-
-
-@inline
-def stands(start, q):
-    """Return whether an attempt ended where it began: at the best pose, or straight away from a target behind it."""
-    most = F(0)
-    for k in range(q.shape[0]):
-        most = max(most, abs(q[k] - start[k]))
-    return most < STANDS
 
 
 @device
@@ -133,7 +123,6 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
                 copy(q, work.best)
             if tries == 1 and perform(prove, problem, work, kept, q)[0] > 0:
                 status = UNREACHABLE
-            if status == UNREACHABLE and (tries > 1 or not stands(start, q)):
                 break
         if status != REACHED:
             copy(work.best, q)
