@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MOST_JOINTS = 6  # names in one sentence
 _PLACE = 3  # rows of a place
 _STALLED = "No step lowers the error further."
+_CUT = "Joint limits cut the answer of a closed form; another pose within them may come nearer."
 _CLOSED = "A closed form gave the answer that its settings allow; nothing proves the target out of reach."
 
 
@@ -37,6 +38,8 @@ def explain(solution: Solution) -> list[str]:
     meaning = solution.status.meaning
     if solution.status is Status.STALLED and (causes or ik.solver.closed):  # more attempts would not help
         meaning = _CLOSED if ik.solver.closed else _STALLED
+    elif solution.status is Status.LIMITED and ik.solver.closed:
+        meaning = _CUT
     lines = [meaning]
     lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
     if solution.status is Status.UNREACHABLE:
