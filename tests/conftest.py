@@ -82,8 +82,9 @@ def _group(item: pytest.Item) -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark users of the data folder, and skip what this run cannot do."""
+    """Mark users of the data folder, skip what this run cannot do, and let the longest groups begin first."""
     why_not = _why_no_shared_data()
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # or one worker would end long after the other
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
         if "shared_data" in getattr(item, "fixturenames", ()):
