@@ -124,10 +124,19 @@ class Visit:
         self.field(label).fill(str(value))
 
     def tick(self, label: str, on: bool) -> None:
-        box = self.field(label)
-        if box.is_checked() != on:
-            box.click(force=True)
-        until(lambda: self.field(label).is_checked() == on)  # the server draws it anew
+        for _ in range(20):  # a folder that opens and a server that draws anew move the box from under the mouse
+            if self.field(label).is_checked() == on:
+                return
+            self.settled(label).click(force=True)
+            self.tab.wait_for_timeout(1000)
+        raise AssertionError(f"'{label}' does not take a click")
+
+    def settled(self, label: str) -> object:
+        """An input that has stopped moving."""
+        place = None
+        while place != (place := self.field(label).bounding_box()):
+            self.tab.wait_for_timeout(150)
+        return self.field(label)
 
     def pick(self, label: str, option: str) -> None:
         self.field(label).click()
