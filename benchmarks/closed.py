@@ -22,7 +22,7 @@ from common import data_folder, machine, save, table
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from adapters import BRANCHES, LIBRARIES  # the folder above comes first
 from panda import Arm, bare
-from run import MOST, ROBOTS, SHOWN, TURN, WRIST6, Process, found_in, measure, problems, write_arm, write_ur5e
+from run import MOST, ROBOTS, SHOWN, WRIST6, Process, found_in, in_turns, measure, problems, write_arm, write_ur5e
 
 TOLERANCE = (1e-6, 1e-6)
 ARMS = {
@@ -47,22 +47,11 @@ def every_branch(
         for name in where
         if robot in LIBRARIES[name][2] and name in BRANCHES
     ]
-    took = {one.name: np.full(count, np.inf) for one in crew}
-    answers = {one.name: np.full((count, MOST, len(start)), np.nan) for one in crew}
-    for _ in range(rounds):
-        for first in range(0, count, TURN):
-            part = slice(first, min(first + TURN, count))
-            for one in crew:
-                if one.works and (result := one.solve(part)):
-                    took[one.name][part] = np.minimum(took[one.name][part], result[0])
-                    answers[one.name][part] = result[1]
     rows = {}
-    for one in crew:
-        one.close()
-        if one.works:
-            p50, _, p99 = np.percentile(took[one.name], [50, 90, 99]) / 1000
-            number, wrong = counted(arm, targets, answers[one.name])
-            rows[one.name] = {"branches": number, "wrong": wrong, "median_us": p50, "p99_us": p99}
+    for one, took, answers in in_turns(crew, count, (MOST, len(start)), rounds):
+        p50, _, p99 = np.percentile(took, [50, 90, 99]) / 1000
+        number, wrong = counted(arm, targets, answers)
+        rows[one.name] = {"branches": number, "wrong": wrong, "median_us": p50, "p99_us": p99}
     return rows
 
 

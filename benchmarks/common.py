@@ -58,11 +58,16 @@ def save(name: str, what: str, result: dict[str, object], text: str, where: dict
     script = Path(sys.argv[0])
     nested = (Path(__file__).parent / script.parent.name / script.name).exists()
     shown = f"{script.parent.name}/{script.name}" if nested else script.name
-    command = " ".join(["python", f"benchmarks/{shown}", *sys.argv[1:]])
+    command = " ".join(["python", f"benchmarks/{shown}", *map(_elsewhere, sys.argv[1:])])
     record = {"benchmark": name, "command": command, "machine": where, **result}
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     ran = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in where.items())
     (RESULTS / f"{name}.md").write_text(f"# {what}\n\n`{command}`\n\n{text}\n\nRan on: {ran}.\n", encoding="utf-8")
+
+
+def _elsewhere(argument: str) -> str:
+    """Return an argument as it may be published: of a path on this machine only its last part."""
+    return f".../{Path(argument).name}" if Path(argument).is_absolute() else argument
 
 
 def verdicts(bars: list[tuple[str, bool]]) -> tuple[str, bool]:

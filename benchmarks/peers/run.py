@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -171,6 +172,25 @@ class Process:
         self.pipe.wait()
 
 
+def in_turns(
+    crew: list[Process], count: int, shape: tuple[int, ...], rounds: int
+) -> Iterator[tuple[Process, np.ndarray, np.ndarray]]:
+    """Let all solve the targets turn by turn; yield who worked to the end, each target's best time and its answer."""
+    took = {one.name: np.full(count, np.inf) for one in crew}
+    answers = {one.name: np.full((count, *shape), np.nan) for one in crew}
+    for _ in range(rounds):
+        for first in range(0, count, TURN):
+            part = slice(first, min(first + TURN, count))
+            for one in crew:
+                if one.works and (result := one.solve(part)):
+                    took[one.name][part] = np.minimum(took[one.name][part], result[0])
+                    answers[one.name][part] = result[1]
+    for one in crew:
+        one.close()
+        if one.works:
+            yield one, took[one.name], answers[one.name]
+
+
 def measure(
     robot: str, kind: str, tolerance: tuple[float, float], where: dict[str, str], folder: Path, count: int, rounds: int
 ) -> dict[str, dict[str, float]]:
@@ -180,29 +200,15 @@ def measure(
     targets, start = problems(arm, np.array(neutral), kind, count)
     np.savez(folder / "problems.npz", targets=targets, start=start)
     setting = {"robot": robot, "kind": kind, "tolerance": tolerance}
-    names = [name for name in where if robot in LIBRARIES[name][2]]
-    crew = [Process(name, where[name], folder, setting) for name in names]
-    took = {name: np.full(count, np.inf) for name in names}
-    answers = {name: np.full((count, len(start)), np.nan) for name in names}
-    for _ in range(rounds):
-        for first in range(0, count, TURN):
-            part = slice(first, min(first + TURN, count))
-            for one in crew:
-                if one.works and (result := one.solve(part)):
-                    took[one.name][part] = np.minimum(took[one.name][part], result[0])
-                    answers[one.name][part] = result[1]
+    crew = [Process(name, where[name], folder, setting) for name in where if robot in LIBRARIES[name][2]]
     rows = {}
-    for one in crew:
-        one.close()
-        if not one.works:
-            continue
-        q = answers[one.name]
+    for one, took, q in in_turns(crew, count, (len(start),), rounds):
         given = np.isfinite(q).all(axis=1)
         good = given & arm.good(np.where(given[:, None], q, neutral), targets, tolerance)
-        p50, p90, p99 = np.percentile(took[one.name], [50, 90, 99]) / 1000
+        p50, p90, p99 = np.percentile(took, [50, 90, 99]) / 1000
         rows[one.name] = {
             "success": float(good.mean()), "median_us": p50, "p90_us": p90, "p99_us": p99,
-            "mean_us": float(took[one.name].mean() / 1000),
+            "mean_us": float(took.mean() / 1000),
         }  # fmt: skip
         if kind == "track":
             rows[one.name]["largest_step_rad"] = float(np.nanmax(np.abs(np.diff(q, axis=0))))

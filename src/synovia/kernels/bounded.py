@@ -25,6 +25,19 @@ def guess(box, g, near):
 
 
 @device
+def shares(box, g, near):
+    """Mark what is held, and return the largest part of g that no bound holds back and the largest that one does."""
+    guess(box, g, near)
+    left = F(0)
+    held = F(0)
+    for i in range(g.shape[0]):
+        can = abs(min(max(g[i], box[i, 0]), box[i, 1]))
+        left = max(left, can)
+        held = max(held, abs(g[i]) - can)
+    return left, held
+
+
+@device
 def solve_rest(H, damping, g, box, K, y):
     """Write y: held numbers at their bounds, the rest from the linear system; return whether that is a minimum."""
     n = g.shape[0]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from synovia.kernels._jit import F, apart
-from synovia.kernels.bounded import guess
+from synovia.kernels.bounded import shares
 from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
 from synovia.kernels.full_body_pace import SPEED
 from synovia.kernels.full_body_step import derive, look
@@ -21,14 +21,7 @@ def unheld(problem, work, first, last):
         if i < first or i >= last:
             work.e[i] = F(0)
     times_t(work.J, work.e, work.g)
-    guess(work.box, work.g, NEAR)
-    left = F(0)
-    held = F(0)
-    for v in range(work.g.shape[0]):
-        can = abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1]))
-        left = max(left, can)
-        held = max(held, abs(work.g[v]) - can)
-    return left, held
+    return shares(work.box, work.g, NEAR)
 
 
 @apart

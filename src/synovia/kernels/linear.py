@@ -41,12 +41,11 @@ def transpose(A):
 
 
 @device_dot
-def solve_ldl(A, b):
-    """Solve A x = b in place for a symmetric positive definite A given by its lower triangle (A is overwritten).
+def _solve(A, b, n):
+    """Solve A x = b in place over the first n unknowns, for A as ``solve_ldl`` takes it.
 
     A = L D Lᵀ, without square roots; a pivot that rounding made not positive drops its unknown.
     """
-    n = b.shape[0]
     for i in range(n):
         for j in range(i):
             s = A[i, j]
@@ -71,31 +70,16 @@ def solve_ldl(A, b):
         b[i] = s
 
 
+@device_dot
+def solve_ldl(A, b):
+    """Solve A x = b in place for a symmetric positive definite A given by its lower triangle (A is overwritten)."""
+    _solve(A, b, b.shape[0])
+
+
 @apart_dot
 def solve_part(A, b, n):
     """Solve A x = b in place over the first n unknowns, as ``solve_ldl`` does for all."""
-    for i in range(n):
-        for j in range(i):
-            s = A[i, j]
-            for k in range(j):
-                s -= A[i, k] * A[j, k]
-            A[i, j] = s
-        d = A[i, i]
-        for j in range(i):
-            u = A[i, j]
-            A[i, j] = u * A[j, j]
-            d -= u * A[i, j]
-        A[i, i] = F(1) / d if d > F(1e-300) else F(0)
-    for i in range(n):
-        s = b[i]
-        for k in range(i):
-            s -= A[i, k] * b[k]
-        b[i] = s
-    for i in range(n - 1, -1, -1):
-        s = b[i] * A[i, i]
-        for k in range(i + 1, n):
-            s -= A[k, i] * b[k]
-        b[i] = s
+    _solve(A, b, n)
 
 
 @device_dot

@@ -3,7 +3,7 @@
 import math
 
 from synovia.kernels._jit import F, device
-from synovia.kernels.bounded import bounded_step, guess
+from synovia.kernels.bounded import bounded_step, shares
 from synovia.kernels.chart import NEAR, bends, bounds, move, to_box
 from synovia.kernels.curvature import curvature
 from synovia.kernels.descent import LARGEST_TURN, damped_step, largest
@@ -35,14 +35,7 @@ def pull(problem, work, targets, q):
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     times_t(work.J, work.e, work.g)
-    guess(work.box, work.g, NEAR)
-    left = F(0)
-    held = F(0)
-    for v in range(work.g.shape[0]):
-        can = abs(min(max(work.g[v], work.box[v, 0]), work.box[v, 1]))
-        left = max(left, can)
-        held = max(held, abs(work.g[v]) - can)
-    return left, held
+    return shares(work.box, work.g, NEAR)
 
 
 @device
