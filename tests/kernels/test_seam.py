@@ -18,6 +18,15 @@ q = np.array([[5.0]])
 tables.clamp_rows(np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9]), q)
 print(q[0, 0], _jit.cache_folder("tables"))
 """
+TELL = "print(sum(tables.clamp_rows.stats.cache_hits.values()), *told)"
+LISTEN = """
+import logging
+told = []
+class Keep(logging.Handler):
+    def emit(self, record): told.append(record.compiling)
+logging.getLogger("synovia.kernels").addHandler(Keep())
+logging.getLogger("synovia.kernels").setLevel(logging.INFO)
+"""
 
 
 def run(code, package=None, **env):
@@ -47,9 +56,14 @@ def copied(tmp_path):
 @pytest.mark.slow
 def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_path):
     cache = tmp_path / "cache"
-    value, folder = run(USE, copied.parent, SYNOVIA_CACHE_DIR=str(cache))
+    value, folder, hits, *told = run(LISTEN + USE + TELL, copied.parent, SYNOVIA_CACHE_DIR=str(cache))
     assert (value, Path(folder).parent) == ("2.0", cache)
+    assert (hits, told) == ("0", ["True", "False"])
     assert list(Path(folder).rglob("*.nbc")), "nothing was cached"
+    # another installation of the same, at another place and time, finds what this one compiled
+    other = tmp_path / "other" / "synovia"
+    shutil.copytree(copied, other, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copy)
+    assert run(LISTEN + USE + TELL, other.parent, SYNOVIA_CACHE_DIR=str(cache))[1:] == [folder, "1"]
     helper = copied / "kernels" / "variables.py"
     old = "q[at] = min(max(q[at], limit[k, 0]), limit[k, 1])"
     text = helper.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import sys
@@ -120,6 +121,7 @@ def _warm() -> dict[str, float]:
     from synovia.io.bundled import bundled
     from synovia.solver import solvers
 
+    logging.getLogger("synovia.kernels").setLevel(logging.WARNING)  # what is ready is told below
     times: dict[str, float] = {}
     for model, tip in (("arm7", "tool"), ("humanoid", "left_hand")):
         skeleton = bundled(model)

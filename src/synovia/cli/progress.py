@@ -1,16 +1,22 @@
-"""Progress on stderr: a bar with rate and time left, for work that takes longer than a second at a terminal."""
+"""Progress on stderr: a bar with rate and time left for long work at a terminal, and a line where code is compiled."""
 
 from __future__ import annotations
 
+import logging
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
+
+from synovia.cli.output import talk
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE: Final = 1.0  # seconds; what is done by then needs no bar
+_COMPILING: Final = 2.0  # seconds of compiling before it is told
+COMPILING: Final = "Compiling a solver: once for each, then it is kept. 'synovia doctor --warm' compiles all ahead."
 
 
 class Bar:
@@ -74,3 +80,52 @@ class Bar:
         shown.start()
         self._task = shown.add_task(self._text, total=1.0, rate="")
         return shown
+
+
+class Patience(logging.Handler):
+    """Says, once, why it takes long, when kernels have been compiled for two seconds; at a terminal or not."""
+
+    def __init__(self) -> None:
+        """Prepare to listen."""
+        super().__init__(logging.INFO)
+        self._logger = logging.getLogger("synovia.kernels")
+        self._level = self._logger.level
+        self._timer: threading.Timer | None = None
+        self._left = _COMPILING
+        self._begun = 0.0
+
+    def __enter__(self) -> Patience:
+        """Listen."""
+        self._level = self._logger.level
+        self._logger.addHandler(self)
+        self._logger.setLevel(logging.INFO)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Listen no longer."""
+        self._logger.setLevel(self._level)
+        self._logger.removeHandler(self)
+        self._stop()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Start the clock when a kernel is compiled, and stop it when that is done."""
+        self._stop()
+        if getattr(record, "compiling", False) and self._left > 0.0:
+            self._begun = time.monotonic()
+            self._timer = threading.Timer(self._left, self._tell)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _stop(self) -> None:
+        """Stop the clock; what it has run counts for the next time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._left -= time.monotonic() - self._begun
+
+    def _tell(self) -> None:
+        """Say it."""
+        self._left = 0.0
+        talk(COMPILING)

@@ -29,12 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from synovia.cli.app import app
     from synovia.cli.output import talk
+    from synovia.cli.progress import Patience
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name in a file may hold signs that the terminal has not
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="synovia")
+        with Patience():
+            app(args=None if arguments is None else list(arguments), prog_name="synovia")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else REACHED
     except MissingExtraError as error:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
-import threading
 import time
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 import typer
 
 from synovia.cli.model import load
-from synovia.cli.output import talk
 from synovia.cli.run import MISSED, REACHED
 from synovia.cli.targets import goals_from, numbers
 from synovia.errors import FileError, UnsupportedError
@@ -61,12 +56,11 @@ def solve_request(request: Request) -> int:
     tolerance = parse_tolerance(request.tolerance)
     seed = _start_seed(request.start)
     _check_files(request)
-    with _Patience() if sys.stderr.isatty() else nullcontext():
-        ik = _build(request, load(request.model), tolerance)
-        start = _start(request.start, seed, ik.skeleton)
-        seconds = time.perf_counter()
-        solution = ik.solve(start=start)
-        seconds = time.perf_counter() - seconds
+    ik = _build(request, load(request.model), tolerance)
+    start = _start(request.start, seed, ik.skeleton)
+    seconds = time.perf_counter()
+    solution = ik.solve(start=start)
+    seconds = time.perf_counter() - seconds
     if seconds < _QUICK or solution.steps < _FEW:
         # the first solve of a process loads or compiles code; the second, of the same bits, tells its speed
         seconds = time.perf_counter()
@@ -89,26 +83,6 @@ def solve_request(request: Request) -> int:
 
         emit_rich(*as_text(solution, ik, ik.default_start if start is None else start, seconds))
     return REACHED if solution.reached else MISSED
-
-
-class _Patience(AbstractContextManager[None]):
-    """Says why it takes long, after a second."""
-
-    def __init__(self) -> None:
-        """Prepare the clock."""
-        text = "Still at it: the first use of a solver compiles it, once. 'synovia doctor --warm' does that ahead."
-        self._timer = threading.Timer(1.0, talk, (text,))
-        self._timer.daemon = True
-
-    def __enter__(self) -> None:
-        """Start the clock."""
-        self._timer.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
-        self._timer.cancel()
 
 
 def _build(request: Request, skeleton: Skeleton, tolerance: tuple[float, float] | None) -> IK:

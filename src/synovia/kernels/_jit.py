@@ -39,10 +39,11 @@ _IMPORT = re.compile(rb"^\s*from synovia\.kernels\.(\w+) import", re.MULTILINE)
 
 @functools.cache
 def source_hash(name: str, file: str | None = None) -> str:
-    """Return a hash of one kernel file (or of another file with kernels) and of all that it imports, directly or not.
+    """Return a hash of one kernel file (or of another file with kernels), of all that it imports, and of the compiler.
 
     numba does not notice an edit in a helper's file; the name of the folder, made from this, does. Files that a kernel
-    does not import do not count, so that work on one algorithm leaves the others compiled.
+    does not import do not count, so that work on one algorithm leaves the others compiled. Nor does it count where the
+    files lie, so that all environments with the same versions share what one of them compiled.
     """
     sources: dict[str, bytes] = {}
     left = [name]
@@ -52,10 +53,16 @@ def source_hash(name: str, file: str | None = None) -> str:
             place = Path(__file__).parent / f"{one}.py" if file is None or one != name else Path(file)
             sources[one] = place.read_bytes()
             left += [found.decode() for found in _IMPORT.findall(sources[one])]
-    digest = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256("\0".join([sys.version, *_versions()]).encode())
     for one in sorted(sources):
         digest.update(one.encode() + b"\0" + sources[one] + b"\0")
     return digest.hexdigest()[:16]
+
+
+def _versions() -> list[str]:
+    """Return the versions of what compiles."""
+    names = ("numba", "llvmlite", "numpy")
+    return [f"{name} {getattr(sys.modules.get(name), '__version__', None)}" for name in names]
 
 
 def cache_root() -> Path:
@@ -126,11 +133,25 @@ def compiled() -> bool:
 
 
 CACHE = _writable_cache() if compiled() else None
+if compiled():
+    from synovia.kernels import _told  # by way of the package: it changes no code, so the hash leaves it out
+
+    _told.listen()
 
 
 def cache_folder(name: str, file: str | None = None) -> Path | None:
     """Return where the entry points of a kernel file are kept, None where nothing can be written."""
     return None if CACHE is None else CACHE / f"{name}-{source_hash(name, file)}"
+
+
+def _keeper(file: Path) -> Any:
+    """Return what makes an entry point be kept by content, None where the path of its file has to count too.
+
+    A file of another's may import what no hash of ours knows.
+    """
+    from synovia.kernels import _kept
+
+    return _kept.keep if file.parent == Path(__file__).parent else None
 
 
 def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
@@ -144,11 +165,15 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
         file = function.__code__.co_filename
         if not cached or CACHE is None or not Path(file).is_file():  # a kernel typed at a prompt has no file to hash
             return numba.njit(**options)(function)
+        keep = _keeper(Path(file))
         before = numba.config.CACHE_DIR
         # read when a function is decorated, so only ours land there
         numba.config.CACHE_DIR = str(cache_folder(Path(file).stem, file))
         try:
-            return numba.njit(cache=True, **options)(function)
+            kernel = numba.njit(cache=keep is None, **options)(function)
+            if keep is not None:
+                keep(kernel)
+            return kernel
         finally:
             numba.config.CACHE_DIR = before
 
