@@ -65,7 +65,20 @@ def test_a_hole_is_told_as_a_hole():
 
 def test_what_nothing_moves_is_told():
     arm = sy.bundled("arm7")
-    assert "No joint moves 'base'." in sy.solve(arm, sy.PositionGoal("base", (1.0, 0.0, 0.0))).explain()
+    line = sy.solve(arm, sy.PositionGoal("base", (1.0, 0.0, 0.0))).explain()[-1]
+    assert line.startswith("No joint moves 'base': it is a part of the fixed root")
+
+
+def test_millimetres_given_to_metres_are_told():
+    """A question at the end of the line; none for what is just far away, nor where lengths are millimetres."""
+    arm = sy.bundled("arm7")
+    solution = sy.solve(arm, sy.PositionGoal("tool", (400.0, 100.0, 500.0)))
+    assert "did you mean metres" in str(solution)
+    assert any("(0.4, 0.1, 0.5)" in line for line in solution.explain())
+    for target in ((4.0, 0.0, 0.0), (4e5, 0.0, 0.0)):
+        assert "metres" not in str(sy.solve(arm, sy.PositionGoal("tool", target)))
+    chain = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+    assert "may be in metres" in str(sy.solve(chain, sy.PositionGoal("joint2", (900.0, 0.0, 0.0))))
 
 
 def test_goals_and_all_that_holds_them_are_copied_and_pickled():

@@ -170,6 +170,11 @@ def test_smoothness_calms_and_says_what_it_misses():
     off = [np.linalg.norm(s.pose.position("tool") - t) for s, t in zip(calm, targets, strict=True)]
     np.testing.assert_allclose(calm.errors[:, 0, 0], off, atol=1e-12)
     assert set(calm.missed) == set(np.flatnonzero(np.array(off) > ik.tolerance[0]))
+    assert calm.smoothed_off == calm.missed
+    assert (rough.missed, rough.smoothed_off, calm.late) == ((), (), ())
+    told = calm[calm.missed[0]].explain()
+    assert "smoothness=" in told[0]
+    assert len(told) == 2
 
 
 @pytest.mark.compiled
@@ -184,6 +189,11 @@ def test_velocities_hold_and_what_they_cost_is_told():
     assert clip.missed
     assert clip.missed[0] == 10
     assert 29 not in clip.missed
+    assert clip.late == clip.missed
+    assert clip.smoothed_off == ()
+    assert "velocity=" in clip[10].explain()[0]
+    targets[10] = (9.0, 0.0, 0.0)  # missed without it too
+    assert 10 not in ik.track({"tool": targets}, start, velocity=0.5).late
     with pytest.raises(InputError, match="velocity"):
         ik.track({"tool": targets}, start, velocity=-1.0)
 

@@ -62,9 +62,18 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
         lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
     if tracked.missed:
         lines.append(f"missed: frames {_listed(tracked.missed)}")
+    if tracked.late:
+        lines.append(f"{_of_these(tracked.late)} late: joints may not be faster than --velocity")
+    if tracked.smoothed_off:
+        lines.append(f"{_of_these(tracked.smoothed_off)} missed for --smooth, which took out motion quicker than that")
     if tracked.jumps:
         lines.append(f"jumps: frames {_listed(tracked.jumps)}")
     return lines
+
+
+def _of_these(frames: tuple[int, ...]) -> str:
+    """Return how many of the missed frames are meant."""
+    return f"  of these {len(frames)} {'is' if len(frames) == 1 else 'are'}"
 
 
 def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
@@ -121,6 +130,8 @@ def animation_object(
             "solver": tracked.ik.solver.name,
             "reached": len(tracked) - len(tracked.missed),
             "missed": list(tracked.missed),
+            "late": list(tracked.late),
+            "smoothed_off": list(tracked.smoothed_off),
             "jumps": list(tracked.jumps),
             "goals": [
                 {

@@ -26,6 +26,11 @@ _MOST_JOINTS = 6  # names in one sentence
 _PLACE = 3  # rows of a place
 _STALLED = "No step lowers the error further."
 _CUT = "Joint limits cut the answer of a closed form; another pose within them may come nearer."
+_HELD = {
+    "smoothness": "The goals held here until smoothness= took out quick motion: less of it, or slower targets.",
+    "velocity": "The goals held here until velocity= held joints back: a higher one, or slower targets.",
+}
+_MILLI, _ODD = 1000.0, 20.0  # millimetres of a metre; how many times the reach a miss must be to look like them
 _CLOSED = "A closed form gave the answer that its settings allow; nothing proves the target out of reach."
 
 
@@ -40,8 +45,13 @@ def explain(solution: Solution) -> list[str]:
         meaning = _CLOSED if ik.solver.closed else _STALLED
     elif solution.status is Status.LIMITED and ik.solver.closed:
         meaning = _CUT
-    lines = [meaning]
+    held = None if solution.frame is None else solution.frame.held
+    lines = [meaning if held is None else _HELD[held]]
     lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
+    if held is not None:
+        return lines
+    if hint := unit_hint(solution):
+        lines.append(f"{hint[0].upper()}{hint[1:]}")
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
     if not solution.reached and (joints := _limits_in_the_way(solution)):
@@ -58,12 +68,37 @@ def explain(solution: Solution) -> list[str]:
     return lines
 
 
+def unit_hint(solution: Solution) -> str | None:
+    """Return a question where a target looks like millimetres and lengths are metres; None where none does.
+
+    It is then missed by many times the reach, and a thousandth of it would be within reach.
+    """
+    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    unit = ik.skeleton.meters_per_unit
+    if unit not in (None, 1.0):
+        return None
+    for i in solution.missed:
+        goal = solution.goals[i]
+        if not goal.place & POSITION or solution.errors[i].position <= _ODD * ik.reach:
+            continue
+        less = solution.targets[i, :3, 3] / _MILLI
+        if np.linalg.norm(less - _origin(solution, _chain(ik, i, ik.rows[i])[-1])) > ik.reach:
+            continue
+        place = ", ".join(f"{x + 0.0:.6g}" for x in less)
+        if unit is None:
+            return (
+                f"is the target of {goal.label!r} in millimetres? The model may be in metres: did you mean ({place})?"
+            )
+        return f"did you mean metres, as in the model? ({place}) would be within reach of {goal.label!r}."
+    return None
+
+
 def _causes(solution: Solution) -> list[str]:
     """Return what, known beforehand, keeps a miss from being met: too few joints, settings, a plane on its way."""
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     lines = [*_too_few(solution), *ik.solver.reasons()]
     poles = any(isinstance(solution.goals[i], PoleGoal) for i in solution.missed)
-    if solution.follows and poles and (pace := ik.solver.pole_pace):
+    if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
         lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
     return lines
 
@@ -158,7 +193,10 @@ def _reach_sentences(solution: Solution) -> list[str]:
         rows = _chain(ik, i, ik.rows[i])
         kinds = [skeleton.joints[row].kind for row in rows]
         if ik.moving.isdisjoint(rows):
-            lines.append(f"No joint moves {goal.label!r}.")
+            root = ik.root == "fixed" and goal.ancestors is None
+            free = ": it is a part of the fixed root, and root='free' (--root free) would let it move" if root else ""
+            lines.append(f"No joint moves {goal.label!r}{free}.")
+            continue
         if not goal.place & POSITION or Kind.FREE in kinds:
             continue
         bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.offset[:3, 3]))

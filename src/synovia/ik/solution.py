@@ -34,23 +34,35 @@ class GoalError(NamedTuple):
     angle: float
 
 
+class Frame(NamedTuple):
+    """What a solution knows of the track that it is a frame of.
+
+    Args:
+        follows: Whether another frame came before it.
+        held: The option of ``track`` that made a miss of it, ``"smoothness"`` or ``"velocity"``.
+    """
+
+    follows: bool
+    held: str | None
+
+
 class Solution:
     """The answer of a solve. A miss is a normal answer: the best pose that was met, and why it is not better.
 
     Everything but the status is unpacked when it is asked for.
     """
 
-    __slots__ = ("_b", "_ik", "_pose", "_reasons", "_rows", "follows", "start")
+    __slots__ = ("_b", "_ik", "_pose", "_reasons", "_rows", "frame", "start")
 
-    def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0, follows: bool = False) -> None:
-        """Keep row b of a kernel's table of answers, and whether it is a frame of a track after the first."""
+    def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0, frame: Frame | None = None) -> None:
+        """Keep row b of a kernel's table of answers, and what it is in a track."""
         self._ik = ik
         self._rows = rows
         self._b = b
         self._pose: Pose | None = None
         self._reasons: Sequence[Reason] | None = None
         self.start = start
-        self.follows = follows
+        self.frame = frame
 
     @property
     def _row(self) -> Array:
@@ -195,14 +207,20 @@ class Solution:
         return self
 
     def __str__(self) -> str:
-        """Return status, steps and the error of each goal on one line."""
+        """Return status, steps and the error of each goal on one line, and whether a miss looks like millimetres."""
         parts = [
             f"{goal.label} " + ", ".join(_shown(self._ik, goal, error))
             for goal, error in zip(self.goals, self.errors, strict=True)
             if goal.measures or goal.own_tolerance is not None
         ]
         by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self._ik.solver.finish) else ""
-        return f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
+        line = f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
+        if self.reached:
+            return line
+        from synovia.ik.explain import unit_hint
+
+        hint = unit_hint(self)
+        return line if hint is None else f"{line}; {hint}"
 
     def __repr__(self) -> str:
         """Return the same line in brackets."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.ik.solution import Solution
+from synovia.ik.solution import Frame, Solution
 from synovia.ik.status import Status
 from synovia.motion import Motion
 from synovia.skeleton import Pose
@@ -42,12 +42,12 @@ class Solutions:
         """Return the answer of one problem."""
         if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
             raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
-        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, follows=self._follows(b % len(self)))
+        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, frame=self._frame(b % len(self)))
 
-    def _follows(self, b: int) -> bool:
-        """Return whether problem b is a frame that follows another."""
+    def _frame(self, b: int) -> Frame | None:
+        """Return what problem b is in a track, None where it is in none."""
         del b
-        return False
+        return None
 
     def __iter__(self) -> Iterator[Solution]:
         """Yield the answers."""
@@ -88,19 +88,31 @@ class Solutions:
 class Tracked(Solutions):
     """The answers of targets over time, frame by frame."""
 
-    def __init__(self, ik: IK, rows: Array, start: Array, fps: float, jumped: NDArray[np.bool_]) -> None:
-        """Keep the answers, the start of the first frame, the rate, and which frames do not follow from the last."""
+    def __init__(
+        self,
+        ik: IK,
+        rows: Array,
+        start: Array,
+        fps: float,
+        jumped: NDArray[np.bool_],
+        held: Sequence[str | None],
+    ) -> None:
+        """Keep the answers, the start of the first frame, the rate, and of each frame what is not in its row.
+
+        That is whether it does not follow from the last, and the option of ``track`` that made a miss of it.
+        """
         super().__init__(ik, rows, start)
         self.fps = fps
         self._jumped = jumped
+        self._held = held
 
     def _start(self, b: int) -> Pose:
         """Return where frame b started: where the one before ended."""
         return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
 
-    def _follows(self, b: int) -> bool:
-        """Return whether it is not the first frame."""
-        return b > 0
+    def _frame(self, b: int) -> Frame:
+        """Return what is known of frame b."""
+        return Frame(b > 0, None if self.reached[b] else self._held[b])
 
     @property
     def motion(self) -> Motion:
@@ -111,6 +123,20 @@ class Tracked(Solutions):
     def missed(self) -> tuple[int, ...]:
         """Frames in which a goal is missed."""
         return tuple(np.flatnonzero(~self.reached).tolist())
+
+    @property
+    def smoothed_off(self) -> tuple[int, ...]:
+        """Frames that were reached until ``smoothness`` took out motion that they need."""
+        return self._missed_by("smoothness")
+
+    @property
+    def late(self) -> tuple[int, ...]:
+        """Frames that were reached until ``velocity`` held joints back."""
+        return self._missed_by("velocity")
+
+    def _missed_by(self, option: str) -> tuple[int, ...]:
+        """Return the missed frames that an option of ``track`` made misses of."""
+        return tuple(frame for frame in self.missed if self._held[frame] == option)
 
     @property
     def jumps(self) -> tuple[int, ...]:

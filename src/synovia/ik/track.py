@@ -1,22 +1,22 @@
-"""What is decided over a whole track: the best of several, smoothness, and how fast joints may move."""
+"""What is decided over a whole track: the best path through several, and what happens to it afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.batch import Progress
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
+from synovia.ik.paced import slowed, smoothed, velocities_of
 from synovia.ik.solution import HEAD, STATUS, WINNER
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
-from synovia.trajectory import Model, Terms, solve_in_windows
 from synovia.trajectory.model import turn_between
 
 if TYPE_CHECKING:
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 Bools = NDArray[np.bool_]
 Follow = Callable[[Array, Array, Callable[..., None]], Array]
-_PULL: Final = 1e-6  # of the track as it was, on what no goal shows
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion
 _FAR: Final = 9.0  # times the squared change of a track by itself: a jump
-_STEPS: Final = 20
-_ENOUGH: Final = 1e-4
 
 
 def tracked(
@@ -58,15 +55,16 @@ def tracked(
         raise InputError("smoothness is negative", value=smoothness, expected="seconds from 0")
     if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
         raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
-    most = None if velocity is None else _velocities(ik, velocity)
+    most = None if velocity is None else velocities_of(ik, velocity)
     parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
     told = Told(progress, parts, len(table))
     rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways, threads, told)
+    held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
     if seconds > 0.0 and len(rows) > 2:
-        smoothed(ik, rows, rate, seconds, threads, told.part(parts - 1))
+        held[smoothed(ik, rows, rate, seconds, threads, told.part(parts - 1))] = "smoothness"
     if most is not None:
-        slowed(ik, rows, rate, most)
-    return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped)
+        held[slowed(ik, rows, rate, most)] = "velocity"
+    return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held))
 
 
 class Told:
@@ -204,95 +202,3 @@ def _changes(ik: IK, a: Array, b: Array) -> Array:
         else:
             total += np.sum(turn_between(a[:, at : at + 4], b[:, at : at + 4]) ** 2, axis=1)
     return total
-
-
-def _model(ik: IK, threads: int) -> Model:
-    """Return the problem of each frame.
-
-    Raises:
-        UnsupportedError: If a goal asks for more than a place or a rotation.
-    """
-    for goal in ik.goals:
-        if goal.what == 0:
-            raise UnsupportedError("a track can be smoothed for places and rotations alone", value=goal)
-    free = ik.root == "free"
-    return Model(ik.skeleton, ik.goals, ik.hangs, free_root=free, tolerance=ik.tolerance, threads=threads)
-
-
-def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> None:
-    """Smooth the answers of a track, in place: all frames at once, accelerations beside what the goals are off."""
-    model = _model(ik, threads)
-    q, targets = _parts(ik, rows)
-    terms = Terms(
-        targets=targets,
-        weights=np.ones((len(q), model.rows)),
-        side=np.zeros(model.rows),
-        reference=q.copy(),
-        pull=np.full(model.columns, _PULL),
-        smooth=np.full(model.columns, (seconds * fps) ** 4),
-    )
-    _replace(ik, model, rows, solve_in_windows(model, terms, q, steps=_STEPS, enough=_ENOUGH, progress=progress),
-             Status.CONFLICT)  # fmt: skip
-
-
-def slowed(ik: IK, rows: Array, fps: float, most: Array) -> None:
-    """Hold joints to their velocities, in place: each frame goes towards its answer only as far as they allow."""
-    model = _model(ik, threads=1)
-    variables = ik.skeleton.tables.variables.tolist()
-    owner = ik.skeleton.tables.owner.tolist()
-    q, _ = _parts(ik, rows)
-    for t in range(1, len(q)):
-        for (block, at, _), row in zip(variables, owner, strict=True):
-            step = float(most[row]) / fps
-            if block == 0:
-                q[t, at] = q[t - 1, at] + np.clip(q[t, at] - q[t - 1, at], -step, step)
-                continue
-            before, turn = q[t - 1, at : at + 4], turn_between(q[t - 1, at : at + 4], q[t, at : at + 4])
-            angle = float(np.linalg.norm(turn))
-            if angle > step:
-                q[t, at : at + 4] = _part_way(before, q[t, at : at + 4], step / angle, angle)
-    _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
-
-
-def _part_way(a: Array, b: Array, share: float, angle: float) -> Array:
-    """Return the rotation that is a share of the way from a to b, which are ``angle`` apart (Shoemake 1985)."""
-    b = -b if float(a @ b) < 0.0 else b
-    half = 0.5 * angle
-    out = (np.sin((1.0 - share) * half) * a + np.sin(share * half) * b) / np.sin(half)
-    return out / np.linalg.norm(out)
-
-
-def _velocities(ik: IK, limits: Any) -> Array:
-    """Return the highest velocity of each joint, radians or length units per second.
-
-    Raises:
-        InputError: If one is not positive.
-    """
-    most = np.full(len(ik.skeleton), np.inf)
-    if isinstance(limits, Mapping):
-        for joint, value in cast("Mapping[Any, Any]", limits).items():
-            most[ik.skeleton.index(joint)] = as_numbers(value, (), f"velocity of {joint!r}")
-    else:
-        most[:] = as_numbers(limits, (), "velocity")
-    if not (most > 0.0).all():
-        raise InputError("velocity is not positive", value=most.min(), expected="radians or length units per second")
-    return most
-
-
-def _parts(ik: IK, rows: Array) -> tuple[Array, Array]:
-    """Return joint values (T, nq) and targets (T, goals, 16) of rows of answers."""
-    nq = ik.skeleton.nq
-    targets = rows[:, HEAD + nq + 2 * len(ik.goals) :].reshape(len(rows), -1, 16)
-    return rows[:, HEAD : HEAD + nq].copy(), np.ascontiguousarray(targets)
-
-
-def _replace(ik: IK, model: Model, rows: Array, q: Array, why: Status) -> None:
-    """Write other joint values into rows of answers, with their errors; a new miss has a reason."""
-    _, targets = _parts(ik, rows)
-    _, _, errors = model.evaluate(q, targets, derivative=False)
-    nq = ik.skeleton.nq
-    rows[:, HEAD : HEAD + nq] = q
-    rows[:, HEAD + nq : HEAD + nq + 2 * len(ik.goals)] = errors.reshape(len(rows), -1)
-    reached = (errors <= np.array(ik.tolerance)).all((1, 2))
-    was = rows[:, STATUS] == Status.REACHED
-    rows[:, STATUS] = np.where(reached, Status.REACHED, np.where(was, why, rows[:, STATUS]))
