@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import signal
 import sys
 import time
@@ -12,7 +13,7 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.cli.progress import Bar
+from synovia.cli.progress import COMPILING, Bar, Patience
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import UnknownNameError
 from synovia.ik.trackfile import json_schema, read_track
@@ -91,6 +92,16 @@ def test_tracks_that_cannot_be_used_are_refused(track, old, new, word):
     assert_refused(run("animate", "arm7", "--goals", track), word)
 
 
+def test_a_model_without_targets_is_told_what_to_give(tmp_path):
+    (tmp_path / "r.urdf").write_text('<robot name="r"><link name="a"/></robot>')
+    for model in (tmp_path / "r.urdf", "arm7"):
+        ran = run("animate", model)
+        assert (ran.code, "--goals" in ran.err) == (2, True)
+        assert_refused(run("animate", model, "--foot-lock"), "no motion", "--goals, --follow or --points")
+        assert_refused(run("render", model, "-o", tmp_path / "a.gif"), "no motion", "synovia animate")
+        assert_refused(run("plot", model, "-o", tmp_path / "a.png"), "no motion", "--reach JOINT")
+
+
 def test_options_that_do_not_go_together(track):
     assert run("animate", "arm7").code == 2
     assert run("animate", "arm7", "--goals", track, "--follow", "clip.bvh").code == 2
@@ -119,6 +130,24 @@ def test_velocities_starts_and_jobs(track):
     assert one.code == two.code == 1
     assert one.data == two.data
     assert one.data["track"]["missed"]
+    assert one.data["track"]["late"] == one.data["track"]["missed"]
+    assert " late: joints may not be faster than --velocity" in run(*words[:-1]).out
+
+
+def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):
+    """Records of the library's logger, as the compiler makes them; at a terminal or not."""
+    kernels, stream = logging.getLogger("synovia.kernels"), io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.05)
+    with Patience():
+        for pause, said in ((0.01, False), (0.3, True), (0.1, True)):
+            kernels.info("compiling", extra={"compiling": True})
+            time.sleep(pause)
+            kernels.info("compiled", extra={"compiling": False})
+            assert stream.getvalue() == (COMPILING + "\n") * said
+    kernels.info("compiling", extra={"compiling": True})
+    assert not kernels.handlers
+    assert stream.getvalue().count("doctor --warm") == 1
 
 
 def test_a_bar_tells_rate_and_time_left(monkeypatch):

@@ -11,6 +11,7 @@ from cli_runs import run
 from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tables import violations
+from synovia.retargeting.body import NEEDED
 from synovia.retargeting.feet import planted
 from synovia.retargeting.names import read_name
 from synovia.retargeting.roles import find_roles
@@ -240,6 +241,26 @@ def test_command_line(humanoid, clip, tmp_path):
     ran = run("retarget", source, "humanoid", "--map", tmp_path / "map.toml")
     assert ran.code == 0
     assert "rest poses differ" in ran.out
+
+
+def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
+    """What was found is written, what is missing stays to be filled in; given back whole, it works."""
+    source, path = tmp_path / "steps.npz", tmp_path / "map.toml"
+    sy.save_motion(clip, source)
+    ran = run("retarget", source, "arm7", "--save-map", path)
+    assert ran.code == 3
+    assert "fill in hips, left_upper_leg, left_lower_leg, right_upper_leg, right_lower_leg and give it back" in ran.err
+    assert "arm7 has no joint for hips" in ran.err
+    assert '\n# left_upper_leg = ["left_upper_leg", ""]\n' in path.read_text(encoding="utf-8")
+    part = "left_upper_leg"
+    joints = {role: (role, role) for role in NEEDED} | {part: (part, "")}
+    sy.write_map(joints, path, force=True)
+    assert sorted(sy.read_map(path)) == sorted(set(NEEDED) - {part})
+    ran = run("retarget", source, "humanoid", "--map", path, "--save-map", path, "--force")
+    assert (ran.code, f"fill in {part} and give it back with --map" in ran.err) == (3, True)
+    text = path.read_text(encoding="utf-8").replace(f'# {part} = ["", ""]', f'{part} = ["{part}", "{part}"]')
+    path.write_text(text, encoding="utf-8")
+    assert run("retarget", source, "humanoid", "--map", path).code == 0
 
 
 @pytest.mark.parametrize("target", ["character/mannequiny.glb", "robot/g1_29dof.urdf"])

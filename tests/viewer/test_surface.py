@@ -1,6 +1,7 @@
 """What a body looks like: skins against sums of matrices written out here, robots against MuJoCo, files that lie."""
 
 import base64
+import importlib.util
 import json
 import struct
 from pathlib import Path
@@ -288,6 +289,22 @@ def test_spoilt_meshes_are_said(tmp_path: Path, name: str, content: bytes) -> No
     surface = surface_of(path, sy.load_skeleton(path))
     assert len(surface.parts) == 1
     assert name in surface.notes[0]
+
+
+def test_collada_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its reader is missing: one sentence for all files, and no error."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "synovia.viewer.surface.shapes.find_spec", lambda name: None if name == "collada" else find(name)
+    )
+    for name in "abcdef":
+        (tmp_path / f"{name}.dae").write_bytes(b"<COLLADA/>")
+    path = robot(tmp_path / "r.urdf", *(f'<mesh filename="{name}.dae"/>' for name in "abcdef"))
+    (note,) = surface_of(path, sy.load_skeleton(path)).notes
+    assert note == (
+        "no mesh is shown, only the bones: a.dae, b.dae, c.dae, d.dae and 2 more (needs pycollada: pip install"
+        " pycollada)"
+    )
 
 
 def test_an_obj_file_opens_no_other_file(tmp_path: Path) -> None:

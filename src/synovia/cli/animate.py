@@ -69,7 +69,8 @@ def animate_request(request: Request) -> int:
     elif request.points is not None:
         motion = fitted = _fit(request, request.points)
     else:
-        motion = load_clip(request.file, request.clip)
+        model = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
+        motion = load_clip(request.file, request.clip, instead=model)
     if request.foot_lock:
         locked = _locked(motion, request)
         motion = locked.motion
@@ -96,7 +97,8 @@ def _check(request: Request) -> None:
         raise typer.BadParameter("give one of them", param_hint="'--goals' / '--follow' / '--points'")
     if all(way is None for way in ways) and not request.foot_lock:
         raise typer.BadParameter(
-            "nothing to do; give targets or points, or hold the feet",
+            "nothing to do; give a model targets (--goals), another clip (--follow) or points (--points) over time,"
+            " or hold the feet of a clip",
             param_hint="'--goals', '--follow', '--points' or '--foot-lock'",
         )
     if request.goals is None and request.follow is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synovia.cli.model import is_bundled, load, load_clip
+from synovia.cli.model import load, load_clip
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
@@ -58,12 +58,12 @@ def plot_file(
     check_plot(output, force=force)
     if reach is not None:
         plot_reach(load(source), reach, output, force=force)
-    elif is_bundled(source):
-        raise InputError("a bundled model has no clip to plot", value=source, hint="--reach JOINT draws a reach map")
-    elif feet:
-        plot_feet(load_clip(source, clip), output, force=force)
     else:
-        plot_joints(load_clip(source, clip), output, joints, force=force)
+        motion = load_clip(source, clip, instead="--reach JOINT draws where a model can reach; else give a clip")
+        if feet:
+            plot_feet(motion, output, force=force)
+        else:
+            plot_joints(motion, output, joints, force=force)
     talk(str(output))
     return REACHED
 

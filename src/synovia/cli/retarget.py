@@ -12,7 +12,7 @@ from synovia.cli.model import is_bundled, load, load_clip
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import MISSED, REACHED
-from synovia.errors import FileError
+from synovia.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
@@ -43,7 +43,7 @@ def retarget_request(request: Request) -> int:
         SynoviaError: If what an option says cannot be used.
     """
     from synovia.io.save import check_target, save_motion
-    from synovia.retargeting import read_map, retarget, write_map
+    from synovia.retargeting import draft_map, read_map, retarget, write_map
 
     if request.output is not None:
         check_target(request.output, force=request.force)
@@ -51,8 +51,13 @@ def retarget_request(request: Request) -> int:
         raise FileError("file exists", where=str(request.save_map), hint="pass --force to replace it")
     motion, target = load_clip(request.source, request.clip), load(request.target)
     joint_map = read_map(request.joint_map) if request.joint_map is not None else None
-    with Bar("retargeting", count=len(motion)) as bar:
-        answer = retarget(motion, target, joint_map, feet=request.feet, threads=request.jobs, progress=bar)
+    try:
+        with Bar("retargeting", count=len(motion)) as bar:
+            answer = retarget(motion, target, joint_map, feet=request.feet, threads=request.jobs, progress=bar)
+    except InputError:
+        if request.save_map is not None:
+            _save_draft(request.save_map, draft_map(motion.skeleton, target, joint_map), force=request.force)
+        raise
     if request.save_map is not None:
         write_map(answer.joint_map(), request.save_map, force=request.force)
     if request.output is not None:
@@ -65,6 +70,16 @@ def retarget_request(request: Request) -> int:
         if request.output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
     return MISSED if answer.missed else REACHED
+
+
+def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
+    """Write the joint map with gaps, where gaps are what is wrong."""
+    from synovia.retargeting import NEEDED, write_map
+
+    gaps = [part for part in NEEDED if not all(joints[part])]
+    if gaps:
+        write_map(joints, path, force=force)
+        talk(f"{path}: the parts that were found; fill in {', '.join(gaps)} and give it back with --map {path}")
 
 
 def _object(answer: Retargeted) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Motions carried over from one body to another."""
 
+from synovia.retargeting.body import NEEDED
+from synovia.retargeting.draft import draft_map
 from synovia.retargeting.mapfile import read_map, write_map
 from synovia.retargeting.masses import with_body_masses
 from synovia.retargeting.retarget import Retargeted, retarget
 
-__all__ = ["Retargeted", "read_map", "retarget", "with_body_masses", "write_map"]
+__all__ = ["NEEDED", "Retargeted", "draft_map", "read_map", "retarget", "with_body_masses", "write_map"]

@@ -16,6 +16,7 @@ from synovia.retargeting.shape import file_axis
 from synovia.skeleton import Kind, Skeleton
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
+NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # parts that carry all others
 _NO_WIDTH = 1e-6  # of the skeleton's size: what is nearer together is in one place
 _NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body stands this straight along it
 
@@ -37,7 +38,7 @@ class Body:
 
     def __post_init__(self) -> None:
         """Refuse what is no body with two legs."""
-        missing = [role for role in ("hips", *(part for leg in LEGS for part in leg[:2])) if role not in self.roles]
+        missing = [role for role in NEEDED if role not in self.roles]
         if missing:
             raise InputError(
                 f"{self.skeleton.name} has no joint for {', '.join(missing)}",

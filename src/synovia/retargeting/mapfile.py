@@ -7,7 +7,7 @@
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
 Parts are named as in VRM, in snake case. ``hips`` and the upper and lower legs must be there; further parts may have
-any name.
+any name. A line with a gap, ``["LeftUpLeg", ""]``, is written as a comment, to be filled in.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     """Write a joint map.
 
     Args:
-        joints: (source joint, target joint) by part.
+        joints: (source joint, target joint) by part; "" where one is not known.
         path: The file.
         force: Whether an existing file may be replaced.
 
@@ -37,7 +37,11 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
     lines = [f'schema = "{SCHEMA}"', "", "# part of the body = [joint of the source, joint of the target]", "[joints]"]
-    lines += [f"{_key(part)} = [{_text(source)}, {_text(target)}]" for part, (source, target) in joints.items()]
+    known = {part: pair for part, pair in joints.items() if all(pair)}
+    lines += [_line(part, pair) for part, pair in known.items()]
+    if len(known) < len(joints):
+        lines += ["", "# Not found. Fill in the empty names, and take the # away."]
+        lines += [f"# {_line(part, pair)}" for part, pair in joints.items() if part not in known]
     write_bytes(Path(path), ("\n".join(lines) + "\n").encode(), force=force)
 
 
@@ -68,6 +72,11 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
             )
         out[part] = (names[0], names[1])
     return out
+
+
+def _line(part: str, pair: tuple[str, str]) -> str:
+    """Return the line of one part."""
+    return f"{_key(part)} = [{_text(pair[0])}, {_text(pair[1])}]"
 
 
 def _key(part: str) -> str:

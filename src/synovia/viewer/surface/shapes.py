@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import FormatError, SynoviaError, UnsupportedError
+from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
 from synovia.geometry import Array
 from synovia.io.base import read_bytes
 from synovia.viewer.surface.base import MOST_FACES, Colour, Faces, colour_of
@@ -34,6 +35,8 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
     data = read_bytes(path, most=_LARGEST)
     if kind == "dae" and (b"<!DOCTYPE" in data or b"<!ENTITY" in data):
         raise FormatError("mesh holds a document type", where=str(path))
+    if kind == "dae" and find_spec("collada") is None:  # trimesh leaves such files to it
+        raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     trimesh: Any = import_module("trimesh")
     try:
         loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)

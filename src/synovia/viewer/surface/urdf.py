@@ -22,7 +22,7 @@ from synovia.viewer.surface.shapes import ball, box, capsule, cylinder, read_mes
 from synovia.xmltree import Element, parse
 
 _HOMES: Final = ("urdf", "robots", "robot")  # folders that a robot's meshes stand beside, not in
-_NAMED: Final = 4  # missing files that are named; the others are counted
+_NAMED: Final = 4  # missing files that are named for each reason; the others are counted
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
@@ -63,10 +63,15 @@ class _Reader:
         """Return which files are missing."""
         if not self.lost:
             return ()
-        names = [f"{name} ({why})" for name, why in self.lost.items()]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        some = "some meshes are not shown" if shown else "no mesh is shown"
-        return (f"{some}: {', '.join(names[:_NAMED])}{more}",)
+        reasons: dict[str, list[str]] = {}
+        for name, why in self.lost.items():
+            reasons.setdefault(why, []).append(name)
+        told: list[str] = []
+        for why, names in reasons.items():
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            told.append(f"{', '.join(names[:_NAMED])}{more} ({why})")
+        some = "some meshes are not shown" if shown else "no mesh is shown, only the bones"
+        return (f"{some}: {', '.join(told)}",)
 
     def shapes(self, link: Element, row: int, tag: str) -> list[Part]:
         """Return the shapes of a link that have a purpose: ``visual`` or ``collision``."""
