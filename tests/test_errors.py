@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 from synovia import errors
@@ -36,6 +37,8 @@ def test_parts_are_left_out_when_they_are_not_given():
     assert str(errors.InputError("is empty")) == "is empty"
     assert str(errors.InputError("is empty", value=0)) == "is empty, got 0"
     assert str(errors.InputError("is empty", where="q")) == "q: is empty"
+    assert str(errors.InputError("is low", value=np.float64(-1.0))) == "is low, got -1.0"
+    assert str(errors.InputError("is low", value=np.zeros(2, np.float32))) == "is low, got [0.0, 0.0]"
 
 
 def test_long_values_stay_on_one_short_line():

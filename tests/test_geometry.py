@@ -11,13 +11,41 @@ from scipy.spatial.transform import Rotation
 from synovia import geometry as ge
 from synovia.errors import InputError
 
-NO_NUMBERS = ["x", None, [[1], [1, 2]], [10**400], [1j], {}, [math.nan] * 3, [math.inf, 0, 0], [[1, 2, 3]], [1, 2], 5]
+NO_NUMBERS = [
+    "x",
+    ["1", "2", "3"],
+    [True] * 3,
+    [1.0, True, 2.0],
+    [1.0, np.True_, 2.0],
+    None,
+    [[1], [1, 2]],
+    [10**400],
+    [1j],
+    {},
+    [math.nan] * 3,
+    [math.inf, 0, 0],
+    [[1, 2, 3]],
+    [1, 2],
+    5,
+]
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
 def test_what_is_no_vector_is_refused_by_name(value):
     with pytest.raises(InputError, match="offset"):
         ge.as_numbers(value, (3,), "offset")
+
+
+def test_masks_are_refused_where_they_hide_something():
+    masked = np.ma.array([[1.0, 2.0, 3.0]], mask=[[0, 1, 0]])
+    for value in (masked, [masked[0]], list(masked)):
+        with pytest.raises(InputError, match="offset has masked entries"):
+            ge.as_numbers(value, (-1, 3), "offset")
+    np.testing.assert_array_equal(ge.as_numbers(np.ma.array([1, 2, 3]), (3,), "offset"), [1, 2, 3])
+    for objects in ([True, 2, 3], ["1", 2, 3], [b"1", 2, 3]):
+        with pytest.raises(InputError, match="offset is not numeric"):
+            ge.as_numbers(np.array(objects, object), (3,), "offset")
+    assert ge.as_numbers(np.array([1, 2.5, 3], object), (3,), "offset")[1] == 2.5
 
 
 def test_numbers_are_copied_and_converted():

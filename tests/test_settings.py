@@ -1,12 +1,13 @@
 """Settings of solvers: what they refuse at the door, and that they are plain, frozen numbers behind it."""
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.errors import InputError
+from synovia.errors import InputError, UnknownNameError
 
 NAMES = sorted(sy.solvers)
 
@@ -48,3 +49,17 @@ def test_settings_are_frozen_and_replaced(name):
     assert given.replace(seed=5).seed == 5
     with pytest.raises(InputError, match="seed is out of range"):
         given.replace(seed=-1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_misspelt_setting_is_told_the_nearest(name):
+    """In the settings and in what changes them; what is left can be seen by editors."""
+    kind = sy.solvers[name]
+    for build in (lambda: kind(attemps=1), lambda: kind().replace(attemps=1)):
+        with pytest.raises(
+            UnknownNameError, match=f"{kind.__name__} has no argument 'attemps'; did you mean 'attempts'"
+        ):
+            build()
+    with pytest.raises(InputError, match="each argument by its name"):
+        kind(3)
+    assert "attempts" in inspect.signature(kind).parameters

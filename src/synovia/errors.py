@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 _MANY: Final = 5000  # difflib is quadratic; beyond this many names only prefixes are compared
 _LONGEST_VALUE: Final = 120
@@ -86,8 +86,12 @@ class UnsolvedError(SynoviaError, RuntimeError):
 
 
 def _short(value: object) -> str:
-    """Return ``repr(value)``, cut so that a message stays on one screen."""
-    text = " ".join(repr(value).split())
+    """Return ``repr(value)``, cut so that a message stays on one screen; numbers of NumPy print as plain ones."""
+    plain: Any = value
+    size = getattr(plain, "size", None)
+    if isinstance(size, int) and size < _LONGEST_VALUE and hasattr(plain, "tolist"):
+        plain = plain.tolist()
+    text = " ".join(repr(plain).split())
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 

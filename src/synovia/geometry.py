@@ -6,7 +6,8 @@ xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,16 +21,22 @@ _IDENTITY: Final = np.eye(3).tobytes()
 
 
 def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
-    """Return value as a float64 array of a given shape (-1: any length).
+    """Return value as a new float64 array of a given shape (-1: any length).
 
     Raises:
-        InputError: If it is not numeric, has another shape, or holds NaN or infinity.
+        InputError: If it is not numeric (text and truth values are no numbers), has masked entries or another shape, or
+            holds NaN or infinity.
     """
     wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+    if _masked(value):
+        raise InputError(
+            f"{what} has masked entries", expected="numbers without a mask", hint="array.filled(number) gives them one"
+        )
     try:
-        if getattr(getattr(value, "dtype", None), "kind", "") == "c":
-            raise TypeError("complex numbers")  # NumPy would only warn and drop the imaginary part
-        array = np.array(value, dtype=np.float64)
+        given = np.array(value)  # as it is: told to make numbers, NumPy reads text, takes truth values as 0 and 1, ...
+        if given.dtype.kind not in "fiuO" or _hides_others(value, given):
+            raise TypeError("text, truth values, complex numbers or times")
+        array = given.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error
     if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
@@ -37,6 +44,27 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     if finite and not np.isfinite(array).all():
         raise InputError(f"{what} is not finite", value=array.tolist(), expected="finite numbers")
     return array
+
+
+def _masked(value: Any) -> bool:
+    """Return whether a value, or a part of a list, is an array with masked entries: their numbers mean nothing."""
+    if isinstance(value, tuple | list):
+        return any(_masked(part) for part in cast("Sequence[Any]", value) if hasattr(part, "mask"))
+    if not hasattr(value, "mask"):
+        return False
+    kind: Any = np.ma.MaskedArray
+    return isinstance(value, kind) and bool(np.ma.is_masked(value))
+
+
+def _hides_others(value: Any, array: NDArray[Any]) -> bool:
+    """Return whether text or truth values stand among the numbers of a list, where the array's kind does not tell."""
+    if array.dtype.kind == "O":
+        parts: Any = array.flat
+    elif array.ndim == 1 and isinstance(value, tuple | list):
+        parts = cast("Sequence[Any]", value)
+    else:
+        return False
+    return any(isinstance(part, bool | np.bool_ | str | bytes) for part in parts)
 
 
 def dimensions(value: object) -> int:

@@ -69,6 +69,10 @@ TARGETS = {
     "joint without goal": {"joint3": wanted()},
     "twice": {"tool": wanted(), 10: wanted()},
     "too far": {"tool": spoiled(0, 3, 1e200)},
+    "masked": {"tool": np.ma.masked_greater(wanted(), 0.2)},
+    "masked in a pair": {"tool": (np.ma.array((0.3, 0.1, 0.5), mask=(0, 1, 0)), np.eye(3))},
+    "truths": {"tool": np.eye(4, dtype=bool)},
+    "numbers as text": {"tool": wanted().astype(str)},
     "many rotations": {"tool": ((0, 0, 1), sy.Rotation.from_rotvec(np.zeros((3, 3))))},
 }
 
@@ -98,6 +102,20 @@ def test_an_error_names_goal_and_fault():
         ik.solve({"tool": MIRRORED})
     with pytest.raises(UnknownNameError, match="did you mean 'tool'"):
         ik.solve({"tol": wanted()})
+    with pytest.raises(InputError, match="'tool' has masked entries"):
+        ik.solve(TARGETS["masked"])
+    with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+200, .*1e150 times the reach"):
+        ik.solve(TARGETS["too far"])
+    with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+300, 0.0, 0.0\]"):
+        sy.IK(ARM, sy.PositionGoal("tool", (1e300, 0, 0))).solve()
+    with pytest.raises(InputError, match=r"shape \(4, 4\).*this is one target"):
+        ik.solve_many({"tool": wanted()})
+    with pytest.raises(UnknownNameError, match=r"one of fabrik, .*two-bone$"):
+        sy.IK(ARM, sy.PoseGoal("tool"), "newton")
+    with pytest.raises(InputError, match=r"no such lanes, got 'double'"):
+        ik.solve_many({"tool": wanted()[None]}, lanes="double")
+    with pytest.raises(InputError, match=r"velocity of 'joint1' is not positive, got -1\.0;"):
+        ik.track({"tool": wanted()[None]}, velocity={"joint1": np.float64(-1)})
 
 
 def test_an_error_in_the_second_target_does_not_leave_the_first_behind():
@@ -170,6 +188,13 @@ BAD_IKS = {
     "position nan": (lambda: sy.PositionGoal("tool", (0, NAN, 0)), "finite"),
     "position shape": (lambda: sy.PositionGoal("tool", (0, 0)), "shape"),
     "position text": (lambda: sy.PositionGoal("tool", "abc"), "numeric"),
+    "position truths": (lambda: sy.PositionGoal("tool", np.array([True, False, True])), "numeric"),
+    "position truth": (lambda: sy.PositionGoal("tool", (True, 0.5, 0.2)), "numeric"),
+    "position numbers as text": (lambda: sy.PositionGoal("tool", ["1", "2", "3"]), "numeric"),
+    "position masked": (lambda: sy.PositionGoal("tool", np.ma.array((1, 2, 3), mask=(0, 0, 1))), "masked"),
+    "distance without bounds": (lambda: sy.DistanceGoal("tool", "base"), "minimum= above 0, a finite maximum="),
+    "argument": (lambda: sy.PositionGoal("tool", wieght=2), "did you mean 'weight'"),
+    "arguments": (lambda: sy.PositionGoal("tool", (0, 0, 1), (0, 0, 0, 1)), "2 of them at most; it takes joint=,"),
     "rotation list": (lambda: sy.RotationGoal("tool", (0, 0, 0, 1)), "quat_xyzw"),
     "rotation mirror": (lambda: sy.RotationGoal("tool", -np.eye(3)), "mirror"),
     "rotation many": (lambda: sy.RotationGoal("tool", sy.Rotation.from_rotvec(np.zeros((2, 3)))), "shape"),

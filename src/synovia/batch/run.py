@@ -50,7 +50,7 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str, room:
         UnsupportedError: If there are no lanes.
     """
     if choice is not True and choice != "single":
-        raise InputError("lanes is none of its values", value=choice, expected="False, True or 'single'")
+        raise InputError("there are no such lanes", value=choice, expected="False, True (double precision) or 'single'")
     if lanes is None:
         hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "
         hint += "chain of three or more balls without limits"

@@ -79,6 +79,8 @@ def points_of(
     where = np.zeros((points, 3)) if offsets is None else as_numbers(offsets, (points, 3), "offsets")
     weights = np.ones((count, points))
     if confidence is not None:
+        if getattr(confidence, "dtype", None) == np.bool_:  # seen or not
+            confidence = confidence.astype(np.float64)
         given = as_numbers(confidence, (-1,) * np.ndim(confidence), "confidence", finite=False)
         if given.shape not in ((points,), (count, points)):
             raise InputError(f"confidence has shape {given.shape}", expected=f"({count}, {points}) or ({points},)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
+from synovia.arguments import Named
 from synovia.errors import InputError
 from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, dimensions, quat_to_matrix, rigid
 
@@ -51,7 +52,7 @@ class Ask:
     points: Array = field(default_factory=_no_points)
 
 
-class Goal:
+class Goal(Named):
     """What should happen to one joint. Immutable.
 
     Args:

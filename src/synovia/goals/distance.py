@@ -20,8 +20,8 @@ class DistanceGoal(Goal):
         joint: Name, body, role or row of the joint.
         other: The other joint.
         point: World point (3,) instead of another joint; without both, the joint's own place at the start.
-        minimum: Least distance, length units.
-        maximum: Most distance, length units; infinite for no bound.
+        minimum: Least distance, length units; 0 for no bound.
+        maximum: Most distance, length units; infinite for no bound. One of both bounds is needed.
         offset: Point on the joint, (3,), in its frame.
         other_offset: Point on the other joint, (3,), in its frame.
         weight: Weight beside goals of the same priority.
@@ -29,7 +29,7 @@ class DistanceGoal(Goal):
         name: What to call the goal.
 
     Raises:
-        InputError: If a value cannot be used, or both another joint and a point are given.
+        InputError: If a value cannot be used, there is no bound, or both another joint and a point are given.
     """
 
     __slots__ = ("maximum", "minimum", "other", "other_offset")
@@ -62,6 +62,8 @@ class DistanceGoal(Goal):
             least, most = (float(as_numbers(v, (), "bound", finite=False)) for v in (minimum, maximum))
             if not 0.0 <= least <= most or math.isinf(least):
                 raise InputError("bounds leave no distance", value=(least, most), expected="0 <= minimum <= maximum")
+            if least == 0.0 and math.isinf(most):
+                raise InputError("no distance is ruled out", expected="minimum= above 0, a finite maximum=, or both")
             place = (0.0, 0.0, 0.0) if other_offset is None else as_numbers(other_offset, (3,), "other_offset")
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=offset, name=name)
         self._keep(other=other, minimum=least, maximum=most, other_offset=rigid(place))

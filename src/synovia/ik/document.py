@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -14,7 +14,12 @@ from synovia.io.base import read_text
 from synovia.text import parse_json, parse_toml
 
 T = TypeVar("T")
+_NO_FORMS: Final[Mapping[str, str]] = {}
 _SUFFIXES: Final = (".toml", ".json")
+# What JSON and msgspec call the kinds of values, in the words of TOML
+_WORDS: Final = {
+    "object": "a table", "array": "a list", "float": "a number", "int": "a whole number", "str": "text",
+}  # fmt: skip
 
 
 def read_document(
@@ -26,6 +31,7 @@ def read_document(
     most: int,
     fields: Callable[[str, object], Collection[str]],
     choices: Collection[str] = (),
+    forms: Mapping[str, str] = _NO_FORMS,
 ) -> T:
     """Return the typed content of a TOML or JSON file.
 
@@ -37,6 +43,7 @@ def read_document(
         most: Most bytes that it may have.
         fields: Gives the known fields of the value at a path like ``goals[0].rotation``.
         choices: What fields called ``kind`` may be.
+        forms: How to write values whose field's name ends in a word, by that word.
 
     Raises:
         FileError: If it cannot be read.
@@ -52,7 +59,7 @@ def read_document(
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
-        raise _explained(str(error), content, where, what, schema, fields, choices) from error
+        raise _explained(str(error), content, where, what, schema, fields, choices, forms) from error
 
 
 def _explained(
@@ -63,6 +70,7 @@ def _explained(
     schema: str,
     fields: Callable[[str, object], Collection[str]],
     choices: Collection[str],
+    forms: Mapping[str, str],
 ) -> FormatError:
     """Return the error for a value that does not fit: its place, its value, and the nearest field for a wrong one."""
     problem, _, path = message.partition(" - at `$")
@@ -92,9 +100,18 @@ def _explained(
     if path == "schema":
         return FormatError(f"no {what} of this version", where=place, value=value, expected=repr(schema))
     told, _, expected = problem.partition("Expected ")
+    form = next((form for word, form in forms.items() if path.endswith(word)), None)
     return FormatError(
         told or "value does not fit",
         where=place,
         value=value,
-        expected=expected.partition(", got")[0].replace("`", "") or None,
+        expected=form or _in_words(expected.partition(", got")[0], where) or None,
     )
+
+
+def _in_words(expected: str, where: str) -> str:
+    """Return what msgspec expected, in the words of the file's kind; that a field may be left out needs none."""
+    plain = expected.replace("`", "").removesuffix(" | null")
+    if not where.lower().endswith(".toml"):
+        return plain
+    return " or ".join(re.sub(r"^\w+", lambda kind: _WORDS.get(kind[0], kind[0]), part) for part in plain.split(" | "))

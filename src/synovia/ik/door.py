@@ -149,17 +149,20 @@ class Door:
         return rows
 
     def refuse(self, code: int, targets: Targets | None) -> NoReturn:
-        """Raise the error of a target that the kernel refused (see ``kernels.drive``); ``place`` says what is wrong."""
+        """Raise the error of a target that the kernel refused (see ``kernels.drive``); ``place`` says what is wrong.
+
+        What it does not mind is too far away: squares overflow there.
+        """
         row, i = divmod(-1 - code, len(self.goals))
-        goal = self.goals[i]
+        goal, frame = self.goals[i], self._own[0, i].copy()
         for key, value in (targets or {}).items():
             one = value if parts_of(value) else one_of(value, row)
             if find(self._book, self.goals, key, parts_of(one)) == i:
-                place(np.zeros(17), goal, one)
+                place(frame, goal, one)
         raise InputError(
-            "target is no position or rigid transform",
-            where=f"target {row} of {goal.label!r}",
-            expected="a rotation, and a position less than 1e150 times the reach from the origin",
+            f"target of {goal.label!r} is too far away",
+            value=frame[:16].reshape(4, 4)[:3, 3].tolist(),
+            expected="a position less than 1e150 times the reach from the origin",
         )
 
 

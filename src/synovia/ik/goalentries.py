@@ -62,6 +62,9 @@ class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
     degrees: Annotated[list[float], Meta(description="One angle for each axis of euler, degrees.")] | None = None
 
 
+TURN_FORMS: Final = {  # how to write rotations, for messages
+    "rotation": '{ quat_xyzw = [x, y, z, w] }, quat_wxyz, matrix (3 rows), or { euler = "xyz", degrees = [x, y, z] }'
+}
 _Rotation = Annotated[Turn, Meta(description="World rotation of the joint.")]
 _OffsetTurn = Annotated[Turn, Meta(description="Rotation of the frame on the joint that should meet the target.")]
 

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from synovia.errors import FormatError, InputError
 from synovia.goals import Goal
 from synovia.ik.document import read_document
-from synovia.ik.goalentries import FIELDS, Entry, Turn, to_goal, to_matrix
+from synovia.ik.goalentries import FIELDS, TURN_FORMS, Entry, Turn, to_goal, to_matrix
 
 SCHEMA: Final = "synovia.goals/1"
 _LARGEST: Final = 2**24  # bytes; a goal takes about a hundred
@@ -50,7 +50,9 @@ def read_goals(path: Path) -> list[Goal]:
         FormatError: If it is malformed or a value cannot be used; the message names the place in the file.
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
-    file = read_document(path, GoalFile, what="goal file", schema=SCHEMA, most=_LARGEST, fields=_fields, choices=FIELDS)
+    file = read_document(
+        path, GoalFile, what="goal file", schema=SCHEMA, most=_LARGEST, fields=_fields, choices=FIELDS, forms=TURN_FORMS
+    )
     return [_placed(entry, f"{path}: goals[{i}]") for i, entry in enumerate(file.goals)]
 
 

@@ -176,7 +176,8 @@ def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
     if parts == 0:
         raise InputError(
             f"{where} have shape {shape_of(value) or 'none'}",
-            expected=f"({count}, 3), a Rotation of {count}, a pair of both, or ({count}, 4, 4)",
+            expected="(B, 3), a Rotation of B, a pair of both, or (B, 4, 4) for B problems",
+            hint="this is one target: solve() takes it, and [target] is a batch of one" if parts_of(value) else None,
         )
     if not parts & goal.takes or (parts != _BOTH and parts & ~goal.takes):
         raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
@@ -209,7 +210,11 @@ def count_of(targets: Mapping[Any, Any]) -> int:
         try:
             lengths[key] = len(first)
         except TypeError as error:
-            raise InputError(f"targets of {key!r} have no leading axis", value=first) from error
+            raise InputError(
+                f"targets of {key!r} have no leading axis",
+                value=first,
+                hint="solve() takes one target; this takes many",
+            ) from error
     if not lengths:
         raise InputError("there are no targets", expected="at least one joint with an array of targets")
     if len(set(lengths.values())) > 1:

@@ -28,7 +28,7 @@ from synovia.errors import FormatError, InputError
 from synovia.geometry import Array, quat_to_matrix
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.document import read_document
-from synovia.ik.goalfile import Turn, to_matrix
+from synovia.ik.goalentries import TURN_FORMS, Turn, to_matrix
 
 SCHEMA: Final = "synovia.track/1"
 _LARGEST: Final = 2**26  # bytes; a key takes about a hundred
@@ -99,7 +99,9 @@ def read_track(path: Path) -> Track:
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
     where = str(path)
-    file = read_document(path, TrackFile, what="track file", schema=SCHEMA, most=_LARGEST, fields=_fields)
+    file = read_document(
+        path, TrackFile, what="track file", schema=SCHEMA, most=_LARGEST, fields=_fields, forms=TURN_FORMS
+    )
     end = max((key.time for entry in file.goals for key in entry.keys), default=0.0)
     if not end * file.fps < MOST_FRAMES:
         raise FormatError("track is too long", where=where, value=end, expected=f"below {MOST_FRAMES} frames")

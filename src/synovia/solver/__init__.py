@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from synovia.errors import InputError, UnsupportedError, unknown_name
+from synovia.errors import InputError, UnknownNameError, UnsupportedError, did_you_mean
 from synovia.problem import Reduced
 from synovia.solver.aim import Aim
 from synovia.solver.base import Kernel, Solver
@@ -50,7 +50,11 @@ def as_solver(solver: object) -> Solver:
         return LevenbergMarquardt()
     if isinstance(solver, str):
         if solver not in solvers:
-            raise unknown_name("solver", solver, solvers)
+            raise UnknownNameError(
+                f"no solver named {solver!r}",
+                expected="one of " + ", ".join(solvers),
+                hint=near if (near := did_you_mean(solver, solvers)).startswith("did") else None,
+            )
         return solvers[solver]()
     if isinstance(solver, Solver):
         return solver

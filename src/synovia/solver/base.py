@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from synovia.arguments import Named
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
 from synovia.problem import Reduced
@@ -22,7 +23,7 @@ LARGEST: Final = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solver(ABC):
+class Solver(Named, ABC):
     """Settings of one algorithm. Immutable.
 
     Args:

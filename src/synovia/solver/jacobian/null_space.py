@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from synovia.arguments import Named
 from synovia.errors import InputError
 from synovia.solver.base import LARGEST
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NullSpace:
+class NullSpace(Named):
     """Wishes for what the goals leave free: weights of the terms of a function H(q) that is to be small.
 
     Steps take dq = J⁺e + (J⁺J - 1)∇H: the projector lets nothing of the wishes leak into the goals. Once all goals
