@@ -6,7 +6,6 @@ xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -17,6 +16,8 @@ from synovia.errors import InputError
 Array = NDArray[np.float64]
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that is taken for rounding (float32 files) and cleaned away
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix: nothing to clean
+_PLAIN: Final = frozenset({float, int, np.float64})
+_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # that NumPy makes numbers of
 _IDENTITY: Final = np.eye(3).tobytes()
 
 
@@ -28,15 +29,16 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
             holds NaN or infinity.
     """
     wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
-    if _masked(value):
+    one: Any = value
+    parts: list[Any] = cast("list[Any]", value) if isinstance(value, tuple | list) else [value]
+    kinds: set[type] = {*map(type, parts)}
+    plain = kinds <= _PLAIN or (type(one) is np.ndarray and one.dtype == np.float64)
+    if not plain and _masked(parts, kinds):
         raise InputError(
             f"{what} has masked entries", expected="numbers without a mask", hint="array.filled(number) gives them one"
         )
     try:
-        given = np.array(value)  # as it is: told to make numbers, NumPy reads text, takes truth values as 0 and 1, ...
-        if given.dtype.kind not in "fiuO" or _hides_others(value, given):
-            raise TypeError("text, truth values, complex numbers or times")
-        array = given.astype(np.float64, copy=False)
+        array = np.array(one if plain else _unread(one, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error
     if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
@@ -46,25 +48,26 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     return array
 
 
-def _masked(value: Any) -> bool:
-    """Return whether a value, or a part of a list, is an array with masked entries: their numbers mean nothing."""
-    if isinstance(value, tuple | list):
-        return any(_masked(part) for part in cast("Sequence[Any]", value) if hasattr(part, "mask"))
-    if not hasattr(value, "mask"):
+def _masked(parts: list[Any], kinds: set[type]) -> bool:
+    """Return whether one of some arrays has masked entries: their numbers mean nothing."""
+    if not any(hasattr(kind, "mask") for kind in kinds):
         return False
-    kind: Any = np.ma.MaskedArray
-    return isinstance(value, kind) and bool(np.ma.is_masked(value))
+    masked: Any = np.ma.MaskedArray
+    return any(isinstance(part, masked) and np.ma.is_masked(part) for part in parts)
 
 
-def _hides_others(value: Any, array: NDArray[Any]) -> bool:
-    """Return whether text or truth values stand among the numbers of a list, where the array's kind does not tell."""
+def _unread(value: Any, kinds: set[type]) -> NDArray[Any]:
+    """Return a value as the array that it is: told to make numbers of it, NumPy would read text and count truth values.
+
+    Raises:
+        TypeError: If there is text, a truth value, a complex number or a time.
+    """
+    array: NDArray[Any] = np.asarray(value)
     if array.dtype.kind == "O":
-        parts: Any = array.flat
-    elif array.ndim == 1 and isinstance(value, tuple | list):
-        parts = cast("Sequence[Any]", value)
-    else:
-        return False
-    return any(isinstance(part, bool | np.bool_ | str | bytes) for part in parts)
+        kinds = kinds.union(map(type, array.flat))
+    if array.dtype.kind not in "fiuO" or not kinds.isdisjoint(_NO_NUMBERS):
+        raise TypeError("text, truth values, complex numbers or times")
+    return array
 
 
 def dimensions(value: object) -> int:
