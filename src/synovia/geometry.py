@@ -6,7 +6,7 @@ xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,8 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     """
     wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
     one: Any = value
-    parts: list[Any] = cast("list[Any]", value) if isinstance(value, tuple | list) else [value]
+    listed = isinstance(value, tuple | list)
+    parts: list[Any] = one if listed else [one]
     kinds: set[type] = {*map(type, parts)}
     plain = kinds <= _PLAIN or (type(one) is np.ndarray and one.dtype == np.float64)
     if not plain and _masked(parts, kinds):
