@@ -1,12 +1,14 @@
 """Keypoints to rotations: exact on clean points, calmer than noise, through gaps, with markers and confidence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import synovia as sy
 from synovia.clips.cuts import pieces_of
 from synovia.errors import InputError, UnknownNameError
-from synovia.trajectory import Model, Terms
+from synovia.trajectory import Model, Terms, spread
 from synovia.trajectory.solve import _cost, _normal_equations
 
 BODY = sy.bundled("humanoid")
@@ -115,8 +117,8 @@ def test_cuts_are_found_and_fast_motion_is_none():
     assert pieces_of(places[:2]) == [(0, 2)]
 
 
-def test_the_gradient_of_a_trajectory_is_that_of_its_cost():
-    """Every term, by central differences about a trajectory near its reference."""
+def arm_over_time(*, relative):
+    """Return the model of a small arm, terms of every sort on it, and a trajectory of six frames near the reference."""
     arm = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.5, 1.5, 0), (0.5, 2, 0.5)])
     body = sy.IK(arm, sy.PositionGoal("joint3"), root="free").skeleton
     reference = np.repeat(body.random_pose(4).q[None], 6, axis=0)
@@ -127,14 +129,48 @@ def test_the_gradient_of_a_trajectory_is_that_of_its_cost():
     targets = np.tile(np.eye(4).ravel(), (6, 2, 1))
     targets[:, :, [3, 7, 11]] = rng.normal(0, 1, (2, 3))
     q = model.move(reference, 1e-4 * rng.normal(size=(6, model.columns)))
-    pull, smooth = rng.uniform(0.1, 1, (2, model.columns))
+    pull, smooth = rng.uniform(0.1, 1, model.columns), rng.uniform(0.1, 1, (4, model.columns))
     terms = Terms(
         targets=targets, weights=rng.uniform(0, 1, (6, 6)), side=np.array([1.0, 0, -1, 0, 1, 0]),
-        reference=reference, pull=pull, smooth=smooth, relative=True, still=rng.uniform(0, 9, (5, 6)),
+        reference=reference, pull=pull, smooth=smooth, relative=relative,
+        still=rng.uniform(0, 9, (5, 6)) if relative else None,
     )  # fmt: skip
+    return model, terms, q
+
+
+def test_the_gradient_of_a_trajectory_is_that_of_its_cost():
+    """Every term, by central differences about a trajectory near its reference."""
+    model, terms, q = arm_over_time(relative=True)
+    rng = np.random.default_rng(1)
     _, gradient = _normal_equations(model, terms, q)
     for t, k in rng.integers(0, (6, model.columns), (25, 2)):
         x = np.zeros((6, model.columns))
         x[t, k] = 1e-5
         slope = (_cost(model, terms, model.move(q, x)) - _cost(model, terms, model.move(q, -x))) / 2e-5
         assert slope == pytest.approx(-2.0 * gradient[t, k], abs=2e-3 * max(1.0, np.abs(gradient).max()))
+
+
+def test_draws_spread_as_the_terms_leave_a_trajectory_uncertain():
+    """Their covariance is the inverse of the matrix, built here from its parts."""
+    model, terms, q = arm_over_time(relative=False)
+    terms = replace(terms, side=np.zeros(6))
+    n = model.columns
+    _, J, _ = model.evaluate(q, terms.targets)
+    rows = [np.sqrt(terms.weights[t])[:, None] * np.kron(np.eye(6)[t], J[t]) for t in range(6)]
+    rows += [np.kron(np.eye(6), np.diag(np.sqrt(terms.pull)))]
+    bend = np.diff(np.eye(6), 2, axis=0)
+    rows += [np.kron(bend[t], np.diag(np.sqrt(terms.smooth[t]))) for t in range(4)]
+    root = np.concatenate(rows)
+    draws = spread(model, terms, q, 20000).reshape(20000, 6 * n)
+    whitened = draws @ np.linalg.cholesky(root.T @ root)
+    np.testing.assert_allclose(whitened.T @ whitened / 20000, np.eye(6 * n), atol=0.06)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_noise_in_few_frames_is_no_trouble(frames):
+    """A motion too short to learn much from is fitted to what was seen."""
+    truth = wander(frames=24, seed=1).positions()[:frames]
+    seen = truth + np.random.default_rng(2).normal(0, 0.005, truth.shape)
+    fitted = sy.fit_positions(wander(frames=2).skeleton, seen, fps=30.0)
+    assert np.sqrt(np.mean((fitted.positions() - truth) ** 2)) < 0.008

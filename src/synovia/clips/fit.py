@@ -1,8 +1,7 @@
 """Keypoints to rotations: the motion of a skeleton whose joints or markers pass through points over time.
 
-A closed-form guess turns every joint onto the points that hang on it; then all frames are fitted at once, with the
-joints' accelerations kept small. How small is learned from the points: one in ten is held back, and the smoothness that
-foretells those best is taken, first the same for all joints, then each beside how lively it has turned out to be.
+A closed-form guess turns every joint onto the points that hang on it; then all frames are fitted at once. Where points
+have noise, how far each joint strays from its mean and how much it accelerates is learned from them; see ``prior``.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips import guess
+from synovia.clips import guess, prior
 from synovia.clips.cuts import pieces_of
 from synovia.clips.points import Points, points_of
 from synovia.errors import InputError
@@ -32,12 +31,10 @@ CLEAN: Final = 1e-5  # of the reach: points that fit so well without smoothing h
 SURPLUS: Final = 0.05  # of the numbers that are seen: if fewer are more than the joints can meet, noise fits as well
 CALM: Final = 1e-6  # smoothness beside which such points are CLEAN
 BLUR: Final = 0.04  # seconds over which others are averaged for the guess, as noise would turn short bones over
-HELD_BACK: Final = 0.1
-LADDER: Final = 10.0 ** np.arange(-3.5, 4.1, 0.5)
+FILLED: Final = 0.05  # weight in the guess of what was not seen
 SLIP: Final = 2e-3  # of the reach: joints that slide less than this beside their parents do so by noise
 TIGHT: Final = 1e-2  # weight of the slide of such joints
-SAMPLE: Final = 160  # frames from which the smoothness is learned
-LIVELIEST: Final = 50.0  # times as smooth, or as lively, as the joints are in the middle
+SAMPLE: Final = 120  # frames from which what is likely is learned
 STEPS: Final = 12
 ENOUGH: Final = 1e-3
 
@@ -46,8 +43,8 @@ class Fitted(Motion):
     """A motion that was fitted to points.
 
     ``errors`` (T, K) is how far each point is from where it was seen, length units, NaN where it was not;
-    ``smoothness`` what the joints' accelerations were weighed with, 0 for points without noise. Points that were never
-    seen are left out.
+    ``smoothness`` what the joints' accelerations were weighed with, at the median, 0 for points without noise. Points
+    that were never seen are left out.
     """
 
     __slots__ = ("errors", "smoothness")
@@ -123,15 +120,23 @@ def fit_positions(
         pull, rest = _tightened(model, q)
         q = _guess(model, points, pieces, guess.NOISY, BLUR * rate)
         terms = replace(terms, reference=np.where(rest, body.rest_q, q), pull=pull)
+    known: prior.Prior | None = None
+    first, last = _middle(longest)
     if weight is None:
-        smooth, weight = _learned(model, terms, q, longest, None if progress is None else part_of(progress, 0.0, 0.3))
-        terms = replace(terms, smooth=smooth)
+        report = None if progress is None else part_of(progress, 0.0, 0.7)
+        known, q[first:last] = prior.learned(model, terms.window(first, last, fixed=0), q[first:last], report)
+        terms = replace(terms, smooth=known.noise / known.bend)
+        weight = float(np.median(terms.smooth))
     else:
         terms = replace(terms, smooth=np.full(model.columns, max(weight, LEAST)))
-    for first, last in pieces:
-        report = None if progress is None else part_of(progress, 0.3 + 0.7 * first / len(q), 0.3 + 0.7 * last / len(q))
-        part = terms.window(first, last, fixed=0)
-        q[first:last] = solve_in_windows(model, part, q[first:last], steps=STEPS, enough=ENOUGH, progress=report)
+    done = 0.0 if known is None else 0.7
+    for piece in pieces:
+        low, high = (done + (1.0 - done) * frame / len(q) for frame in piece)
+        report = None if progress is None else part_of(progress, low, high)
+        part = terms.window(*piece, fixed=0)
+        if known is not None and piece == longest:
+            part = known.asked(part, first - piece[0])
+        q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], steps=STEPS, enough=ENOUGH, progress=report)
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
     return Fitted.made(Motion(body, q, rate, name=name), missed, weight)
@@ -144,12 +149,10 @@ def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
     as much as the points ask for, the more they are held. So a point that was not seen is told by its neighbours.
     """
     body = model.skeleton
-    inner = model.is_length[model.number_column]
-    inner[:3] = False  # the root goes anywhere
-    at = model.number_at[inner]
+    columns, at = prior.slides(model)
     slide = np.sqrt(np.mean(((q[:, at] - body.rest_q[at]) / model.reach) ** 2, axis=0))
     pull = np.full(model.columns, PULL)
-    pull[model.number_column[inner]] = TIGHT * np.minimum(1.0, SLIP / np.maximum(slide, 1e-300)) ** 2
+    pull[columns] = TIGHT * np.minimum(1.0, SLIP / np.maximum(slide, 1e-300)) ** 2
     rest = np.zeros(body.nq, bool)
     rest[at] = True
     return pull, rest
@@ -160,10 +163,10 @@ def _guess(model: Model, points: Points, pieces: list[tuple[int, int]], prior: f
     body = model.skeleton
     out: list[Array] = []
     for piece in pieces:
-        used, places = points.filled(*piece)
+        used, places, seen = points.filled(*piece)
         rows, offsets = [points.rows[k] for k in used], points.offsets[used]
         calm = _blurred(places, blur) if blur > 0.0 and len(places) > 2 else places
-        out.append(guess.first_guess(body, rows, offsets, calm, prior))
+        out.append(guess.first_guess(body, rows, offsets, calm, np.where(seen, 1.0, FILLED), prior))
     return inside_limits(body, body.follow(np.concatenate(out)))
 
 
@@ -213,43 +216,3 @@ def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> b
     tried = solve_in_windows(model, part, q[first:last], steps=STEPS, enough=ENOUGH)
     e, _, _ = model.evaluate(tried, part.targets, derivative=False)
     return bool(np.sqrt(np.mean(part.weights * e * e)) < CLEAN)
-
-
-def _learned(
-    model: Model, terms: Terms, q: Array, piece: tuple[int, int], progress: Progress | None
-) -> tuple[Array, float]:
-    """Return the smoothness of each column, and its middle."""
-    first, last = _middle(piece)
-    part = terms.window(first, last, fixed=0)
-    held = np.repeat(np.random.default_rng(0).random((last - first, model.rows // 3)) < HELD_BACK, 3, axis=1)
-    rest = replace(part, weights=np.where(held, 0.0, part.weights))
-    check = np.where(held, part.weights, 0.0)
-    shape = np.ones(model.columns)
-    factor, best = float(LADDER[0]), q[first:last]
-    for k, ladder in enumerate((LADDER, LADDER)):
-        lowest, tried = np.inf, q[first:last]
-        for number, value in enumerate(ladder if k == 0 else ladder[ladder >= 0.09 * factor]):
-            tried = solve_in_windows(model, replace(rest, smooth=value * shape), tried, steps=STEPS // 2, enough=ENOUGH)
-            e, _, _ = model.evaluate(tried, part.targets, derivative=False)
-            off = float(np.sum(check * e * e))
-            if progress is not None:
-                progress((k + (number + 1) / len(ladder)) / 2.0)
-            if off < lowest:
-                lowest, factor, best = off, float(value), tried
-            elif off > 1.02 * lowest:
-                break
-        if k == 0:
-            shape = _liveliness(model, best)
-    return factor * shape, factor
-
-
-def _liveliness(model: Model, q: Array) -> Array:
-    """Return how smooth each joint should be beside the others, (columns,): where it accelerates little, more."""
-    bend = np.mean(np.diff(model.difference(q[:-1], q[1:]), axis=0) ** 2, axis=0)
-    groups = [model.number_column[model.is_length[model.number_column]]]
-    groups += [np.arange(column, column + 3) for column in model.turn_column.tolist()]
-    for group in groups:
-        if len(group):
-            bend[group] = bend[group].mean()
-    middle = max(float(np.median(bend)), 1e-300)
-    return np.clip(middle / np.maximum(bend, middle / LIVELIEST), 1.0 / LIVELIEST, LIVELIEST)

@@ -18,7 +18,9 @@ CLEAN: Final = 1e-4  # the same for points without noise
 _NO_LENGTH: Final = 1e-9  # of the skeleton's size: such a point says nothing about a rotation
 
 
-def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, prior: float = NOISY) -> Array:
+def first_guess(
+    skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, weights: Array, prior: float = NOISY
+) -> Array:
     """Return joint values (T, nq) that bring points on joints near places in the world.
 
     Args:
@@ -26,6 +28,7 @@ def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Arr
         rows: Joint of each of the K points.
         offsets: The point in its joint's frame, (K, 3).
         points: Places, (T, K, 3), without gaps.
+        weights: How much each place counts, (T, K); little for what fills a gap, as it may turn a short bone over.
         prior: Of the skeleton's size: the length of a bone whose orientation is half that at rest.
     """
     count = len(points)
@@ -48,24 +51,24 @@ def first_guess(skeleton: Skeleton, rows: list[int], offsets: Array, points: Arr
         local = [(k, a) for k, a in hanging[row] if np.linalg.norm(a) > smallest]
         at = skeleton.q_slice(row).start
         arms = np.array([a for _, a in local]).reshape(-1, 3)
-        seen = points[:, [k for k, _ in local]]
+        seen, counts = points[:, [k for k, _ in local]], weights[:, [k for k, _ in local], None]
         if joint.kind is Kind.FREE:
             centre = [k for k in own[row] if np.linalg.norm(offsets[k]) <= smallest]
             if centre:
                 middle, pivot = points[:, centre].mean(1), np.zeros(3)
             else:
                 middle, pivot = (seen.mean(1), arms.mean(0)) if local else (place, np.zeros(3))
-            new = _turned(turn, arms - pivot, seen - middle[:, None], pull)
+            new = _turned(turn, arms - pivot, counts * (seen - middle[:, None]), pull)
             where = middle - new @ pivot
             q[:, at : at + 3] = np.matmul(np.swapaxes(turn, 1, 2), (where - place)[:, :, None])[:, :, 0]
             q[:, at + 3 : at + 7] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn, place = new, where
         elif joint.kind is Kind.BALL and local:
-            new = _turned(turn, arms, seen - place[:, None], pull)
+            new = _turned(turn, arms, counts * (seen - place[:, None]), pull)
             q[:, at : at + 4] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn = new
         elif joint.kind is Kind.HINGE and local:
-            angle = _angle(joint.axis, arms, np.matmul(seen - place[:, None], turn))
+            angle = _angle(joint.axis, arms, np.matmul(counts * (seen - place[:, None]), turn))
             q[:, at] = angle
             half = 0.5 * angle[:, None]
             turn = turn @ quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
@@ -29,8 +30,8 @@ class Points:
     places: Array
     weights: Array
 
-    def filled(self, first: int = 0, last: int | None = None) -> tuple[list[int], Array]:
-        """Return the points that are seen in some frames, and their places there, (frames, n, 3), without gaps.
+    def filled(self, first: int = 0, last: int | None = None) -> tuple[list[int], Array, NDArray[np.bool_]]:
+        """Return the points that are seen in some frames, their places (frames, n, 3) without gaps, what was seen.
 
         Gaps are filled along straight lines, from these frames alone.
         """
@@ -42,7 +43,7 @@ class Points:
             if not there.all():
                 for axis in range(3):
                     places[~there, k, axis] = np.interp(times[~there], times[there], places[there, k, axis])
-        return used, places[:, used]
+        return used, places[:, used], seen[:, used]
 
 
 def points_of(

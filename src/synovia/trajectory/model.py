@@ -62,6 +62,8 @@ class Model:
         numbers, turns = variables[variables[:, 0] == 0], variables[variables[:, 0] == 1]
         self.number_at, self.number_column = numbers[:, 1], numbers[:, 2]
         self.turn_at, self.turn_column = turns[:, 1], turns[:, 2]
+        self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
+        self._turns = self.turn_column[:, None] + np.arange(3)
         angles = reduced.limits[variables[:, 0] == 0, 10] != 0.0
         self.unit = np.where(angles, 1.0, self.reach)  # of each number, in the units of q
         self.lower = reduced.limits[variables[:, 0] == 0, 0]
@@ -110,8 +112,7 @@ class Model:
 
         out = q.copy()
         out[:, self.number_at] += x[:, self.number_column] * self.unit
-        for at, column in zip(self.turn_at.tolist(), self.turn_column.tolist(), strict=True):
-            out[:, at : at + 4] = _times_exp(q[:, at : at + 4], x[:, column : column + 3])
+        out[:, self._quats] = _times_exp(q[:, self._quats], x[:, self._turns])
         t = self.skeleton.tables
         clamp_rows(t.variables, t.limits, out)
         return self.skeleton.follow(out)
@@ -120,8 +121,7 @@ class Model:
         """Return the step (T, columns) that takes joint values a (T, nq) to b."""
         out = np.empty((len(a), self.columns))
         out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
-        for at, column in zip(self.turn_at.tolist(), self.turn_column.tolist(), strict=True):
-            out[:, column : column + 3] = turn_between(a[:, at : at + 4], b[:, at : at + 4])
+        out[:, self._turns] = turn_between(a[:, self._quats], b[:, self._quats])
         return out
 
     def pressed(self, q: Array, gradient: Array) -> Any:
@@ -136,12 +136,12 @@ class Model:
 
 
 def _times_exp(quat: Array, w: Array) -> Array:
-    """Return quat · exp(w), of length 1: quaternions (T, 4) xyzw and rotation vectors (T, 3)."""
-    angle = np.linalg.norm(w, axis=1, keepdims=True)
+    """Return quat · exp(w), of length 1: quaternions (..., 4) xyzw and rotation vectors (..., 3)."""
+    angle = np.linalg.norm(w, axis=-1, keepdims=True)
     half = 0.5 * angle
     xyz = w * np.where(angle > _SMALL, np.sin(half) / np.maximum(angle, _SMALL), 0.5)
-    out = quat_product(quat, np.concatenate([xyz, np.cos(half)], axis=1))
-    return out / np.linalg.norm(out, axis=1, keepdims=True)
+    out = quat_product(quat, np.concatenate([xyz, np.cos(half)], axis=-1))
+    return out / np.linalg.norm(out, axis=-1, keepdims=True)
 
 
 def quat_product(a: Array, b: Array) -> Array:

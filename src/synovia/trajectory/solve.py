@@ -26,6 +26,7 @@ from synovia.trajectory.model import Model
 _DAMPING = 1e-7  # of the first step, of every variable's curvature
 _MOST_DAMPING = 1e3
 _HELD = 1e12  # curvature that stops a variable
+_BEND = (1.0, -2.0, 1.0)  # a second difference of three frames
 _LARGEST = 0.7  # radians or reaches in one step; the linear model says little beyond
 
 
@@ -39,7 +40,7 @@ class Terms:
         side: (rows,) 0, or 1 and -1 for residuals that count only while they have this sign.
         reference: Joint values, (T, nq), that ``pull`` holds to.
         pull: Weight of each column's squared deviation from the reference, (columns,).
-        smooth: Weight of each column's squared second difference, (columns,).
+        smooth: Weight of each column's squared second difference, (columns,) or (T - 2, columns).
         relative: Whether ``smooth`` means the deviation from the reference, not the values themselves.
         still: Weight of the squared way of each goal's place from frame t to t + 1, (T - 1, rows), or None.
         fixed: Frames at the beginning that stay as they are.
@@ -67,6 +68,7 @@ class Terms:
             targets=self.targets[first:last],
             weights=self.weights[first:last],
             reference=self.reference[first:last],
+            smooth=self.smooth if self.smooth.ndim == 1 else self.smooth[first : max(last - 2, first)],
             still=None if self.still is None else self.still[first : last - 1],
             fixed=fixed,
         )
@@ -97,7 +99,7 @@ def solve_trajectory(
         matrix, gradient = _normal_equations(model, terms, q)
         better = False
         while not better and damping < _MOST_DAMPING:
-            x = _solved(matrix, gradient, damping)
+            x = _solved(matrix.copy(), gradient, damping)
             np.clip(x, -_LARGEST, _LARGEST, out=x)  # each by itself: a twist that nothing shows may not stop all others
             trial = model.move(q, x)
             trial[: terms.fixed] = q[: terms.fixed]
@@ -160,22 +162,16 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
 
     band = np.zeros((2 * n + 1, count * n))
     if count > 2 and terms.smooth.any():
-        bend = terms.smooth * _second_difference(model, terms, q)
-        gradient[:-2] -= bend
-        gradient[1:-1] += 2.0 * bend
-        gradient[2:] -= bend
-        times = np.zeros(count)
-        times[:-2] += 1.0
-        times[1:-1] += 4.0
-        times[2:] += 1.0
-        diagonal += times[:, None] * terms.smooth
-        next_one = np.zeros(count)
-        next_one[: count - 2] -= 2.0
-        next_one[1 : count - 1] -= 2.0
-        band[n] = (next_one[:, None] * terms.smooth).ravel()
-        after = np.zeros(count)
-        after[: count - 2] = 1.0
-        band[2 * n] = (after[:, None] * terms.smooth).ravel()
+        smooth = np.broadcast_to(terms.smooth, (count - 2, n))
+        bend = smooth * _second_difference(model, terms, q)
+        tie = np.zeros((count, n))  # of a frame to the next
+        for first, share in enumerate(_BEND):
+            gradient[first : first + count - 2] -= share * bend
+            diagonal[first : first + count - 2] += share * share * smooth
+        tie[:-2] -= 2.0 * smooth
+        tie[1:-1] -= 2.0 * smooth
+        band[n] = tie.ravel()
+        band[2 * n, : (count - 2) * n] = smooth.ravel()
     across = None
     if terms.still is not None:
         way = terms.still * -np.diff(e, axis=0)  # of the places
@@ -199,15 +195,37 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
     return band, gradient
 
 
-def _solved(band: Array, gradient: Array, damping: float) -> Array:
-    """Return the damped step (T, columns)."""
+def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
+    """Return steps (count, T, columns) away from a solution, drawn as the terms leave it uncertain.
+
+    If the cost is minus twice the logarithm of a likelihood, these are draws from its Gaussian approximation: each
+    residual is shaken by noise of its own width, and the trajectory that fits these best is solved for. Terms without
+    ``still``.
+
+    References:
+        Papandreou and Yuille (2010), *Gaussian sampling by local perturbations*, section 3.
+    """
+    band, _ = _normal_equations(model, terms, q)
+    e, J, _ = model.evaluate(q, terms.targets)
+    rng = np.random.default_rng(0)
+    shaken = np.sqrt(_active(terms, e))[:, :, None] * rng.normal(size=(*e.shape, count))
+    push: Array = np.matmul(np.swapaxes(J, 1, 2), shaken)
+    push += np.sqrt(terms.pull)[:, None] * rng.normal(size=push.shape)
+    bend = np.sqrt(np.broadcast_to(terms.smooth, (max(len(q) - 2, 0), model.columns)))
+    pushed = bend[:, :, None] * rng.normal(size=(*bend.shape, count))
+    for first, share in enumerate(_BEND):
+        push[first : first + len(pushed)] += share * pushed
+    return np.moveaxis(_solved(band, push, _DAMPING), 2, 0)
+
+
+def _solved(band: Array, right: Array, damping: float) -> Array:
+    """Return damped steps (T, columns, ...) for right sides of that shape."""
     from scipy import linalg
 
     solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    damped = band.copy()
-    damped[0] *= 1.0 + damping  # Marquardt's: each variable by its own curvature
+    band[0] *= 1.0 + damping  # Marquardt's: each variable by its own curvature
     try:
-        x = solve(damped, gradient.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+        x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)
     except np.linalg.LinAlgError:  # rounding took a pivot away: more damping brings it back
-        return np.zeros_like(gradient)
-    return np.asarray(x, np.float64).reshape(gradient.shape)
+        return np.zeros_like(right)
+    return np.asarray(x, np.float64).reshape(right.shape)
