@@ -31,7 +31,7 @@ CLEAN: Final = 1e-5  # of the reach: points that fit so well without smoothing h
 SURPLUS: Final = 0.05  # of the numbers that are seen: if fewer are more than the joints can meet, noise fits as well
 CALM: Final = 1e-6  # smoothness beside which such points are CLEAN
 BLUR: Final = 0.04  # seconds over which others are averaged for the guess, as noise would turn short bones over
-FILLED: Final = 0.05  # weight in the guess of what was not seen
+FILLED: Final = 0.05  # weight in that guess of what was not seen, as what fills a gap may turn a short bone over
 SLIP: Final = 2e-3  # of the reach: joints that slide less than this beside their parents do so by noise
 TIGHT: Final = 1e-2  # weight of the slide of such joints
 SAMPLE: Final = 120  # frames from which what is likely is learned
@@ -111,14 +111,14 @@ def fit_positions(
     model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True, threads=threads)
     pieces = pieces_of(points.filled()[1])
     terms = _terms(model, points, np.repeat(body.rest_q[None], len(points.places), axis=0))
-    q = _guess(model, points, pieces, guess.CLEAN, 0.0)
+    q = _guess(model, points, pieces, guess.CLEAN, 0.0, 1.0)
     terms = replace(terms, reference=q.copy())
     longest = max(pieces, key=lambda piece: piece[1] - piece[0])
     if weight is None and _is_clean(model, terms, q, longest):
         weight = 0.0
     elif weight is None or weight > 0.0:
         pull, rest = _tightened(model, q)
-        q = _guess(model, points, pieces, guess.NOISY, BLUR * rate)
+        q = _guess(model, points, pieces, guess.NOISY, BLUR * rate, FILLED)
         terms = replace(terms, reference=np.where(rest, body.rest_q, q), pull=pull)
     known: prior.Prior | None = None
     first, last = _middle(longest)
@@ -158,7 +158,9 @@ def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
     return pull, rest
 
 
-def _guess(model: Model, points: Points, pieces: list[tuple[int, int]], prior: float, blur: float) -> Array:
+def _guess(
+    model: Model, points: Points, pieces: list[tuple[int, int]], prior: float, blur: float, filled: float
+) -> Array:
     """Return where to start, (T, nq), from averages of the points over some frames; see ``first_guess``."""
     body = model.skeleton
     out: list[Array] = []
@@ -166,7 +168,7 @@ def _guess(model: Model, points: Points, pieces: list[tuple[int, int]], prior: f
         used, places, seen = points.filled(*piece)
         rows, offsets = [points.rows[k] for k in used], points.offsets[used]
         calm = _blurred(places, blur) if blur > 0.0 and len(places) > 2 else places
-        out.append(guess.first_guess(body, rows, offsets, calm, np.where(seen, 1.0, FILLED), prior))
+        out.append(guess.first_guess(body, rows, offsets, calm, np.where(seen, 1.0, filled), prior))
     return inside_limits(body, body.follow(np.concatenate(out)))
 
 
