@@ -81,7 +81,7 @@ def main():
         (f"noise is 30 % less, gaps filled: {len(calm)} of {len(rows)} clips", len(calm) == len(rows)),
     ])  # fmt: skip
     text = table([name.replace("_", " ") for name in head], cells)
-    sys.argv = ["fit_positions.py"]
+    del sys.argv[1:]
     save("fit_positions", "Keypoints to rotations", {"rows": rows}, f"{text}\n\n{lines}", where)
     raise SystemExit(0 if held else 1)
 
