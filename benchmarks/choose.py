@@ -20,7 +20,7 @@ from synovia.comparison import Comparison
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "choose.md"
-HEAD = ["solver", "reached", "steps", "attempts", "median", "99 %", "from rest", "tracked", "largest step"]
+HEAD = ["solver", "reached", "steps", "attempts", "median", "99 %", "from rest", "tracked", "largest step", "roughness"]
 MARK = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -61,6 +61,7 @@ def rows(result: Comparison) -> list[list[object]]:
                 rest,
                 f"{100 * row.track_reached:.0f} %",
                 f"{row.largest_step_deg:.1f}°",
+                f"{row.roughness_deg:.2f}°",
             ]
         )
     return out
@@ -102,6 +103,7 @@ def main() -> None:
                 "from_rest_deg": row.from_rest_deg,
                 "tracked": row.track_reached,
                 "largest_step_deg": row.largest_step_deg,
+                "roughness_deg": row.roughness_deg,
             }
             for row in result.rows
         ]

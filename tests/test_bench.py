@@ -82,3 +82,18 @@ def test_command_line(tmp_path):
     ran = run("bench", "arm7", "--problems", 3, "--solver", "lm")
     assert "from rest" in ran.out
     assert run("bench", "arm7", "--solver", "no").code == 3
+
+
+def test_settings_of_one_solver_run_apart():
+    """Each row tells its own settings' answers, and says which they are."""
+    problems = make_problems(sy.bundled("arm7"), count=4, frames=5)
+    few, many = compare(problems, [sy.Fabrik(max_steps=1, attempts=1), sy.Fabrik()]).rows
+    assert (few.solver, many.solver) == ("fabrik (max_steps=1, attempts=1)", "fabrik")
+    assert few.steps == 1
+    assert few.reached < many.reached
+
+
+def test_a_plot_that_cannot_be_written_is_told_before_the_work(tmp_path):
+    for name in ("a.txt", "nowhere/a.png"):
+        answer = run("bench", "arm7", "--solver", "lm", "--plot", str(tmp_path / name))
+        assert (answer.code, answer.out) == (3, "")

@@ -71,6 +71,11 @@ def _unread(value: Any, kinds: set[type]) -> NDArray[Any]:
     return array
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number, of NumPy's too, and no truth value."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def dimensions(value: object) -> int:
     """Return the number of dimensions of a value, -1 for ragged lists, which have none."""
     try:

@@ -110,8 +110,10 @@ def test_a_miss_is_a_miss_and_says_why():
 @pytest.mark.parametrize(
     ("residual", "message"),
     [
-        (lambda pose: "far", "gives no numbers"),
-        (lambda pose: [], "has shape"),
+        (lambda pose: "far", "is not numeric"),
+        (lambda pose: np.array([1j]), "is not numeric"),
+        (lambda pose: [True], "is not numeric"),
+        (lambda pose: [], "has no numbers"),
         (lambda pose: np.zeros((2, 2)), "has shape"),
         (lambda pose: float("nan"), "is not finite"),
         (lambda pose: np.zeros(1 if pose.q[0] == 0.0 else 2), "has shape"),
@@ -121,6 +123,40 @@ def test_a_function_that_goes_wrong_is_an_input_error_that_names_the_goal(residu
     with pytest.raises(InputError, match=message) as error:
         sy.solve(ARM, sy.CustomGoal(residual, name="mine"), start=ARM.random_pose(2))
     assert "mine" in str(error.value)
+
+
+@pytest.mark.parametrize("solver", ["full-body", "fabrik"])
+def test_who_cannot_call_python_refuses(solver):
+    """And does not pass the goal over: what is not looked at would be called reached."""
+    arm = sy.bundled("arm7")
+    height = sy.CustomGoal(lambda pose: [pose.position("tool")[2] - 0.9], name="height")
+    with pytest.raises(UnsupportedError, match="'height'"):
+        sy.IK(arm, [sy.PositionGoal("tool"), height], solver)
+    with pytest.raises(UnsupportedError, match="CustomGoal"):
+        sy.IK(arm, Bare("tool"))
+
+
+def test_what_is_no_goal_is_told():
+    arm = sy.bundled("arm7")
+    with pytest.raises(InputError, match="got 'tool'"):
+        sy.IK(arm, "tool")
+    with pytest.raises(InputError, match=r"Forgetful.*super"):
+        sy.IK(arm, Forgetful())
+    ik = sy.IK(arm, sy.PositionGoal("tool"))
+    for steps in ("a", None, float("nan"), -1, 2**31, 1.5, True):
+        with pytest.raises(InputError, match="steps"):
+            ik.errors_after(steps)
+
+
+class Bare(sy.Goal):
+    """A goal that no solver knows."""
+
+
+class Forgetful(sy.CustomGoal):
+    """A goal whose maker forgot what it inherits."""
+
+    def __init__(self):
+        """Set nothing up."""
 
 
 def test_what_cannot_be_a_goal_is_refused():

@@ -186,7 +186,7 @@ def test_out_of_reach_is_proved_with_wishes_too():
 @pytest.mark.parametrize(
     ("gradient", "message"),
     [
-        (lambda pose: "down", "gives no numbers"),
+        (lambda pose: "down", "is not numeric"),
         (lambda pose: np.zeros(6), "has shape"),
         (lambda pose: np.full(7, np.nan), "is not finite"),
     ],

@@ -13,7 +13,7 @@ from synovia.cli.output import emit_json, emit_rich, number
 from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
 from synovia.cli.solution import unit_name
-from synovia.errors import FileError, UnsupportedError
+from synovia.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison, Row
@@ -47,8 +47,10 @@ def bench_request(request: Request) -> int:
     """
     from synovia.comparison import compare, make_problems
 
-    if request.plot is not None and request.plot.exists() and not request.force:
-        raise FileError("file exists", where=str(request.plot), hint="pass --force to replace it")
+    if request.plot is not None:  # before minutes are spent
+        from synovia.plots.style import check_plot
+
+        check_plot(request.plot, force=request.force)
     problems = make_problems(
         load(request.model), request.joints, pose=request.pose, count=request.problems, seed=request.seed
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import numpy as np
 
@@ -92,7 +92,8 @@ def compare(
 
     Args:
         problems: The problems.
-        names: Names or settings of solvers; all of the registry without.
+        names: Names or settings of solvers; all of the registry without. Of one solver in several settings each row
+            says what is not as set by default.
         tolerance: As in ``IK``.
         root: As in ``IK``.
         budget: Seconds that one solver may take for the separate problems, at most.
@@ -103,7 +104,7 @@ def compare(
     rows: list[Row] = []
     ready: list[tuple[Row, IK]] = []
     for place, solver in enumerate(chosen):
-        row = Row(solver if isinstance(solver, str) else solver.name)
+        row = Row(_label(solver, chosen))
         rows.append(row)
         say(f"making {row.solver} ready", 0.5 * place / len(chosen))
         try:
@@ -124,46 +125,76 @@ def compare(
     return Comparison(problems, bounds, root, reach, tuple(rows))
 
 
+def _label(solver: str | Solver, chosen: Sequence[str | Solver]) -> str:
+    """Return a solver's name, and what is not as set by default where others of that name run too."""
+    name = solver if isinstance(solver, str) else solver.name
+    if isinstance(solver, str) or [other if isinstance(other, str) else other.name for other in chosen].count(name) < 2:
+        return name
+    changed = [f"{f.name}={x!r}" for f in fields(solver) if (x := getattr(solver, f.name)) != f.default]
+    return f"{name} ({', '.join(changed)})" if changed else name
+
+
 def _silent(what: str, share: float) -> None:
     """Watch nothing."""
     del what, share
 
 
-def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, say: Watch) -> None:
-    """Time every solver on every problem, in rounds; the answers are the same in each."""
-    targets = problems.of_kind(problems.targets)
-    asked = [{name: values[k] for name, values in targets.items()} for k in range(len(next(iter(targets.values()))))]
-    best = {row.solver: np.full(len(asked), np.inf) for row, _ in ready}
-    spent = dict.fromkeys(best, 0.0)
-    answers = {row.solver: (np.zeros((len(asked), 3)), np.zeros((len(asked), ik.skeleton.nq))) for row, ik in ready}
-    for turn in range(_ROUNDS):
-        for k, one in enumerate(asked):
-            for row, ik in ready:
-                name = row.solver
-                if spent[name] > budget or (turn and not np.isfinite(best[name][k])):
-                    continue
-                begun = time.perf_counter()
-                solution = ik.solve(one)
-                seconds = time.perf_counter() - begun
-                spent[name] += seconds
-                best[name][k] = min(best[name][k], seconds)
-                if turn == 0:
-                    answers[name][0][k] = solution.status, solution.steps, solution.attempts
-                    answers[name][1][k] = solution.pose.q
-            if k % 20 == 0:
-                say("solving", 0.5 + 0.3 * (turn + k / len(asked)) / _ROUNDS)
-    for row, ik in ready:
-        done = np.isfinite(best[row.solver])
-        facts, q = answers[row.solver][0][done], answers[row.solver][1][done]
+@dataclass(eq=False)
+class _Runner:
+    """A solver at work: its row, and what it has done so far."""
+
+    row: Row
+    ik: IK
+    best: Array  # (N,) seconds
+    facts: Array  # (N, 3) status, steps, attempts
+    q: Array  # (N, nq)
+    spent: float = 0.0
+
+    def ask(self, k: int, targets: dict[str, Any], again: bool) -> None:
+        """Solve problem k and keep the time; the answer is the same every time."""
+        begun = time.perf_counter()
+        solution = self.ik.solve(targets)
+        seconds = time.perf_counter() - begun
+        self.spent += seconds
+        self.best[k] = min(self.best[k], seconds)
+        if not again:
+            self.facts[k] = solution.status, solution.steps, solution.attempts
+            self.q[k] = solution.pose.q
+
+    def sum_up(self) -> None:
+        """Write the row."""
+        row, skeleton = self.row, self.ik.skeleton
+        done = np.isfinite(self.best)
+        facts, q = self.facts[done], self.q[done]
         ok = facts[:, 0] == Status.REACHED
         row.count = int(done.sum())
         row.reached = float(ok.mean())
         row.steps, row.tries = float(np.median(facts[:, 1])), float(facts[:, 2].mean())
-        row.median_us, row.p99_us = (float(x) * 1e6 for x in np.percentile(best[row.solver][done], (50, 99)))
+        row.median_us, row.p99_us = (float(x) * 1e6 for x in np.percentile(self.best[done], (50, 99)))
         row.statuses = {status.name: n for status in Status if (n := int((facts[:, 0] == status).sum()))}
         if ok.any():
-            turned = angles_between(ik.skeleton, q[ok], ik.skeleton.rest_q)
+            turned = angles_between(skeleton, q[ok], skeleton.rest_q)
             row.from_rest_deg = float(np.degrees(np.median(turned.mean(1))))
+
+
+def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, say: Watch) -> None:
+    """Time every solver on every problem, in rounds."""
+    targets = problems.of_kind(problems.targets)
+    count = len(next(iter(targets.values())))
+    asked = [{name: values[k] for name, values in targets.items()} for k in range(count)]
+    runners = [
+        _Runner(row, ik, np.full(count, np.inf), np.zeros((count, 3)), np.zeros((count, ik.skeleton.nq)))
+        for row, ik in ready
+    ]
+    for turn in range(_ROUNDS):
+        for k, one in enumerate(asked):
+            for runner in runners:
+                if runner.spent <= budget and not (turn and np.isinf(runner.best[k])):
+                    runner.ask(k, one, again=turn > 0)
+            if k % 20 == 0:
+                say("solving", 0.5 + 0.3 * (turn + k / count) / _ROUNDS)
+    for runner in runners:
+        runner.sum_up()
 
 
 def _track(row: Row, ik: IK, problems: Problems) -> None:

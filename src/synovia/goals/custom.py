@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from synovia.errors import InputError
-from synovia.geometry import Array
-from synovia.goals.base import Goal
+from synovia.geometry import Array, as_numbers, dimensions, is_number
+from synovia.goals.base import Goal, placed
 
 if TYPE_CHECKING:
     from synovia.skeleton import Pose, Skeleton
@@ -23,7 +21,8 @@ class CustomGoal(Goal):
         residual: Function of a ``Pose`` that returns numbers (k,), always as many, smooth in the pose.
         jacobian: Function of a ``Pose`` that returns the residual's derivative (k, nv) by the velocities of all joints
             in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's frame), 6 for a free joint
-            (translation first). Without it, it is found by central differences.
+            (translation first); ``root="free"`` puts six more in front where the skeleton's own root is fixed. Without
+            it, it is found by central differences.
         weight: Weight of its squared length beside other goals, whose lengths count in reaches and angles in radians.
         tolerance: Length of the residual, in its own unit, up to which the goal is reached.
         name: What to call the goal.
@@ -70,11 +69,11 @@ class CustomGoal(Goal):
         if residual is None and type(self).residual is CustomGoal.residual:
             raise InputError("there is no residual", where=self.label, expected="a function, or a method ``residual``")
         number: Any = tolerance
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < math.inf:
+        if not is_number(number) or not 0.0 < number < math.inf:
             raise InputError(
                 "tolerance is not positive", where=self.label, value=tolerance, expected="a number above 0"
             )
-        self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(tolerance))
+        self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(number))
 
     def residual(self, pose: Pose) -> Any:
         """Return what should be zero at a pose, (k,)."""
@@ -101,16 +100,11 @@ class CustomGoal(Goal):
             InputError: If it is nothing of the kind.
         """
         what = "residual" if shape is None or len(shape) == 1 else "jacobian"
-        try:
-            given = np.asarray(value, np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{what} gives no numbers", where=self.label, value=value) from error
-        given = np.atleast_1d(given)
-        expected = f"shape {shape}" if shape is not None else "(k,), k from 1"
-        if given.ndim != (1 if shape is None else len(shape)) or given.size == 0 or shape not in (None, given.shape):
-            raise InputError(f"{what} has shape {given.shape}", where=self.label, expected=expected)
-        if not np.isfinite(given).all():
-            raise InputError(f"{what} is not finite", where=self.label, value=given, expected="finite numbers")
+        single = dimensions(value) == 0 and what == "residual"
+        with placed(self.label):
+            given = as_numbers([value] if single else value, shape or (-1,), what)
+            if given.size == 0:
+                raise InputError(f"{what} has no numbers", expected="at least one")
         return given
 
     @property

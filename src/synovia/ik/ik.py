@@ -60,12 +60,16 @@ class IK:
         if not isinstance(skeleton, Skeleton):
             raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
         root = as_root(root)
-        if not isinstance(goals, Iterable):
-            goals = (goals,)
-        self.goals: tuple[Goal, ...] = tuple(goals)
+        if isinstance(goals, str):  # it would come apart into letters
+            raise InputError("a goal is no goal", value=goals, expected="for example PositionGoal(joint, position)")
+        self.goals: tuple[Goal, ...] = tuple(goals) if isinstance(goals, Iterable) else (goals,)
         for goal in self.goals:
             if not isinstance(goal, Goal):
                 raise InputError("a goal is no goal", value=goal, expected="for example PositionGoal(joint, position)")
+            if not hasattr(goal, "priority"):
+                raise InputError(
+                    "a goal is not set up", value=type(goal), hint="its __init__ must call super().__init__()"
+                )
         if not self.goals:
             raise InputError("there are no goals", expected="at least one")
         self.solver = as_solver(solver)
@@ -207,12 +211,17 @@ class IK:
         settled on the way.
 
         Args:
-            steps: Steps, from 0 for the errors at the start.
+            steps: Steps, a whole number from 0 for the errors at the start.
             targets: As in ``solve_many``; one problem with the goals' own targets without.
             starts: As in ``solve_many``.
+
+        Raises:
+            InputError: If a value cannot be used.
         """
         from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
 
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
+            raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
         table = self._door.own_table() if targets is None else self._door.table_of_many(targets)
         first = inside_limits(self.skeleton, self._start_rows(starts, len(table)))
         out = rows_of(self, len(table))

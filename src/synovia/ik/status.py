@@ -23,9 +23,15 @@ class Status(IntEnum):
 
 _MEANINGS = {
     Status.REACHED: "Every goal holds within its tolerance, checked by forward kinematics of the returned pose.",
-    Status.UNREACHABLE: "Proved: a target lies beyond the reach of its chain, or inside its inner hole.",
-    Status.CONFLICT: "Two or more goals pull against each other; move or drop one, or give them weights.",
-    Status.LIMITED: "Joint limits hold the pose back: no step within them lowers the error.",
+    Status.UNREACHABLE: (
+        "Proved: a target lies beyond the reach of its chain, inside its inner hole, or where, as a closed form shows,"
+        " the limits let nothing come."
+    ),
+    Status.CONFLICT: (
+        "Two or more goals pull against each other near this pose: more attempts may find another; else move or drop"
+        " one, or give them weights."
+    ),
+    Status.LIMITED: "Joint limits hold the pose back: no small step within them lowers the error; another start may.",
     Status.STALLED: "No step lowers the error further, yet nothing proves the target out of reach; try more attempts.",
     Status.MAX_STEPS: "The steps were spent while the error still fell; allow more.",
 }

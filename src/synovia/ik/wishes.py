@@ -6,12 +6,11 @@ to another H falls by -(∇H + ∇H') · s / 2, up to the third power of s.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, as_numbers
 from synovia.ik.columns import units_of, velocities_of
 from synovia.problem import Reduced
 from synovia.skeleton import Pose, Skeleton
@@ -99,19 +98,10 @@ class Wishes:
                 out[column] = (b[at] - a[at]) / self._units[column]
         return out
 
-    def _checked(self, value: object) -> Array:
+    def _checked(self, value: Any) -> Array:
         """Return what the user's function gave as (nv,) finite numbers.
 
         Raises:
             InputError: If it is nothing of the kind.
         """
-        expected = f"({self._skeleton.nv},), finite numbers"
-        try:
-            given = np.asarray(value, np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError("gradient gives no numbers", where="NullSpace", value=value, expected=expected) from error
-        if given.shape != (self._skeleton.nv,):
-            raise InputError(f"gradient has shape {given.shape}", where="NullSpace", expected=expected)
-        if not np.isfinite(given).all():
-            raise InputError("gradient is not finite", where="NullSpace", value=given, expected=expected)
-        return given
+        return as_numbers(value, (self._skeleton.nv,), "gradient of NullSpace")

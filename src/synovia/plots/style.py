@@ -24,7 +24,7 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
     Raises:
         MissingExtraError: If matplotlib is not installed.
         InputError: If the extension is none of .png, .svg and .pdf.
-        FileError: If the file exists and ``force`` is not set.
+        FileError: If there is no such folder, or the file exists and ``force`` is not set.
     """
     from importlib.util import find_spec
 
@@ -35,6 +35,8 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
         raise InputError(
             "no plot can be written with this extension", value=where.suffix or None, expected=".png, .svg or .pdf"
         )
+    if not where.parent.is_dir():
+        raise FileError("there is no such folder", where=str(where.parent), hint="make it first")
     if where.exists() and not force:
         raise FileError("file exists", where=str(where), hint="pass force=True (--force) to replace it")
     return where

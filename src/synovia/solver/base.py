@@ -19,6 +19,8 @@ from synovia.skeleton import Kind, Skeleton
 Kernel = Callable[..., int]
 PLACES: Final = frozenset({"position", "rotation", "pose"})
 EVERY: Final = PLACES | {"aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact"}
+EVERYTHING: Final = EVERY | {"rest", "custom"}  # what the Jacobian family takes
+_ELSEWHERE: Final = "use the solver 'lm'"
 LARGEST: Final = sys.float_info.max
 
 
@@ -54,7 +56,7 @@ class Solver(Named, ABC):
             if setting.name in self.others or (value is None and setting.name in _OPTIONAL):
                 continue
             if setting.name in _CHOICES:
-                if value is not None and value not in _CHOICES[setting.name]:
+                if value is not None and not (isinstance(value, str) and value in _CHOICES[setting.name]):
                     raise InputError(
                         f"{setting.name} is out of range",
                         where=type(self).__name__,
@@ -158,9 +160,9 @@ class Solver(Named, ABC):
                     where=f"goal {goal.label!r}",
                     value=goal,
                     expected=f"goals of the kinds {', '.join(sorted(self.honours))}",
-                    hint="use the solver 'lm'",
+                    hint=_ELSEWHERE if goal.kind in EVERYTHING else "derive goals of your own from CustomGoal",
                 )
-            if goal.priority != 0:
+            if goal.priority != 0 and not self.ranks:
                 raise UnsupportedError(
                     f"{self.name} has no priorities",
                     where=f"goal on {goal.joint!r}",

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.goals import Goal
 from synovia.problem import Reduced
 from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
 
@@ -118,9 +117,6 @@ class FullBody(Solver):
         from synovia.kernels.full_body_basis import levels_size
 
         return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
-
-    def check(self, goals: Sequence[Goal]) -> None:
-        """Honour every goal and every priority."""
 
 
 def _kernel(plain: bool) -> Kernel:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from synovia.errors import InputError
 from synovia.problem import Reduced
-from synovia.solver.base import EVERY, Kernel, Solver
+from synovia.solver.base import EVERYTHING, Kernel, Solver
 from synovia.solver.jacobian.null_space import NullSpace
 
 _NONE = 1e100  # a clamp that never clamps
@@ -37,7 +37,7 @@ class JacobianMethod(Solver):
     """
 
     others: ClassVar[frozenset[str]] = frozenset({"jacobian", "null_space"})
-    honours: ClassVar[frozenset[str]] = EVERY | {"rest", "custom"}
+    honours: ClassVar[frozenset[str]] = EVERYTHING
     method: ClassVar[int]  # in ``kernels.methods``
 
     largest_error: float | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synovia.arguments import Named
 from synovia.errors import InputError
+from synovia.geometry import is_number
 from synovia.solver.base import LARGEST
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class NullSpace(Named):
                     )
                 continue
             most = 1.0 if setting.name == "margin" else LARGEST
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= most:
+            if not is_number(value) or not 0.0 <= value <= most:
                 raise InputError(
                     f"{setting.name} is out of range",
                     where="NullSpace",
