@@ -111,6 +111,16 @@ def test_goals_without_a_target_stay_where_the_first_start_had_them():
             assert np.linalg.norm(solution.pose.position("right_hand") - anchor[:3, 3]) < 1.01e-2
 
 
+def test_a_stretched_chain_comes_back_along_its_own_line_without_a_jump():
+    """No step begins where the target goes straight back towards the root: it is nudged, not started elsewhere."""
+    chain = sy.Skeleton.chain([(0.0, 0, 0), (1.0, 0, 0), (2.0, 0, 0)])
+    targets = np.zeros((40, 3))
+    targets[:, 0] = np.linspace(2.4, 1.2, 40)
+    clip = sy.IK(chain, sy.PositionGoal("joint2")).track({"joint2": targets})
+    assert clip.reached[20:].all()
+    assert clip.jumps == ()
+
+
 def test_no_frames_give_no_answers():
     """An empty clip is a clip."""
     clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.zeros((0, 3))})

@@ -197,3 +197,54 @@ def test_a_chain_shares_its_turn_from_the_root_on():
         np.testing.assert_allclose(pose.matrix("neck"), part @ start.matrix("neck"), atol=1e-9)
         centre = neck + part @ (start.position("head") - neck)
         np.testing.assert_allclose(pose.matrix("head"), expected(part @ R, centre, target, up=UP), atol=1e-9)
+
+
+def nearest_by_trying(limit, axis, eye, target):
+    """Return the smallest angle between the axis and the way to the target, over a grid of all allowed rotations."""
+    ways = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
+    disc = np.concatenate([r * np.column_stack([np.cos(ways), np.sin(ways), 0.0 * ways]) for r in np.linspace(0, 1, 9)])
+    half = np.where(disc[:, :2] < 0.0, [limit.x[0], limit.y[0]], [limit.x[1], limit.y[1]])
+    swings = sy.Rotation.from_rotvec(np.column_stack([half * disc[:, :2], disc[:, 2]]))
+    frame = np.array(limit.frame)
+    seen = swings.inv().apply(frame.T @ target)
+    way = [sy.Rotation.from_rotvec((0.0, 0.0, -t)).apply(seen) - frame.T @ eye for t in np.linspace(*limit.twist, 40)]
+    cosine = np.array(way) @ (frame.T @ axis) / np.linalg.norm(way, axis=-1)
+    return np.arccos(np.clip(cosine, -1.0, 1.0)).min()
+
+
+@pytest.mark.compiled
+def test_within_the_limits_of_a_ball_nothing_comes_nearer():
+    """Round and flat ellipses, narrow and beyond 90 degrees, axes along the bone, across it and beside the joint."""
+    rng = np.random.default_rng(4)
+    missed = 0
+    for k in range(60):
+        widest = (0.5, 1.5, 3.1)[k % 3]
+        limit = sy.SwingTwist.about(
+            rng.normal(size=3),
+            x=tuple(rng.uniform(0.0, widest, 2)),
+            y=tuple(rng.uniform(0.0, widest, 2) * (k % 5 > 0)),
+            twist=tuple(np.sort(rng.uniform(-3.1, 3.1, 2)) * (1.0, 0.2)[k % 2]),
+        )
+        axis = unit(rng.normal(size=3)) if k % 4 else np.array(limit.frame)[:, k // 4 % 3]
+        eye = np.zeros(3) if k % 2 else 0.1 * rng.normal(size=3)
+        skeleton = sy.Skeleton([Joint("base"), Joint("head", "base", Kind.BALL, limit=limit)])
+        target = rng.uniform(0.5, 3.0) * unit(rng.normal(size=3))
+        ik = sy.IK(skeleton, sy.AimGoal("head", axis=axis, offset=eye), "aim")
+        solution = ik.solve({"head": target}, skeleton.random_pose(k))
+        assert not ik.outside(solution.pose)
+        assert solution.errors[0].angle < nearest_by_trying(limit, axis, eye, target) + np.radians(0.03)
+        again = ik.solve({"head": target}, solution.pose)
+        np.testing.assert_allclose(again.pose.q, solution.pose.q, atol=1e-6)
+        missed += not solution.reached
+        allowed = skeleton.random_pose(1000 + k)
+        seen = allowed.matrix("head") @ (eye + 2.0 * axis)
+        assert ik.solve({"head": seen}, skeleton.random_pose(k)).reached
+    assert missed > 20
+
+
+def test_a_head_looks_back_as_far_as_its_neck_allows():
+    """Exactly behind: a turn to a side and a lean, 134 degrees off, not the 159 of half a turn cut by the limits."""
+    body = sy.bundled("humanoid")
+    for weight in (1.0, 1.0 - 1e-12):  # not settled by descent: the formula alone
+        solution = sy.IK(body, sy.AimGoal("head"), sy.Aim(weight=weight)).solve({"head": (0.0, 1.5, -3.0)})
+        assert np.degrees(solution.errors[0].angle) == pytest.approx(134.267, abs=1e-3)

@@ -9,6 +9,7 @@ import synovia as sy
 from synovia.kernels.tables import violations
 from synovia.problem import reduce
 from synovia.skeleton import Joint, Kind, Mimic
+from synovia.solver import Solver
 
 EVERY = sorted(sy.solvers)
 LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
@@ -390,3 +391,33 @@ def test_the_best_pose_out_of_reach_is_near_the_optimum_and_stays(solver, body):
 def squares(solution):
     """Return what solvers minimise: the sum of the squared distances."""
     return sum(error.position**2 for error in solution.errors)
+
+
+STRAIGHT = ((0.0, 0, 0), (1.0, 0, 0), (2.0, 0, 0))
+HOLLOW = ((0.0, 0, 0), (10.0, 0, 0), (11.0, 0, 0), (12.0, 0, 0))  # reaches from 8 to 12
+
+
+@pytest.mark.parametrize("solver", [s for s in EVERY if sy.solvers[s].narrow is Solver.narrow])
+@pytest.mark.parametrize(
+    ("points", "x", "missed"), [(STRAIGHT, -3.0, 1.0), (HOLLOW, -20.0, 8.0), (HOLLOW, 1.0, 7.0), (HOLLOW, 20.0, 8.0)]
+)
+def test_a_start_that_points_straight_away_is_no_answer(solver, points, x, missed):
+    """No gradient leads away from there, yet it is the worst pose of all: out of reach, and in the hole behind it."""
+    chain = sy.Skeleton.chain(points)
+    ik = sy.IK(chain, sy.PositionGoal(f"joint{len(points) - 1}", (x, 0, 0)), solver)
+    solution = ik.solve()
+    assert solution.status is sy.Status.UNREACHABLE
+    assert solution.errors[0].position == pytest.approx(missed, rel=1e-3)
+    again = ik.solve(start=solution.pose)
+    assert again.errors[0].position == pytest.approx(solution.errors[0].position, rel=1e-6)
+    if solver not in ("fabrik", "ccd", "particles"):  # those creep along the hole's edge
+        np.testing.assert_array_equal(again.pose.q, solution.pose.q)
+
+
+@pytest.mark.parametrize("solver", [s for s in EVERY if sy.solvers[s].narrow is Solver.narrow])
+def test_one_attempt_reaches_a_target_straight_behind(solver):
+    """Without a restart: what stands still is nudged off its line."""
+    chain = sy.Skeleton.chain(STRAIGHT)
+    solution = sy.solve(chain, sy.PositionGoal("joint2", (-1.5, 0, 0)), sy.solvers[solver](attempts=1))
+    assert solution.reached
+    assert solution.attempts == 1

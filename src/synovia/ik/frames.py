@@ -18,6 +18,7 @@ Run = Callable[[Ints, int, int, int], tuple[int, bool]]
 It ends at the first miss; returns the frame after the last that is done, and whether that one missed.
 """
 _REPORT: Final = 200  # frames between two reports of progress, at least
+_STILL: Final = 1e-6  # change of every joint (radians, length units) that is none
 _LONGER: Final = 10  # attempts whose steps a frame may take before it is started elsewhere
 
 
@@ -57,11 +58,26 @@ def follow_frames(
             )  # a kernel looks at all targets up to there: growing parts, in linear time
             done, missed = run(once, 0, frame, min(frame + further, len(rows)))
             if missed and ints[ATTEMPTS] > once[ATTEMPTS]:
-                missed = _elsewhere(rows, run, ints, done - 1)
+                missed = not _left(rows, conclude, ints, done - 1) and _elsewhere(rows, run, ints, done - 1)
         if missed:
             conclude(done - 1)
         frame = done
         progress(frame, len(rows))
+
+
+def _left(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: int) -> bool:
+    """Return whether a frame that could not begin is settled to its goals: a straight limb, its target right behind.
+
+    No step begins there, and a start elsewhere would be a jump.
+    """
+    from synovia.kernels.problem import N_Q, OUT_HEAD, REACHED, STATUS, UNREACHABLE
+
+    values = slice(OUT_HEAD, OUT_HEAD + int(ints[N_Q]))
+    moved = np.abs(rows[frame, values] - rows[frame - 1, values]).max(initial=0.0)
+    if moved > _STILL or rows[frame, STATUS] == UNREACHABLE:
+        return False
+    conclude(frame)
+    return bool(rows[frame, STATUS] == REACHED)
 
 
 def _elsewhere(rows: Array, run: Run, ints: Ints, frame: int) -> bool:

@@ -14,44 +14,34 @@ import math
 import numpy as np
 
 from synovia.kernels._jit import F, algorithm, device, entry, inline
-from synovia.kernels.ball import no_hand, set_turn, swivel_inside
+from synovia.kernels.ball import base_of, no_hand, set_turn, swivel_inside
+from synovia.kernels.ball import turned as turned_ball
 from synovia.kernels.blend import begin, end, one_by_one
 from synovia.kernels.forward import HINGE, forward
 from synovia.kernels.further import AIM, GOAL, KIND
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.limb import FLAT, across, nearest_turn, turn_about, turn_onto
+from synovia.kernels.nearest_aim import lever, nearest_aim
 from synovia.kernels.problem import open_any, open_work
 from synovia.kernels.rotations import (
     apply,
     apply_t,
     column,
+    load_quat,
     load_rotation,
     quat_apply,
     quat_exp,
     quat_log,
     quat_mul,
+    store_quat,
 )
 from synovia.kernels.scatter import scatter
 from synovia.kernels.subproblems import turn_to, turned
 from synovia.kernels.variables import clamp_block
-from synovia.kernels.vectors import axpy, cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.vectors import cross, dot, load, norm, perpendicular, scale, sub
 
 # Places among the solver's own settings; shares follow, the goal's own joint first
 WEIGHT, TWIST, COUNT, UP, TOP, SHARES = 0, 1, 2, 3, 6, 9
-
-
-@inline
-def lever(e, a, d):
-    """Return e + s a with |e + s a| = |d|, the point ahead on the axis; the nearest where there is none.
-
-    ``a`` need not be a unit vector: across a hinge it is what the hinge turns of it.
-    """
-    aa, ea = dot(a, a), dot(e, a)
-    if aa <= FLAT * FLAT:
-        return e
-    root = ea * ea - aa * (dot(e, e) - dot(d, d))
-    s = (-ea + math.sqrt(max(root, F(0)))) / aa
-    return axpy(max(s, F(0)), a, e)
 
 
 @inline
@@ -89,6 +79,19 @@ def roll_of(problem, R, turn, line):
 
 
 @device
+def go_near(problem, frames, q, row, turn, a, e, d):
+    """Bring a ball with limits to where its axis points nearest to a target, no allowed ``turn`` being exact."""
+    k = problem.tree.ints[row, 5]
+    at = problem.variables[k, 1]
+    R, base = load_rotation(frames, row, 0), base_of(problem, frames, q, row)
+    wanted = turned_ball(problem, frames, q, row, turn)
+    q0 = load_quat(q, at)
+    x, y, z, w = nearest_aim(problem.limits, k, q0, wanted, apply_t(R, a), apply_t(R, e), apply_t(base, d))
+    side = F(1) if x * q0[0] + y * q0[1] + z * q0[2] + w * q0[3] >= F(0) else F(-1)
+    store_quat(q, at, (side * x, side * y, side * z, side * w))
+
+
+@device
 def aim(problem, work, targets, q, g, row, share, last):
     """Turn one joint by its share; work.frames are at q, and are when it is done."""
     G, p = goal_frame(problem, work.frames, g)
@@ -101,14 +104,18 @@ def aim(problem, work, targets, q, g, row, share, last):
         aim_hinge(problem, q, row, column(R, 2), e, a, d, share)
     else:
         turn = turn_onto(lever(e, a, d), d, apply(R, perpendicular(apply_t(R, a))))
+        inside = True
         if last:
             line = scale(F(1) / norm(d), d)
             roll = roll_of(problem, R, turn, line)
-            roll, _ = swivel_inside(problem, work.frames, q, row, turn, line, no_hand(), roll)
+            roll, inside = swivel_inside(problem, work.frames, q, row, turn, line, no_hand(), roll)
             turn = quat_mul(turn_about(line, roll), turn)
         else:
             turn = quat_exp(scale(share, quat_log(turn)))
-        set_turn(problem, work.frames, q, row, turn)
+        if inside:
+            set_turn(problem, work.frames, q, row, turn)
+        else:
+            go_near(problem, work.frames, q, row, turn, a, e, d)
     forward(problem.tree, q, work.frames)
 
 

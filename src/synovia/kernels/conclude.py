@@ -29,7 +29,7 @@ from synovia.kernels.problem import (
     open_row,
     open_work,
 )
-from synovia.kernels.settle import drop_held, pull, settle
+from synovia.kernels.settle import come_to_rest, drop_held, pull
 
 SETTLE_STEPS = 200
 STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
@@ -82,7 +82,7 @@ def judge_rows(problem, work, out, settles):
         q, errors, targets = open_row(problem, row)
         spent = row[STEPS] >= problem.attempts * problem.max_steps
         if settles:
-            taken, still = settle(problem, work, targets, q, SETTLE_STEPS)
+            taken, still = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
             row[STEPS] += taken
             row[FINISH] = taken
             spent = still == 0

@@ -37,10 +37,13 @@ from synovia.kernels.problem import (
     open_row,
 )
 from synovia.kernels.reach import prove
+from synovia.kernels.settle import ASIDE
+from synovia.kernels.variables import nudge, seed_state
 
 MOST_STEPS = 300  # for each level
 FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
 FARTHER = F(1e-7)  # by which a level must gain for a pose to be left
+CLEARLY = F(1e-4)  # the same from aside, or an answer that is asked for again would wander
 PASSES = 4
 MENDS = 5  # steps of the levels above that mend what one of the last has left
 LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
@@ -180,22 +183,29 @@ def refine(problem, work, targets, q, h, count):
 
 
 @device
-def leaps(problem, work, targets, q, h):
+def leaps(problem, work, targets, q, h, stood):
     """Return whether the steps of an attempt take upper levels alone to a better pose than q, and move q there.
 
     They are longer than those that refine, and can leave a minimum for a lower one. What level below is lost counts for
-    nothing, as it must.
+    nothing, as it must. A pose that has ``stood`` from the start may be one that points straight away from its target,
+    where no step begins: all levels are tried from a little to both sides of it.
     """
+    levels = problem.levels.shape[0] - 1
     look(problem, work, targets, q, h)
     copy(h.present, h.aside)
     put_down(problem, q, h.began)
-    for count in range(1, problem.levels.shape[0] - 1):
+    for trial in range(1, levels + (2 if stood else 0)):
+        if trial >= levels:
+            seed_state(work.state, problem.seed, 0)
+            aside = ASIDE if trial == levels else -ASIDE
+            nudge(problem.variables, problem.limits, q, work.state, aside, problem.reach)
+        count = min(trial, levels)
         descend(problem, work, targets, q, h, count)
         for k in range(1, count + 1):
             refine(problem, work, targets, q, h, k)
         look(problem, work, targets, q, h)
         copy(h.aside, h.lowest)
-        if gains(h, count, SAME, FARTHER):
+        if gains(h, count, SAME, FARTHER if trial < levels else CLEARLY):
             return True
         take_up(problem, q, h.began)
     return False
@@ -218,7 +228,7 @@ def refine_all(problem, work, targets, q, h):
             steps += taken
             settled = settled and still
             moved = moved or gone
-        if k == PASSES - 1 or (not moved and not leaps(problem, work, targets, q, h)):
+        if k == PASSES - 1 or (not moved and not leaps(problem, work, targets, q, h, k == 0)):
             break
     return steps, settled
 

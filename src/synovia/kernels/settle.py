@@ -3,7 +3,7 @@
 import math
 
 from synovia.kernels._jit import F, device
-from synovia.kernels.bounded import bounded_step, shares
+from synovia.kernels.bounded import bounded_step, shares, solve_rest
 from synovia.kernels.chart import NEAR, bends, bounds, move, to_box
 from synovia.kernels.curvature import curvature
 from synovia.kernels.descent import LARGEST_TURN, damped_step, largest
@@ -11,6 +11,7 @@ from synovia.kernels.forward import forward
 from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.linear import gram_t, times_t, transpose
 from synovia.kernels.problem import copy
+from synovia.kernels.variables import nudge, seed_state
 
 SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
 QUIET = 4  # such steps in a row
@@ -19,6 +20,9 @@ CLOSE = F(1e-5)  # Newton step (radians, reaches) whose gain drowns in rounding:
 ROUNDING = F(1e-13)  # of a cost
 SHORT = F(1e-15)  # step (radians, reaches) below which descent has ended
 TRIES = 40  # dampings of one step
+ASIDE = F(1e-3)  # radians, reaches: enough to leave a saddle, too little to be seen
+BENDS = F(1e-6)  # curvature against residual that is one
+LOWER = F(0.999)  # what a saddle is left for: its cost times this, or an answer that is asked for again would wander
 
 
 @device
@@ -145,3 +149,49 @@ def settle(problem, work, targets, q, most):
             residual(problem, work.frames, targets, work.e)
             return k + 1, 1
     return most, 0
+
+
+@device
+def is_saddle(problem, work, targets, q, cost, steps):
+    """Return whether the cost bends down somewhere around a pose that is stationary; frames and residual are at q.
+
+    Without second derivatives (many columns) only a pose that no step has left is suspected.
+    """
+    if work.H.shape[0] == 0:
+        return steps == 0
+    pull(problem, work, targets, q)
+    hessian(problem, work, targets, q)
+    return not solve_rest(work.H, BENDS * math.sqrt(cost), work.g, work.box, work.K, work.dq)
+
+
+@device
+def come_to_rest(problem, work, targets, q, most):
+    """Settle q, and leave a saddle: a chain that points straight away from its target feels no gradient at all.
+
+    It is tried a little to both sides, the same ones every time; at a minimum nothing is tried, so it stays.
+
+    Returns:
+        (steps taken, 1 if q is stationary or reached, else 0).
+    """
+    steps = 0
+    ended = 0
+    lowest = F(0)
+    for side in range(3):
+        if side > 0:
+            copy(work.best, q)
+            seed_state(work.state, problem.seed, 0)
+            aside = ASIDE if side == 1 else -ASIDE
+            nudge(problem.variables, problem.limits, q, work.state, aside, problem.reach)
+        taken, still = settle(problem, work, targets, q, most)
+        steps += taken
+        cost, worst = residual(problem, work.frames, targets, work.e)
+        if side == 0:
+            ended = still
+            lowest = cost
+            copy(q, work.best)
+            if worst <= F(1) or still == 0 or not is_saddle(problem, work, targets, q, cost, taken):
+                return steps, ended
+        elif worst <= F(1) or cost < LOWER * lowest:
+            return steps, still
+    copy(work.best, q)
+    return steps, ended
