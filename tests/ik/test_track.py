@@ -5,6 +5,7 @@ import pytest
 
 import synovia as sy
 from synovia.errors import InputError
+from synovia.skeleton import Joint, Kind
 
 ARM = sy.bundled("arm7")
 
@@ -119,6 +120,42 @@ def test_a_stretched_chain_comes_back_along_its_own_line_without_a_jump():
     clip = sy.IK(chain, sy.PositionGoal("joint2")).track({"joint2": targets})
     assert clip.reached[20:].all()
     assert clip.jumps == ()
+
+
+def test_a_closed_form_that_changes_its_branch_says_where():
+    """The shoulder's limit ends one side of the elbow; that step is a jump, and large steps of the target are none."""
+    hinge = {"kind": Kind.HINGE, "axis": (0, 0, 1)}
+    rest = np.eye(4)
+    rest[0, 3] = 1.0
+    arm = sy.Skeleton(
+        [
+            Joint("shoulder", limit=sy.Interval(-0.3, 2.5), **hinge),
+            Joint("elbow", "shoulder", rest=rest, limit=sy.Interval(-2.8, 2.8), **hinge),
+            Joint("tip", "elbow", rest=rest),
+        ]
+    )
+    ik = sy.IK(arm, sy.PositionGoal("tip"), "hinges")
+    for frames in (7, 41):  # more than 0.2 radians a frame, and little
+        angles = np.linspace(1.2, 0.0, frames)
+        targets = 1.2 * np.column_stack([np.cos(angles), np.sin(angles), 0.0 * angles])
+        clip = ik.track({"tip": targets}, [0.3, 1.8])
+        assert clip.reached.all()
+        changed = np.flatnonzero(np.diff(np.sign(clip.q[:, 1]))) + 1
+        assert len(changed) == 1
+        assert clip.jumps == tuple(changed)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("weight", [1.0, 0.6])
+def test_a_look_that_snaps_from_one_shoulder_to_the_other_is_listed(weight):
+    """As the target passes behind the head; with a share of the turn as well."""
+    body = sy.bundled("humanoid")
+    ik = sy.IK(body, sy.AimGoal("head"), sy.Aim(weight=weight))
+    x = np.linspace(-1.0, 1.0, 40)
+    clip = ik.track({"head": np.column_stack([x, 0.0 * x + 1.5, 0.0 * x - 3.0])})
+    steps = np.abs(np.diff(clip.q, axis=0)).max(axis=1)
+    assert clip.jumps == tuple(np.flatnonzero(steps > 0.1) + 1)
+    assert len(clip.jumps) == 1
 
 
 def test_no_frames_give_no_answers():

@@ -249,7 +249,7 @@ class IK:
         """Return the answers of targets over time, each frame started from the one before.
 
         A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
-        that reaches counts, and is listed in ``jumps``.
+        that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch.
 
         Args:
             targets: As in ``solve_many``, B being the frames.
@@ -272,9 +272,9 @@ class IK:
         pose = self.default_start if start is None else self._as_start(start)
         workers = checked_threads(threads)
         if warm:
-            follow = partial(rows_in_turn, self, targets=targets)
+            follow = partial(rows_in_turn, targets=targets)
         else:
-            follow = partial(rows_apart, self, targets=targets, threads=workers)
+            follow = partial(rows_apart, targets=targets, threads=workers)
         return tracked(self, table, pose, follow, fps, starts, both_ways, smoothness, velocity, workers, progress)
 
     def _as_start(self, start: Pose | Any) -> Pose:

@@ -140,5 +140,8 @@ class Tracked(Solutions):
 
     @property
     def jumps(self) -> tuple[int, ...]:
-        """Frames after the first that were solved from another start than the frame before."""
+        """Frames after the first that do not follow from the one before.
+
+        They were solved from another start, or a closed form went to another branch with a large step of the joints.
+        """
         return tuple(np.flatnonzero(self._jumped).tolist())

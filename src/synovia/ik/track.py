@@ -8,23 +8,20 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.batch import Progress
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
+from synovia.ik.leaps import Bools, Follow, changes, leaps
 from synovia.ik.paced import slowed, smoothed, velocities_of
 from synovia.ik.solution import HEAD, STATUS, WINNER
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
-from synovia.trajectory.model import turn_between
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
     from synovia.skeleton import Pose
 
-Bools = NDArray[np.bool_]
-Follow = Callable[[Array, Array, Callable[..., None]], Array]
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion
 _FAR: Final = 9.0  # times the squared change of a track by itself: a jump
 
@@ -118,18 +115,20 @@ def follow_best(
         threads: How many tracks are followed at once.
         told: Hears of the progress.
     """
-    first = follow(table, pose.inside, told.part(0))
+    first = follow(ik, table, pose.inside, told.part(0))
     if len(table) < 2 or (starts == 1 and not both_ways):
-        return first, restarted(first)
+        return first, jumps_of(ik, table, pose.inside, first, follow)
     full = complete(ik, table, first)
 
     def there_and_back(k: int) -> list[tuple[Array, Bools]]:
-        rows = first if k == 0 else follow(full, ik.skeleton.random_pose(k).inside, told.part(k))
-        found = [(rows, restarted(rows))]
+        start = pose.inside if k == 0 else ik.skeleton.random_pose(k).inside
+        rows = first if k == 0 else follow(ik, full, start, told.part(k))
+        found = [(rows, jumps_of(ik, full, start, rows, follow))]
         if both_ways:
             end = rows[-1:, HEAD : HEAD + ik.skeleton.nq].copy()
-            back = follow(np.ascontiguousarray(full[::-1]), end, told.part(starts + k))
-            jumped = np.concatenate([[False], restarted(back)[::-1][:-1]])
+            reverse = np.ascontiguousarray(full[::-1])
+            back = follow(ik, reverse, end, told.part(starts + k))
+            jumped = np.concatenate([[False], jumps_of(ik, reverse, end, back, follow)[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found
 
@@ -154,9 +153,11 @@ def complete(ik: IK, table: Array, rows: Array) -> Array:
     return out
 
 
-def restarted(rows: Array) -> Bools:
-    """Return which frames do not follow from the one before."""
+def jumps_of(ik: IK, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
+    """Return which frames of a track do not follow from the one before: restarts, and leaps of closed forms."""
     jumped = rows[:, WINNER] > 0
+    if ik.solver.closed and len(rows) > 1:
+        jumped |= leaps(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
     return jumped
 
@@ -171,7 +172,7 @@ def best_path(ik: IK, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[
     misses = np.array([_MISS * (rows[:, STATUS] != Status.REACHED) for rows in tracks])
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)
-    steps = np.array([[_changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
+    steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
     own = np.array([steps[k, k] for k in range(size)])  # what each track moves by itself
     change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # no switch between equals
     for t in range(1, count):
@@ -189,16 +190,3 @@ def best_path(ik: IK, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[
     far = steps[a, b, at[:-1]] > _FAR * np.maximum(own[a, at[:-1]], own[b, at[:-1]])
     jumped[1:] |= (a != b) & far  # tracks that have met may be changed without a jump
     return rows, jumped
-
-
-def _changes(ik: IK, a: Array, b: Array) -> Array:
-    """Return the squared change of all joints, radians and reaches, between rows of joint values."""
-    variables = ik.skeleton.tables.variables
-    angles = ik.skeleton.tables.limits[:, 10] != 0.0
-    total = np.zeros(len(a))
-    for (block, at, _), angle in zip(variables.tolist(), angles.tolist(), strict=True):
-        if block == 0:
-            total += ((b[:, at] - a[:, at]) / (1.0 if angle else ik.reach)) ** 2
-        else:
-            total += np.sum(turn_between(a[:, at : at + 4], b[:, at : at + 4]) ** 2, axis=1)
-    return total

@@ -112,7 +112,7 @@ class Model:
 
         out = q.copy()
         out[:, self.number_at] += x[:, self.number_column] * self.unit
-        out[:, self._quats] = _times_exp(q[:, self._quats], x[:, self._turns])
+        out[:, self._quats] = times_exp(q[:, self._quats], x[:, self._turns])
         t = self.skeleton.tables
         clamp_rows(t.variables, t.limits, out)
         return self.skeleton.follow(out)
@@ -135,7 +135,7 @@ class Model:
         return held
 
 
-def _times_exp(quat: Array, w: Array) -> Array:
+def times_exp(quat: Array, w: Array) -> Array:
     """Return quat · exp(w), of length 1: quaternions (..., 4) xyzw and rotation vectors (..., 3)."""
     angle = np.linalg.norm(w, axis=-1, keepdims=True)
     half = 0.5 * angle
