@@ -24,8 +24,9 @@ class Aim(Solver):
 
     The axis may pass beside the joint's centre (an eye, the barrel of a turret): the quadratic that follows is solved.
     Balls take the smallest turn from the start pose and, with ``up``, roll about the line of sight; hinges turn as near
-    as they can. With several ``shares`` the joints above take part: the first share is the goal's own joint's, the next
-    ones those of the moving joints above it, so (3, 2, 1) turns spine, neck and head a sixth, a third and a half.
+    as they can, and a ball whose limits allow no aim takes the allowed rotation that points nearest. With several
+    ``shares`` the joints above take part: the first share is the goal's own joint's, the next ones those of the moving
+    joints above it, so (3, 2, 1) turns spine, neck and head a sixth, a third and a half.
 
     Args:
         shares: Parts of the turn, the goal's own joint first; only ratios count. At most seven.
