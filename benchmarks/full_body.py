@@ -261,12 +261,19 @@ def law(arguments: argparse.Namespace) -> bool:
     """Goals of every kind on random trees: no level gains from the answer without those below it."""
     said = trials.many(trials.law, arguments.count or 200, arguments.jobs, arguments.notes)
     statuses = Counter(one["status"] for one in said.values())
-    lost = {seed: one["lost"] for seed, one in said.items() if one["lost"] > 1e-6}
+    lost = {seed: one["lost"] for seed, one in said.items() if one["lost"] > 1e-6 and not one["away"]}
+    away = sum(one["away"] for one in said.values())
     beyond = max(one["beyond"] for one in said.values())
     moves = sum(one["moves"] > 1e-6 and one["status"] != "REACHED" for one in said.values())
     text = table(
-        ["problems", *(name.lower() for name, _ in statuses.most_common()), "a level gains", "moves again"],
-        [[len(said), *(count for _, count in statuses.most_common()), len(lost), moves]],
+        [
+            "problems",
+            *(name.lower() for name, _ in statuses.most_common()),
+            "no best pose",
+            "a level gains",
+            "moves again",
+        ],
+        [[len(said), *(count for _, count in statuses.most_common()), away, len(lost), moves]],
     )
     if lost:
         shown = ", ".join(f"{seed} ({much:.1e})" for seed, much in lost.items())

@@ -147,16 +147,22 @@ def any_goal(rng: np.random.Generator, pose: sy.Pose, name: str) -> sy.Goal:
     offset = 0.3 * rng.normal(size=3) if rng.random() < 0.4 else None
     own = {"priority": level, "weight": weight, "name": name}
     p = T[:3, 3]
+
+    def another() -> int:
+        """Return a joint other than the goal's own."""
+        k = int(rng.integers(0, n))
+        return k if k != j else (k + 1) % n
+
     kinds: list[Callable[[], sy.Goal]] = [
         lambda: sy.PositionGoal(j, p, offset=offset, **own),
         lambda: sy.RotationGoal(j, T[:3, :3], **own),
         lambda: sy.PoseGoal(j, transform=T, offset=offset, **own),
         lambda: sy.AimGoal(j, p + rng.normal(size=3), axis=rng.normal(size=3), **own),
-        lambda: sy.DistanceGoal(j, int(rng.integers(0, n)), minimum=float(rng.uniform(0.5, 3)), **own),
+        lambda: sy.DistanceGoal(j, another(), minimum=float(rng.uniform(0.5, 3)), **own),
         lambda: sy.PlaneGoal(j, p, rng.normal(size=3), **own),
         lambda: sy.CenterOfMassGoal(pose.center_of_mass() + rng.normal(size=3) * rng.choice([0, 0.3]), **own),
         lambda: sy.CenterOfMassGoal(polygon=rng.normal(size=(4, 3)), up=(0, 0, 1), **own),
-        lambda: sy.RelativeGoal(j, int(rng.integers(0, n)), p, **own),
+        lambda: sy.RelativeGoal(j, another(), p, **own),
         lambda: sy.ContactGoal(j, p, normal=rng.normal(size=3), axis=rng.normal(size=3), **own),
     ]
     return kinds[int(rng.integers(0, len(kinds)))]()
@@ -191,10 +197,24 @@ def level_errors(solution: sy.Solution, places: Sequence[int], goals: Sequence[s
     return [float(np.sqrt(square)) for square in squares.values()]
 
 
+def runs_away(ik: sy.IK, solution: sy.Solution) -> bool:
+    """Return whether a problem has no best pose: asked again and again, its root is ten reaches farther every time.
+
+    An aim is the better the farther away what it points from is, and the best is nowhere.
+    """
+    for _ in range(3):
+        then = ik.solve(start=solution.pose)
+        if then.status is not sy.Status.MAX_STEPS or np.abs(then.pose.q - solution.pose.q).max() < 10.0 * ik.reach:
+            return False
+        solution = then
+    return True
+
+
 def law(seed: int) -> Said | None:
     """Solve with goals of all kinds; from the answer, the levels above each one alone must gain nothing.
 
-    ``lost`` is the most that they gain, ``beyond`` the distance beyond a limit; None if the goals are refused.
+    ``lost`` is the most that they gain, ``beyond`` the distance beyond a limit, ``away`` whether there is no best pose,
+    so that something can always be gained; None if the goals are refused.
     """
     body, root, goals = any_problem(seed)
     try:
@@ -218,4 +238,5 @@ def law(seed: int) -> Said | None:
         after = level_errors(then, range(len(upper)), upper, ik.reach)
         changed = (a - b for a, b in zip(before, after, strict=True) if abs(a - b) > 1e-6)
         lost = max(lost, next(changed, 0.0))  # a level that lost to one above it may do anything
-    return {"status": solution.status.name, "lost": lost, "beyond": float(worst[0]), "moves": moves}
+    away = lost > 1e-6 and solution.status is sy.Status.MAX_STEPS and runs_away(ik, solution)
+    return {"status": solution.status.name, "lost": lost, "beyond": float(worst[0]), "moves": moves, "away": away}
