@@ -209,11 +209,16 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.wait(lambda: wish.weight == 2.5, "the weight did not change")
     arm.put("Priority", 3)
     arm.wait(lambda: wish.priority == 3, "the priority did not change")
-    arm.put("Target", 0.125)
+    arm.put("Target m", "")
+    arm.field("Target m").press_sequentially("-0.25, 0.1, 0.7", delay=60)
+    arm.wait(lambda: wish.place.tolist() == [-0.25, 0.1, 0.7], "the target is not where it was typed to be")
+    assert arm.field("Target m").input_value() == "-0.25, 0.1, 0.7"
+    assert arm.tab.title() == "arm7 · Synovia"
+    arm.put("Target m", "0.125, 0, 0.7")
     arm.wait(lambda: wish.place[0] == 0.125, "the target did not move")
     arm.pick("Kind", "pose")
     arm.wait(lambda: wish.kind == "pose", "the kind did not change")
-    arm.put("Turn °", 30)
+    arm.put("Turn °", "30, 0, 0")
     arm.wait(lambda: wish.turn[2, 1] == pytest.approx(0.5), "the target did not turn")
     arm.click("Remove")
     arm.wait(lambda: len(session.wishes) == 1, "the goal is still there")

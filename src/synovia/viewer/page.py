@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from synovia.viewer.panel.clip import Clip
 from synovia.viewer.panel.goals import Goals
 from synovia.viewer.panel.keep import Keep
 from synovia.viewer.panel.solver import SolverTab
+from synovia.viewer.panel.style import BAD, BRANDS, DIM, GOOD, WARN, style
 from synovia.viewer.panel.why import Why
 from synovia.viewer.scene import Scene
 from synovia.viewer.session import Session
@@ -24,11 +26,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _SLOW: Final = 0.12  # seconds between two updates of the text
-# the ends of a slider below its track, not on it
-_STYLE: Final = (
-    "<style>.mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
-    ".mantine-Slider-root{padding-bottom:.9em}</style>"
-)
+_UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 _TOLD: Final = 8.0  # seconds that a message stays
 
 
@@ -62,7 +60,9 @@ class Page:
         self.selected: int | None = session.wishes[0].key if session.wishes else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
-        self._told = ("", 0.0)
+        self.unit = unit_of(session.given.meters_per_unit)
+        self.told = ("", 0.0)  # a message, and when it was told
+        self._due: list[float] = []  # when the text is to be looked at again, though nothing has changed
         self._last = 0.0
         self._status_text = ""
         self.closed = False
@@ -71,7 +71,7 @@ class Page:
         self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel()
-        self.worker = Worker(session, self._show, background)
+        self.worker = Worker(session, self._show, background, self._again)
 
     def _theme(self) -> None:
         """Set the page's colours."""
@@ -80,15 +80,15 @@ class Page:
             dark_mode=self.dark,
             show_logo=False,
             show_share_button=False,
-            brand_color=(0, 138, 120),
+            brand_color=BRANDS[self.dark],
         )
 
     def _panel(self) -> None:
         """Make the controls."""
         gui = self.client.gui
         gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
+        gui.add_html(style(f"{self.session.given.name} · Synovia"))
         self._status = gui.add_html("")
-        gui.add_html(_STYLE)
         group = gui.add_tab_group()
         for title, cls in TABS:
             with group.add_tab(title):
@@ -118,8 +118,24 @@ class Page:
 
     def tell(self, text: str) -> None:
         """Show a message for a few seconds."""
-        self._told = (text, time.monotonic())
+        self.told = (text, time.monotonic())
+        self.wake(_TOLD)
+
+    def mended(self, told: tuple[str, float]) -> None:
+        """Take a message away, unless there is another by now: what it was about has been done again, and done well."""
+        if told[0] and self.told is told:
+            self.tell("")
+
+    def wake(self, seconds: float) -> None:
+        """Look at the text now and after some seconds, also where nothing changes."""
+        self._due.append(time.monotonic() + seconds)
         self.session.touch()
+
+    def _again(self) -> float | None:
+        """Return after how many seconds the text is to be looked at again, None for when something changes."""
+        now = time.monotonic()
+        self._due = [due for due in self._due if due > now]
+        return min(self._due) - now + 0.02 if self._due else None
 
     def set_dark(self, dark: bool) -> None:
         """Make the page dark or light."""
@@ -156,22 +172,27 @@ class Page:
         self.client.flush()
 
     def _status_html(self, frame: Frame) -> str:
-        """Return the line at the top: how the solve ended, in how long."""
-        told, when = self._told
+        """Return what stands at the top, always of the same height."""
+        return f'<div class="synovia-status">{self._status_note(frame)}</div>'
+
+    def _status_note(self, frame: Frame) -> str:
+        """Return how the solve ended, in how long, or what there is to say instead."""
+        told, when = self.told
         if told and time.monotonic() - when < _TOLD:
-            return note(safe(told), "#c2410c")
+            return note(safe(told), WARN)
         if frame.busy:
-            return note("Preparing the solver; its first use compiles it, for 10 to 20 seconds, once.", "#b7791f")
+            return note("Preparing the solver; its first use compiles it, for 10 to 20 seconds, once.", WARN)
         if frame.trouble:
-            return note(safe(frame.trouble), "#c2410c")
+            return note(safe(frame.trouble), WARN)
         if frame.solution is None:
             return note("No goal is enabled.")
         status = frame.solution.status
-        colour = "#009e88" if frame.solution.reached else "#dd3942"
+        colour = GOOD if frame.solution.reached else BAD
         name = status.name.lower().replace("_", " ")
+        spent = f", {frame.milliseconds:.2f} ms" if frame.milliseconds > 0.0 else ""
         return note(
-            f'<b style="color:{colour}">{name}</b> in {frame.solution.steps} steps, {frame.milliseconds:.2f} ms '
-            f'<span style="opacity:.7">({safe(self.session.solver.name)})</span>'
+            f'<b style="color:{colour}">{name}</b> in {frame.solution.steps} steps{spent} '
+            f'<span style="color:{DIM}">({safe(self.session.solver.name)})</span>'
         )
 
     def close(self) -> None:
@@ -187,6 +208,11 @@ def _labels(session: Session) -> dict[str, int]:
         label = name if name not in out else f"{name} (joint {row})"
         out[label] = row
     return out
+
+
+def unit_of(meters: float | None) -> str:
+    """Return what a length unit is called, empty where it is unknown or has no name."""
+    return "" if meters is None else next((name for name, size in _UNITS.items() if math.isclose(size, meters)), "")
 
 
 TABS: list[tuple[str, Any]] = [

@@ -111,7 +111,8 @@ class Targets:
             kind = kind_of(wish.kind)
             place = (wish.at_place if kind.places else tip) * self.scale
             missed = wish.key in frame.missed
-            colour = self.theme.quiet if not wish.enabled else self.theme.missed if missed else self.theme.reached
+            solved = wish.enabled and wish.key in frame.errors
+            colour = self.theme.missed if missed else self.theme.reached if solved else self.theme.quiet
             if wish.key not in self._balls:
                 self._add_ball(wish, place, colour)
             ball_handle, ghost = self._balls[wish.key], self._ghosts[wish.key]

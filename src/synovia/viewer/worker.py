@@ -27,14 +27,21 @@ class Worker:
         session: The session.
         listener: Called with each frame, from the thread.
         background: What runs the thread.
+        again: Called at rest: the seconds after which the last frame is to be shown once more, None for never.
     """
 
-    def __init__(self, session: Session, listener: Callable[[Frame], None], background: Background) -> None:
+    def __init__(
+        self,
+        session: Session,
+        listener: Callable[[Frame], None],
+        background: Background,
+        again: Callable[[], float | None] = lambda: None,
+    ) -> None:
         """Start the thread."""
         self.session = session
         self.engine = Engine(session)
         self.frames = 0
-        self._listener = listener
+        self._listener, self._again = listener, again
         self._stopped = threading.Event()
         background.start("synovia-session", self._run)
 
@@ -50,9 +57,10 @@ class Worker:
         shown: Frame | None = None
         while not self._stopped.is_set():
             if not moving:
-                if shown is not None and not self.session.changed.wait(_PAUSE):
+                pause: float | None = _PAUSE
+                while shown is not None and not self.session.changed.wait(pause):
                     self._listener(dataclasses.replace(shown, still=True))
-                self.session.changed.wait()
+                    pause = self._again()
                 last = due = time.perf_counter() - 1.0 / RATE
             if self._stopped.is_set():
                 return

@@ -62,10 +62,13 @@ class Tab(ABC):
             if slow and not at_work.acquire(blocking=False):
                 self.page.tell("That is still being made.")
                 return
+            told = self.page.told
             try:
                 action(handle.value)
             except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
                 self.page.tell(str(error))
+            else:
+                self.page.mended(told)
             finally:
                 if slow:
                     at_work.release()

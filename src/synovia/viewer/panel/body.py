@@ -12,6 +12,7 @@ from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Kind
 from synovia.viewer.engine import Frame
 from synovia.viewer.panel.base import Tab, note, safe
+from synovia.viewer.panel.style import WARN
 from synovia.viewer.root import ROOTS
 from synovia.viewer.skin import SHOWN
 
@@ -37,7 +38,7 @@ class Body(Tab):
             look = gui.add_dropdown("Look", SHOWN, hint="The body's surface over its bones, alone, or the bones.")
             self.hear(look, self.page.scene.choose_look)
         for line in self.page.surface.notes:
-            gui.add_html(note(safe(line), "#b7791f"))
+            gui.add_html(note(safe(line), WARN))
         self._dark = self.hear(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
         skeleton = self.session.given
         self._rows = [row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size]

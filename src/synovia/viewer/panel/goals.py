@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from synovia.geometry import Array
 from synovia.viewer.engine import Frame, miss_text, tip_of
+from synovia.viewer.panel.angles import angles_of, turn_of
 from synovia.viewer.panel.base import Tab, note, safe
+from synovia.viewer.panel.field import Field, whole, written
+from synovia.viewer.panel.style import BAD, DIM, GOOD
 from synovia.viewer.wish import Wish, kind_of, kinds
 
 _NOBODY = "(none)"
@@ -29,24 +34,33 @@ class Goals(Tab):
         with gui.add_folder("Selected goal", expand_by_default=True) as self._folder:
             self._enabled = self.hear(gui.add_checkbox("Enabled", True), lambda on: self._change(enabled=on))
             self._kind = self.hear(gui.add_dropdown("Kind", tuple(kinds())), self._change_kind)
-            self._weight = self.hear(
-                gui.add_number(
-                    "Weight", 1.0, min=0.001, max=1000.0, step=0.1, hint="Beside goals of the same priority."
-                ),
-                lambda weight: self._change(weight=float(weight)),
+            self._weight = Field(
+                self,
+                "Weight",
+                (1.0,),
+                lambda values: self._change(weight=values[0]),
+                hint="Beside goals of the same priority.",
             )
-            self._priority = self.hear(
-                gui.add_number(
-                    "Priority", 0, min=0, max=9, step=1, hint="0 is the highest; needs a solver that has priorities."
-                ),
-                lambda level: self._change(priority=int(level)),
+            self._priority = Field(
+                self,
+                "Priority",
+                (0.0,),
+                lambda values: self._change(priority=whole("priority", values[0])),
+                hint="0 is the highest; needs a solver that has priorities.",
             )
-            self._target = self.hear(gui.add_vector3("Target", (0.0, 0.0, 0.0), step=0.001), self._moved)
-            self._angles = self.hear(
-                gui.add_vector3("Turn °", (0.0, 0.0, 0.0), step=0.5, hint="Euler angles about the fixed axes x, y, z."),
+            unit = self.page.unit
+            self._target = Field(self, f"Target {unit}".strip(), (0.0, 0.0, 0.0), self._moved, hint="x, y, z")
+            self._angles = Field(
+                self,
+                "Turn °",
+                (0.0, 0.0, 0.0),
                 self._turned,
+                digits=2,
+                hint="Euler angles about the fixed axes x, y, z.",
             )
+            self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation, and the angles typed for it
             self._extras: list[Any] = []
+            self._more: dict[str, Field] = {}  # those of them that are typed
             self._extras_of: tuple[int, str] | None = None
             self._now = gui.add_html("")
             buttons = gui.add_button_group("", ("Gizmo", "To the body", "Remove"))
@@ -80,15 +94,15 @@ class Goals(Tab):
         finally:
             self.select(self.page.selected)
 
-    def _moved(self, place: Any) -> None:
+    def _moved(self, place: tuple[float, ...]) -> None:
         self.session.remember()
         self.session.move(self._key(), place=place)
 
-    def _turned(self, angles: Any) -> None:
-        from scipy.spatial.transform import Rotation
-
+    def _turned(self, angles: tuple[float, ...]) -> None:
+        turn = turn_of(angles)
         self.session.remember()
-        self.session.move(self._key(), turn=Rotation.from_euler("xyz", angles, degrees=True).as_matrix())
+        self.session.move(self._key(), turn=turn)
+        self._typed = turn, angles
 
     def _pressed(self, button: str) -> None:
         if button == "Gizmo":
@@ -114,7 +128,6 @@ class Goals(Tab):
             return
         kind = kind_of(wish.kind)
         self._enabled.value, self._kind.value = wish.enabled, wish.kind
-        self._weight.value, self._priority.value = wish.weight, wish.priority
         self._target.visible, self._angles.visible = kind.places, kind.turns
         self._priority.visible = kind.levels
         self._make_extras(wish)
@@ -127,15 +140,13 @@ class Goals(Tab):
         self._extras_of = wish.key, wish.kind
         for handle in self._extras:
             handle.remove()
-        self._extras = []
+        self._extras, self._more = [], {}
         kind = kind_of(wish.kind)
         with self._folder:
             for name in kind.vectors:
-                handle = self.gui.add_vector3(name.capitalize(), wish.values.get(name) or (0.0, 0.0, 0.0), step=0.01)
-                self._extras.append(self.hear(handle, lambda value, name=name: self._set(name, value)))
+                self._add_field(name, wish.values.get(name) or (0.0, 0.0, 0.0), "")
             for name in kind.numbers:
-                handle = self.gui.add_number(name.capitalize(), float(wish.values.get(name) or 0.0), step=0.001)
-                self._extras.append(self.hear(handle, lambda value, name=name: self._set(name, float(value))))
+                self._add_field(name, (float(wish.values.get(name) or 0.0),), self.page.unit)
             if kind.other is not False:
                 names = self.page.joint_labels
                 options = tuple(names) if kind.other else (_POINT, *names)
@@ -144,20 +155,34 @@ class Goals(Tab):
                 handle = self.gui.add_dropdown("Other joint", options, initial_value=initial)
                 self._extras.append(self.hear(handle, lambda label: self._set("other", names.get(label))))
 
+    def _add_field(self, name: str, values: Sequence[float], unit: str) -> None:
+        """Make the control of numbers that only some kinds have."""
+        label = f"{name.capitalize()} {unit}".strip()
+        field = Field(
+            self, label, values, lambda typed: self._set(name, typed if len(values) > 1 else next(iter(typed)))
+        )
+        self._extras.append(field)
+        self._more[name] = field
+
     def _set(self, name: str, value: Any) -> None:
         wish = self.session.wish(self._key())
         self._change(values={**wish.values, name: value})
 
     def _fill(self, wish: Wish) -> None:
-        """Show a goal's target."""
+        """Show a goal's numbers."""
         kind = kind_of(wish.kind)
+        self._weight.show((wish.weight,))
+        self._priority.show((wish.priority,))
+        for name, field in self._more.items():
+            values = wish.values.get(name)
+            if values is not None:
+                field.show(np.atleast_1d(values).tolist())
         if kind.places:
-            self._target.value = tuple(np.round(wish.place, 5).tolist())
+            self._target.show(wish.place.tolist())
         if kind.turns:
-            from scipy.spatial.transform import Rotation
-
-            angles = Rotation.from_matrix(wish.turn).as_euler("xyz", degrees=True)
-            self._angles.value = tuple(np.round(angles, 2).tolist())
+            if self._typed is not None and not np.array_equal(wish.turn, self._typed[0]):
+                self._typed = None  # turned by something else
+            self._angles.show(angles_of(wish.turn) if self._typed is None else self._typed[1])
 
     def show(self, frame: Frame) -> None:
         """Show how far each goal is missed, and where the selected one is."""
@@ -173,18 +198,15 @@ class Goals(Tab):
             return
         self._fill(wish)
         kind = kind_of(wish.kind)
-        if (self._enabled.value, self._kind.value, self._priority.value) != (wish.enabled, wish.kind, wish.priority):
+        if (self._enabled.value, self._kind.value) != (wish.enabled, wish.kind):
             self.select(wish.key)
         place, turn = tip_of(frame, wish, len(frame.pose.skeleton) - len(self.session.given))
         parts: list[str] = []
         if kind.places:
-            parts.append("now at&nbsp; " + "&nbsp; ".join(f"{round(value, 5) + 0.0:.4g}" for value in place))
+            parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
         if kind.turns:
-            from scipy.spatial.transform import Rotation
-
-            angles = Rotation.from_matrix(turn).as_euler("xyz", degrees=True)
-            parts.append("now turned&nbsp; " + "&nbsp; ".join(f"{value:.1f}°" for value in angles))
-        self._now.content = note("<br>".join(parts), "var(--mantine-color-dimmed)")
+            parts.append(f"now turned {written(angles_of(turn), 1)} °")
+        self._now.content = note("<br>".join(parts), DIM)
 
 
 def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:
@@ -195,17 +217,17 @@ def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:
     for wish in frame.wishes:
         error = frame.errors.get(wish.key)
         if not wish.enabled:
-            colour, state = "#868e96", "off"
+            colour, state = DIM, "off"
         elif error is None:
-            colour, state = "#868e96", "…"
+            colour, state = DIM, "…"
         else:
-            colour = "#dd3942" if wish.key in frame.missed else "#009e88"
+            colour = BAD if wish.key in frame.missed else GOOD
             state = miss_text(error, unit) if wish.key in frame.missed else "reached"
         strong = "font-weight:700" if wish.key == selected else ""
         rows.append(
             f'<tr style="{strong}"><td style="color:{colour};padding-right:.5em">●</td>'
             f'<td style="max-width:11em;{_CUT}">{safe(wish.label)}</td>'
-            f'<td style="padding:0 .6em;opacity:.65">{safe(wish.kind)}</td>'
+            f'<td style="padding:0 .6em;color:{DIM}">{safe(wish.kind)}</td>'
             f'<td style="text-align:right;white-space:nowrap">{safe(state)}</td></tr>'
         )
     return f'<table style="width:100%;padding:.2em .6em;font-size:.86em;border-spacing:0">{"".join(rows)}</table>'

@@ -1,0 +1,87 @@
+"""Controls without a browser: what a page would send, typed into stand-ins for viser's."""
+
+import asyncio
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+from synovia.viewer.background import Background
+from synovia.viewer.engine import Engine
+from synovia.viewer.page import Page
+from synovia.viewer.surface import Surface
+
+
+class Control:
+    """A control; ``type`` is what a person does, setting ``value`` what the page does."""
+
+    def __init__(self, value=None, **props):
+        self.value, self.visible, self.content, self.options = value, True, value, props.pop("options", ())
+        self.__dict__.update(props)
+        self.heard = []
+
+    def on_update(self, action):
+        self.heard.append(action)
+
+    on_click = on_update
+
+    def type(self, value):
+        self.value = value
+        for action in self.heard:
+            done = action(SimpleNamespace(client=self, target=self))
+            if done is not None:
+                asyncio.run(done)
+
+    def remove(self):
+        self.heard = []
+
+    def add_tab(self, _title):
+        return nullcontext()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+class Gui:
+    """Stands for ``client.gui``; controls by their label."""
+
+    def __init__(self):
+        self.by_label = {}
+
+    def __getattr__(self, name):
+        def add(label=None, value=None, *more, initial_value=None, **_):
+            if name == "add_dropdown":
+                control = Control(value[0] if initial_value is None else initial_value, options=value)
+            elif name == "add_html":
+                control = Control(label)
+            elif name == "add_slider":
+                control = Control(more[-1], min=value, max=more[0], step=more[1])
+            elif name == "add_uplot":
+                control = Control(data=label, series=value)
+            else:
+                control = Control(value)
+            if isinstance(label, str):
+                self.by_label.setdefault(label, control)
+            return control
+
+        return add
+
+
+def make_page(session, monkeypatch):
+    """Return a page without scene and thread, its controls by label, and what shows a step of its engine."""
+    targets = SimpleNamespace(selected=None, gizmo=False)
+    scene = SimpleNamespace(targets=targets, show_runners=lambda runners: None, show=lambda frame: None)
+    monkeypatch.setattr("synovia.viewer.page.Scene", lambda *_, **__: scene)
+    monkeypatch.setattr("synovia.viewer.page.Worker", lambda *_: None)
+    gui = Gui()
+    client = SimpleNamespace(gui=gui, flush=lambda: None)
+    page = Page(client, session, "arm7", Background(), Surface())
+    engine = Engine(session)
+
+    def step():
+        frame, _ = engine.step(1.0)
+        page._show_text(frame)
+        return frame
+
+    return page, gui.by_label, step

@@ -1,0 +1,177 @@
+"""The controls, typed into without a browser."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from panels import make_page
+from synovia.viewer.panel import field
+from synovia.viewer.panel.angles import angles_of, turn_of
+from synovia.viewer.panel.field import numbers, written
+from synovia.viewer.panel.style import BRANDS, GROUNDS, INKS, style
+from synovia.viewer.session import Session
+
+
+class Clock:
+    """A clock that stands still until it is told otherwise."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    one = Clock()
+    for module in ("synovia.viewer.panel.field", "synovia.viewer.page"):
+        monkeypatch.setattr(f"{module}.time", one)
+    return one
+
+
+@pytest.fixture
+def arm(monkeypatch, clock):
+    session = Session(sy.bundled("arm7"))
+    session.add("pose", "tool")
+    session.mark_first()
+    page, by_label, step = make_page(session, monkeypatch)
+    step()
+    return SimpleNamespace(page=page, session=session, wish=session.wishes[0], at=by_label, step=step, clock=clock)
+
+
+def test_what_is_typed_key_by_key_is_not_written_over(arm):
+    target = arm.at["Target m"]
+    text = "-0.25, 0.1, 0.5"
+    for end in range(1, len(text) + 1):
+        target.type(text[:end])
+        arm.step()
+        assert target.value == text[:end]
+    np.testing.assert_array_equal(arm.wish.place, (-0.25, 0.1, 0.5))
+    arm.clock.now += 60.0
+    arm.step()
+    assert target.value == text
+    arm.session.move(arm.wish.key, (0.3, 0.0, 0.5))
+    arm.step()
+    assert target.value == "0.3, 0, 0.5"
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "word"),
+    [
+        ("Weight", "", "takes a number"),
+        ("Weight", "0", "weight is not positive"),
+        ("Weight", "nan", "weight is not positive"),
+        ("Priority", "1.5", "no whole number"),
+        ("Target m", "1, 2", "takes 3 numbers"),
+        ("Target m", "1e99 0 0", "too far"),
+        ("Turn °", "1, inf, 2", "not finite"),
+        ("damping", "nan", "damping"),
+        ("max steps", "1000000", "too large"),
+    ],
+)
+def test_a_field_that_was_refused_shows_what_the_model_has(arm, label, text, word):
+    control = arm.at[label]
+    before = control.value
+    control.type(text)
+    arm.step()
+    assert control.value == text
+    arm.clock.now += field.PAUSE + 0.1
+    arm.step()
+    assert control.value == before
+    assert word in arm.page.told[0]
+
+
+def test_a_message_goes_when_its_value_is_corrected_and_in_time_at_rest(arm):
+    weight = arm.at["Weight"]
+    weight.type("-1")
+    arm.step()
+    assert "weight is not positive" in arm.page._status_text
+    weight.type("2")
+    arm.step()
+    assert "weight" not in arm.page._status_text
+    assert arm.wish.weight == 2.0
+    weight.type("-1")
+    frame = arm.step()
+    waits = arm.page._again()
+    assert 0.0 < waits <= field.PAUSE + 0.1
+    arm.clock.now += 8.1
+    arm.page._show_text(frame)
+    assert "weight is" not in arm.page._status_text
+    arm.clock.now += 8.1
+    assert arm.page._again() is None
+
+
+def test_typed_angles_stay_until_something_else_turns_the_target(arm):
+    turn = arm.at["Turn °"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in ("0, 120, 0", "30, 90, 0", "720, 0, 0"):
+            turn.type(text)
+            arm.clock.now += 60.0
+            arm.step()
+            assert turn.value == text
+        arm.session.move(arm.wish.key, turn=turn_of((0.0, 90.0, 0.0)))
+        arm.step()
+    assert turn.value == "0, 90, 0"
+
+
+def test_angles_are_those_of_scipy_and_come_back():
+    from scipy.spatial.transform import Rotation
+
+    rng = np.random.default_rng(4)
+    for angles in [*rng.uniform(-180.0, 180.0, (50, 3)), (0, 90, 20), (10, -90, 20), (0, 0, 0), (180, 0, 0)]:
+        turn = turn_of(angles)
+        np.testing.assert_allclose(turn, Rotation.from_euler("xyz", angles, degrees=True).as_matrix(), atol=1e-12)
+        np.testing.assert_allclose(turn_of(angles_of(turn)), turn, atol=1e-6)
+
+
+def test_numbers_are_read_as_people_write_them():
+    assert numbers(" -0.25;1e-3 , 2 ", 3) == (-0.25, 0.001, 2.0)
+    assert numbers("1, 2", 3) is None
+    assert numbers("-", 1) is None
+    assert written((-0.0, -1e-9, 0.123456789), 5) == "0, 0, 0.12346"
+    assert written((1e-9,), None) == "1e-09"
+
+
+def test_the_page_is_at_rest_until_it_is_due(arm):
+    from synovia.viewer.background import Background
+    from synovia.viewer.worker import Worker
+
+    pauses, still = iter([0.01, 0.01]), []
+    background = Background()
+    worker = Worker(arm.session, lambda frame: still.append(frame.still), background, lambda: next(pauses, None))
+    from browsing import until
+
+    until(lambda: still.count(True) == 3)
+    worker.stop()
+    background.stop()
+
+
+def _contrast(one, other):
+    lights = []
+    for colour in (one, other):
+        parts = [int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        lights.append(float(np.dot((0.2126, 0.7152, 0.0722), linear)))
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_colour_of_text_stands_out(dark):
+    viser = pytest.importorskip("viser")
+    sent = []
+    gui = SimpleNamespace(_websock_interface=SimpleNamespace(queue_message=sent.append))
+    viser.GuiApi.configure_theme(gui, brand_color=BRANDS[dark])
+    shades = sent[0].colors
+    filled, line = (shades[8], shades[4]) if dark else (shades[6], shades[6])
+    for colour in (*INKS[dark].values(), filled, line):
+        assert _contrast(colour, GROUNDS[dark]) >= 4.5, colour
+    assert _contrast(filled, "#000000" if dark else "#ffffff") >= 4.5
+
+
+def test_a_title_from_a_file_is_text():
+    assert "<script" not in style("</style><script>alert(1)</script>\"'")
