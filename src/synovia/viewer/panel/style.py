@@ -24,7 +24,7 @@ GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
 _RULES: Final = (
     ".mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
     ".mantine-Slider-root{padding-bottom:.9em}"
-    ".synovia-status{height:3.5em;overflow-y:auto;scrollbar-width:thin}"
+    ".synovia-status{height:3.1em;overflow-y:auto;scrollbar-width:thin}"
     ".synovia-code{white-space:pre-wrap;overflow-wrap:anywhere;overflow-y:auto;max-height:50vh;font-size:.84em}"
 )
 
