@@ -10,6 +10,8 @@ import synovia as sy
 from synovia import goals as kinds
 from synovia.goals import Goal
 from synovia.ik.goalfile import read_goals
+from synovia.viewer.begin import add_goals
+from synovia.viewer.session import Session
 
 TURN = sy.Rotation.from_euler("xyz", [10, 20, 30], degrees=True)
 FRAME = np.block([[TURN.as_matrix(), np.array([[0.1], [0.2], [0.3]])], [np.zeros((1, 3)), np.ones((1, 1))]])
@@ -81,6 +83,32 @@ def test_every_kind_comes_back_as_it_was(tmp_path: Path) -> None:
         sy.write_goals(GOALS, path)
     known = {cls for name in kinds.__all__ if isinstance(cls := getattr(kinds, name), type) and issubclass(cls, Goal)}
     assert {type(goal) for goal in GOALS} == known - {Goal, sy.CustomGoal}, "a kind of goal is not tried here"
+
+
+def test_a_page_keeps_every_kind_as_it_was() -> None:
+    session = Session(BODY)
+    add_goals(session, GOALS)
+    asked = [wish.goal(int) for wish in session.wishes]  # what the page solves
+    assert [type(goal) for goal in asked] == [type(goal) for goal in GOALS]
+    saved = [wish.goal(int, kept=True) for wish in session.wishes]
+    for before, after in zip(GOALS, saved, strict=True):
+        assert type(after) is type(before)
+        _same(_by_row(before), _by_row(after))
+        assert before.name == after.name
+    session.move(session.wishes[1].key, PLACE)
+    moved = session.wishes[1].goal(int, kept=True)
+    np.testing.assert_allclose(moved.target[:3, 3], PLACE)
+    assert session.wishes[0].goal(int, kept=True).offset[2, 3] == 0.1
+
+
+def _by_row(goal: Goal) -> dict[str, object]:
+    """What a goal comes to, with its joints by row."""
+    values = _come_to(goal)
+    del values["name"]
+    rows = {
+        name: BODY.index(values[name]) for name in ("joint", "other", "root", "tip") if values.get(name) is not None
+    }
+    return values | rows
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.ik.root import with_root
+from synovia.io.posefile import read_pose
 from synovia.viewer.background import Background
 from synovia.viewer.begin import add_goals
 from synovia.viewer.bodies import build, from_z, limit_arcs
 from synovia.viewer.clip import blend, sample
 from synovia.viewer.engine import Engine, Frame
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
+from synovia.viewer.record import Recording
 from synovia.viewer.root import ROOTS, lifted, lowered, rooted
-from synovia.viewer.saving import goal_file, pose_file, python_text, solved_clip
+from synovia.viewer.saving import command_line, goal_file, pose_file, python_text, solved_clip
 from synovia.viewer.session import Session
 from synovia.viewer.trace import problem_of, trace
+from synovia.viewer.undo import Undo
 from synovia.viewer.wish import kinds
 from synovia.viewer.worker import Worker
 
@@ -153,7 +157,12 @@ def test_undo_and_reset_bring_back_what_was() -> None:
     q = session.pose.q.copy()
     session.set_root("free")
     session.add("pose", 3)
+    bent = session.pose[4 + session.rooted.added]
     session.set_joint(4 + session.rooted.added, [0.7])
+    session.set_joint(4 + session.rooted.added, [0.8])  # a slider's drag is one step
+    assert session.undo()
+    assert session.pose[4 + session.rooted.added] == bent
+    assert len(session.wishes) == 2
     assert session.undo()
     assert len(session.wishes) == 1
     assert session.undo()
@@ -167,6 +176,73 @@ def test_undo_and_reset_bring_back_what_was() -> None:
     assert len(session.wishes) == 2
 
 
+def test_edits_of_one_thing_in_a_row_are_one_step() -> None:
+    session = _arm()
+    now = [0.0]
+    session._undo = Undo(lambda: now[0])
+    for weight in (2.0, 3.0, 4.0):
+        session.change(1, weight=weight)
+        now[0] += 0.9
+    session.change(1, priority=1)
+    session.change(1, priority=2)
+    now[0] += 2.0
+    with session.one_step():
+        session.add("position", 3)
+        session.move(2, GOOD)
+    weights = []
+    while session.undo():
+        weights.append((session.wishes[0].weight, session.wishes[0].priority))
+        assert len(session.wishes) == 1
+    assert weights == [(4.0, 2), (4.0, 1), (4.0, 0), (1.0, 0)]
+
+
+def test_undo_and_reset_bring_back_the_clip() -> None:
+    arm = sy.bundled("arm7")
+    motion = sy.Motion(arm, np.array([arm.random_pose(1).q, arm.random_pose(2).q]), 1.0)
+    session = Session(arm, [motion])
+    session.set_play(playing=True)
+    assert not session.play.playing  # there is nothing to play
+    session.set_clip(0)
+    session.set_play(playing=True)
+    session.mark_first()
+    session.set_play(weight=0.5)
+    session.set_play(speed=2.0)
+    session.set_clip(None)
+    assert session.undo()
+    assert session.play.motion is motion
+    assert session.undo()
+    assert (session.play.weight, session.play.speed) == (0.5, 1.0)
+    session.set_clip(None)
+    session.reset()
+    assert session.play.playing
+    assert session.play.weight == 1.0
+    np.testing.assert_array_equal(session.start(0.0).q, motion.q[0])
+
+
+@pytest.mark.parametrize("name", ["humanoid", "arm7"])  # with a free root of its own, and without
+def test_a_root_that_changes_leaves_the_body_where_it_is(name: str) -> None:
+    body = sy.bundled(name)
+    session = Session(body)
+    session.put(body.random_pose(4).q)
+    session.set_root("x,y,z")
+    q = session.pose.q.copy()
+    q[:3] = 0.3, -0.2, 0.5
+    session.put(q)
+    places = session.pose.positions[3:]
+    for mode in ("x,z", "fixed", "yaw", "free", "x,y,yaw", "x,y,z", "free", "fixed", "free"):
+        session.set_root(mode)
+        np.testing.assert_allclose(session.pose.positions[session.rooted.added :], places, atol=1e-12)
+    q = session.pose.q.copy()
+    q[3:7] = 0.0, 0.6, 0.0, 0.8
+    session.put(q)
+    places = session.pose.positions[session.rooted.added :]
+    for mode in ("x,y,yaw", "fixed", "z", "free"):
+        session.set_root(mode)
+        np.testing.assert_allclose(session.pose.positions[session.rooted.added :], places, atol=1e-12)
+    session.rest()
+    np.testing.assert_allclose(session.pose.positions[session.rooted.added :], body.rest_pose().positions, atol=1e-12)
+
+
 @pytest.mark.parametrize("mode", ROOTS)
 def test_roots_move_as_told_and_the_body_stays(mode: str) -> None:
     body = sy.bundled("humanoid")
@@ -177,9 +253,9 @@ def test_roots_move_as_told_and_the_body_stays(mode: str) -> None:
     np.testing.assert_allclose(lifted_pose.positions[to.added :], pose.positions, atol=1e-12)
     np.testing.assert_array_equal(lowered(q, body), pose.q)
     if mode not in ("fixed", "free"):
-        q[: len(mode)] = 0.25
+        q[: to.added] = 0.25 * np.array([axis in "xyz" for axis in mode.split(",")])
         moved = sy.Pose(to.skeleton, q).positions[to.added :] - pose.positions
-        expected = [0.25 * (axis in mode) for axis in "xyz"]
+        expected = [0.25 * (axis in mode.split(",")) for axis in "xyz"]
         np.testing.assert_allclose(moved, np.tile(expected, (len(moved), 1)), atol=1e-12)
 
 
@@ -294,12 +370,94 @@ def test_saved_goals_give_the_same_pose_on_the_command_line_and_in_python(tmp_pa
     start.write_bytes(pose_file(session))
     result = run("solve", "arm7", "--goals", str(goals), "--start", str(start), "-o", str(out))
     assert result.code == 0
-    from synovia.io.posefile import read_pose
-
     np.testing.assert_allclose(read_pose(out, session.given).q, frame.pose.q, atol=1e-9)
     space: dict = {}
     exec(python_text(session, "arm7"), space)
     np.testing.assert_allclose(space["solution"].pose.position("tool"), GOOD, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["x,y", "fixed"])
+def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
+    import shlex
+
+    from cli_runs import run
+
+    session = _arm()
+    session.set_solver(session.solver.replace(seed=5, damping=1e-5))
+    session.set_root("x,y")
+    session.move(1, (1.9, 0.1, 0.7))
+    _settled(session)
+    assert session.pose["root_x"] > 0.5
+    session.set_root(mode)
+    frame = _settled(session)
+    goals, start, out = tmp_path / "goals.toml", tmp_path / "pose.json", tmp_path / "out.json"
+    goals.write_bytes(goal_file(session))
+    start.write_bytes(pose_file(session))
+    lines = command_line(session, "arm7").splitlines()
+    words = shlex.split(lines[0])[1:]
+    assert "damping=1e-05" in lines[1]
+    assert words[words.index("--seed") + 1] == "5"
+    words = [{"goals.toml": str(goals), "pose.json": str(start)}.get(word, word) for word in words]
+    assert run(*words, "-o", str(out)).code == 0
+    root = words[words.index("--root") + 1]
+    again = read_pose(out, with_root(session.given, root))
+    np.testing.assert_allclose(again.position("tool"), frame.pose.position("tool"), atol=1e-9)
+    assert len(lines) == (2 if mode == "x,y" else 3)
+    assert f"root={root!r}" in python_text(session, "arm7")
+
+
+def test_a_saved_motion_is_the_one_that_is_seen() -> None:
+    arm = sy.bundled("arm7")
+    motion = sy.Motion(arm, np.array([arm.random_pose(seed).q for seed in (1, 2, 3)]), 2.0)
+    session = Session(arm, [motion])
+    session.set_clip(0)
+    session.set_play(weight=0.25, speed=-0.5)
+    saved = solved_clip(session, [])
+    assert len(saved) == 5
+    assert saved.fps == 2.0
+    for frame, seconds in enumerate((1.0, 0.75, 0.5, 0.25, 0.0)):
+        np.testing.assert_allclose(saved.q[frame], session.start(seconds).q)
+    assert np.abs(saved.q[0] - motion.q[2]).max() > 0.1
+
+
+def test_a_recording_lasts_as_long_as_it_took() -> None:
+    arm = sy.bundled("arm7")
+    a, b, c = (arm.random_pose(seed) for seed in (1, 2, 3))
+    recording = Recording()
+    recording.take(b, 0.0)
+    assert not recording.rows(1.0)
+    recording.start(a, 10.0)
+    recording.take(b, 10.51)
+    recording.take(c, 10.511)
+    recording.stop(12.0)
+    recording.take(a, 13.0)
+    rows = np.array(recording.rows(14.0))
+    assert len(rows) == 61
+    np.testing.assert_array_equal(rows[:16], np.tile(a.q, (16, 1)))
+    np.testing.assert_array_equal(rows[16:], np.tile(c.q, (45, 1)))
+    assert recording.seconds == 2.0
+
+
+def test_a_joint_is_measured_against_another() -> None:
+    session = _arm()
+    for row in range(len(session.given)):
+        assert session.add("relative", row).values["other"] != row
+    with pytest.raises(sy.InputError, match="no other joint"):
+        Session(sy.Skeleton([sy.Joint("alone")])).add("relative", 0)
+
+
+def test_what_a_contact_keeps_can_be_chosen() -> None:
+    session = Session(sy.bundled("humanoid"))
+    key = session.add("contact", "left_foot").key
+    place = session.wish(key).place
+    for keep in ("normal", "point", "normal", "pose"):
+        session.change(key, values={**session.wish(key).values, "keep": keep})
+        wish = session.wish(key)
+        goal = wish.goal(int)
+        assert goal.keep == keep
+        np.testing.assert_allclose(goal.target[:3, 3], place)
+        if keep == "normal":
+            np.testing.assert_allclose(goal.target[:3, 2], (0.0, 1.0, 0.0), atol=1e-9)  # at rest it stands
 
 
 def test_the_error_falls_from_iteration_to_iteration() -> None:

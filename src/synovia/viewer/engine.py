@@ -17,7 +17,7 @@ from synovia.geometry import Array
 from synovia.ik import IK, Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
-from synovia.skeleton import Pose
+from synovia.skeleton import Pose, Skeleton
 from synovia.viewer.clip import blend
 from synovia.viewer.session import Session
 from synovia.viewer.wish import Wish
@@ -43,6 +43,7 @@ class Frame:
         trouble: What stands in the way of solving, empty where nothing does.
         busy: Whether a solver is being compiled.
         time: Seconds of the clip.
+        moved: Joints that the goals move, rows of the skeleton that was given.
         still: Whether nothing has moved for a moment: what takes long can be told now.
     """
 
@@ -55,6 +56,7 @@ class Frame:
     trouble: str
     busy: bool
     time: float
+    moved: frozenset[int] = frozenset()
     still: bool = False
 
 
@@ -70,6 +72,8 @@ class Engine:
         self.session = session
         self.ik: IK | None = None
         self.active: tuple[int, ...] = ()
+        self._skeleton: Skeleton | None = None
+        self._moved: frozenset[int] = frozenset()
         self._version = -1
         self._trouble = ""
         self._times: deque[float] = deque(maxlen=_REMEMBERED)
@@ -94,8 +98,10 @@ class Engine:
         self.ik, self._trouble, self._left, self._nudges = None, "", None, 0
         if wishes:
             try:
-                goals = [wish.goal(lambda row: row + rooted.added) for wish in wishes]
-                self.ik = IK(rooted.skeleton, goals, solver, tolerance=tolerance, root=rooted.ik_root)
+                goals = [wish.goal(int) for wish in wishes]
+                self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
+                self._moved = frozenset(row - rooted.added for row in self.ik.moving)
+                self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
                 self.ik.warm()  # while the page says that it is busy, not in the middle of a drag
                 self._beside = [rooted.skeleton.random_pose(seed).q for seed in range(_NUDGES)]
             except SynoviaError as error:
@@ -131,7 +137,7 @@ class Engine:
             return self._frame(before, wishes, None, clock), True
         solution = None
         pose = start
-        if self.ik is not None and start.skeleton is self.ik.skeleton:
+        if self.ik is not None and start.skeleton is self._skeleton:
             targets = self.targets(wishes)
             if moving or before is not self._left:
                 self._nudges = _NUDGES
@@ -139,7 +145,7 @@ class Engine:
                 begun = time.perf_counter()
                 solution = self._solved(self.ik, targets, start)
                 self._times.append(time.perf_counter() - begun)
-                pose, self._trouble = solution.pose, ""
+                pose, self._trouble = self.own(solution), ""
             except SynoviaError as error:
                 self._trouble, self._nudges = str(error), 0
         with session.lock:
@@ -148,6 +154,12 @@ class Engine:
                 session.pose = pose
         self._left = pose
         return self._frame(pose, wishes, solution, clock), moving or playing or self._nudges > 0
+
+    def own(self, solution: Solution) -> Pose:
+        """Return the pose of a solution as one of the session's skeleton."""
+        if self._skeleton is None or solution.pose.skeleton is self._skeleton:
+            return solution.pose
+        return Pose.trusted(self._skeleton, solution.pose.q)
 
     def unsolved(self) -> Frame:
         """Return what there is to show before the first solve."""
@@ -182,7 +194,8 @@ class Engine:
             errors = dict(zip(self.active, solution.errors, strict=True))
             missed = frozenset(self.active[i] for i in solution.missed)
         spent = 1e3 * median(self._times) if self._times else 0.0
-        return Frame(pose, wishes, errors, missed, solution, spent, self._trouble, False, clock)
+        moved = self._moved if solution is not None else frozenset[int]()
+        return Frame(pose, wishes, errors, missed, solution, spent, self._trouble, False, clock, moved)
 
 
 def _total(solution: Solution) -> float:

@@ -1,4 +1,4 @@
-"""How the root of a body may move: held, free, or sliding along chosen axes."""
+"""How the root of a body may move: held, free, or along and about chosen axes; and where it is held."""
 
 from __future__ import annotations
 
@@ -7,77 +7,126 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import InputError
-from synovia.geometry import Array
-from synovia.ik.root import with_free_root, with_root_at_rest
-from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, rigid
+from synovia.ik.root import as_root, with_root, with_root_at_rest
+from synovia.skeleton import Joint, Kind, Pose, Skeleton
 
-_AXES: Final = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-ROOTS: Final = ("fixed", "free", "x", "y", "z", "xy", "xz", "yz", "xyz")
+ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
+_SAME: Final = 1e-12  # below, a root is where the file has it
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Rooted:
     """A skeleton with a root that may move.
 
     Args:
-        mode: ``fixed``, ``free``, or the world axes along which it slides, for example ``xz``.
-        skeleton: The skeleton, with joints put before it where the mode needs them.
+        mode: How, as ``IK`` takes it: ``fixed``, ``free``, or axes, for example ``x,z``.
+        held: The skeleton that was given, at the place where its root is held.
+        skeleton: The same with joints put before it where the mode needs them.
         added: How many rows were put before those of the skeleton that was given.
+        base: From where the file has the root to where it is held, (4, 4); None where that is the same.
     """
 
     mode: str
+    held: Skeleton
     skeleton: Skeleton
     added: int
-
-    @property
-    def ik_root(self) -> str:
-        """The root setting that ``IK`` is given."""
-        return "free" if self.mode == "free" else "fixed"
+    base: Array | None = None
 
 
-def rooted(skeleton: Skeleton, mode: str) -> Rooted:
+def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
     """Return a skeleton whose root moves as asked.
+
+    Args:
+        skeleton: The skeleton.
+        mode: How its root moves, as ``IK`` takes it.
+        base: Where the root is held, from where the file has it, (4, 4).
 
     Raises:
         InputError: If there is no such mode.
     """
-    if mode not in ROOTS:
-        raise InputError("root cannot move like that", value=mode, expected=", ".join(ROOTS))
-    if mode == "fixed":
-        return Rooted(mode, skeleton, 0)
-    if mode == "free":
-        free = with_free_root(skeleton)
-        return Rooted(mode, free, len(free) - len(skeleton))
-    taken = {word for joint in skeleton.joints for word in (joint.name, joint.body, joint.role)}
+    mode = as_root(mode)
+    held = skeleton if base is None else _placed(skeleton, base)
+    whole = with_root(held, mode)
+    return Rooted(mode, held, whole, len(whole) - len(held), base)
+
+
+def _placed(skeleton: Skeleton, base: Array) -> Skeleton:
+    """Return the skeleton at another place of the world."""
     joints: list[Joint] = []
-    for axis in mode:
-        name = f"root {axis}"
-        while name in taken:
-            name += "_"
-        parent = len(joints) - 1 if joints else None
-        joints.append(Joint(name=name, parent=parent, kind=Kind.SLIDE, axis=np.array(_AXES[axis])))
-    added = len(joints)
     for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):
-        joints.append(dataclasses.replace(joint, parent=parent + added if parent >= 0 else added - 1))
-    slid = Skeleton(
+        rest = joint.rest if parent >= 0 else base @ joint.rest
+        joints.append(dataclasses.replace(joint, parent=parent if parent >= 0 else None, rest=rest))
+    return Skeleton(
         joints,
         name=skeleton.name,
         meters_per_unit=skeleton.meters_per_unit,
         up=skeleton.up,
         forward=skeleton.forward,
     )
-    return Rooted(mode, slid, added)
+
+
+def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Rooted, Array]:
+    """Return another root and the joint values with which the body stays where it is.
+
+    What the new root's own joints can say they say; the rest is where the root is held.
+
+    Args:
+        q: Joint values with the root that is there, (nq,).
+        at: The root that is there.
+        given: The skeleton that was given.
+        mode: How the root shall move.
+
+    Raises:
+        InputError: If there is no such mode.
+    """
+    own = lowered(q, given)
+    carried = _carried(q, at, given)
+    if np.abs(carried - np.eye(4)).max() <= _SAME:
+        to = rooted(given, mode)
+        return to, lifted(own, to)
+    first = given.joints[0]
+    if first.kind is Kind.FREE:  # it can say all, whatever is put before it
+        rest = first.rest
+        frame = np.linalg.inv(rest) @ carried @ rest @ rigid(own[:3], quat_to_matrix(own[3:7]))
+        own[:7] = *frame[:3, 3], *matrix_to_quat(frame[:3, :3])
+        to = rooted(given, mode)
+        return to, lifted(own, to)
+    to = rooted(given, mode)
+    out = lifted(own, to)
+    if to.mode == "free":
+        out[:7] = *carried[:3, 3], *matrix_to_quat(carried[:3, :3])
+        return to, out
+    left = carried.copy()
+    if to.mode != "fixed" and np.abs(carried[:3, :3] - np.eye(3)).max() <= _SAME:
+        for place, axis in enumerate(to.mode.split(",")):
+            if axis in ("x", "y", "z"):
+                out[place] = carried["xyz".index(axis), 3]
+                left["xyz".index(axis), 3] = 0.0
+    if np.abs(left - np.eye(4)).max() <= _SAME:
+        return to, out
+    return rooted(given, mode, left), out
+
+
+def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
+    """Return how a root that moves, and the place where it is held, carry the given skeleton, (4, 4)."""
+    if not at.added:
+        return np.eye(4) if at.base is None else at.base
+    before = np.concatenate([q[: len(q) - given.nq], given.rest_q])
+    carried = _frame(Pose(at.skeleton, before), at.added)
+    return carried @ np.linalg.inv(_frame(given.rest_pose(), 0))
+
+
+def _frame(pose: Pose, row: int) -> Array:
+    """Return the world frame of a joint, (4, 4)."""
+    values = pose.frames[row]
+    return rigid(values[9:], values[:9].reshape(3, 3))
 
 
 def lifted(q: Array, to: Rooted) -> Array:
     """Return joint values (..., nq) of the given skeleton as values of the rooted one, its own joints at rest."""
     more = to.skeleton.nq - q.shape[-1]
-    if more == 0:
-        return q.copy()
-    if to.mode == "free":
-        return with_root_at_rest(q)
-    return np.concatenate([np.zeros((*q.shape[:-1], more)), q], axis=-1)
+    return with_root_at_rest(q, more) if more else q.copy()
 
 
 def lowered(q: Array, given: Skeleton) -> Array:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import struct
 import tempfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +23,21 @@ from synovia.io.bvh import write_bvh
 from synovia.io.posefile import write_pose
 from synovia.motion import Motion
 from synovia.skeleton import Pose
-from synovia.viewer.clip import sample
-from synovia.viewer.root import lifted, lowered
+from synovia.solver import Solver
+from synovia.viewer.record import RATE
+from synovia.viewer.root import changed_root
 from synovia.viewer.session import Session
+from synovia.viewer.wish import address
+
+_LONGEST: Final = 40  # times as long as it is may a clip become that is played slowly
 
 
 def goals_of(session: Session) -> list[Goal]:
     """Return the enabled goals, on the skeleton that was given, where they are asked to be."""
     with session.lock:
-        return [wish.goal(lambda row: _address(session, row), wanted=True) for wish in session.wishes if wish.enabled]
-
-
-def _address(session: Session, row: int) -> str | int:
-    """Return a joint's name where it means that joint alone, else its row."""
-    name = session.given.joint_names[row]
-    return name if session.given.joint_names.count(name) == 1 else row
+        return [
+            wish.goal(lambda row: address(session.given, row), kept=True) for wish in session.wishes if wish.enabled
+        ]
 
 
 def goal_file(session: Session) -> bytes:
@@ -51,21 +53,44 @@ def goal_file(session: Session) -> bytes:
 
 
 def command_line(session: Session, model: str) -> str:
-    """Return the command that solves the saved goals from the saved pose."""
-    words = [
-        "synovia",
-        "solve",
-        model,
-        "--goals",
-        "goals.toml",
-        "--start",
-        "pose.json",
-        "--solver",
-        session.solver.name,
-    ]
-    if session.mode == "free":
-        words += ["--root", "free"]
-    return shlex.join(words)
+    """Return the command that solves the saved goals from the saved pose; what it cannot say follows as comments."""
+    settings, root = session.solver, _root_of(session)
+    words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
+    if root != "fixed":
+        words += ["--root", root]
+    changed = _changed(settings)
+    for name in ("attempts", "seed"):
+        if name in changed:
+            words += [f"--{name}", str(changed.pop(name))]
+    if session.tolerance is not None:
+        words += ["--tol", f"{session.tolerance[0]!r},{math.degrees(session.tolerance[1])!r}"]
+    lines = [shlex.join(words)]
+    if changed:
+        said = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        lines.append(f"# the command has no option for {said}; the Python above has it")
+    if (moved := _moved_root(session)) is not None:
+        lines.append(f"# {moved}")
+    return "\n".join(lines)
+
+
+def _changed(settings: Solver) -> dict[str, Any]:
+    """Return the settings of a solver that are not as they are by themselves."""
+    plain = type(settings)()
+    names = settings.__dataclass_fields__
+    return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(plain, name)}
+
+
+def _root_of(session: Session) -> str:
+    """Return how the root moves elsewhere: one that is held away from where the file has it is free there."""
+    return session.mode if session.rooted.base is None else "free"
+
+
+def _moved_root(session: Session) -> str | None:
+    """Return what to say of a root that is held away from where the file has it."""
+    if session.rooted.base is None:
+        return None
+    held = "held" if session.mode == "fixed" else f"moved along {session.mode} only"
+    return f"on the page the root is {held}, away from where the file has it; here it starts there and is free"
 
 
 def python_text(session: Session, model: str) -> str:
@@ -75,18 +100,15 @@ def python_text(session: Session, model: str) -> str:
         return "# no goal is enabled\n"
     lines = ["import synovia as sy", "", f"body = {_opened(model)}", "goals = ["]
     lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
-    settings = session.solver
-    defaults = type(settings)()
-    changed = [
-        f"{name}={getattr(settings, name)!r}"
-        for name in settings.__dataclass_fields__
-        if getattr(settings, name) != getattr(defaults, name)
-    ]
-    root = ', root="free"' if session.mode == "free" else ""
-    lines += ["]", f"solver = sy.{type(settings).__name__}({', '.join(changed)})"]
-    if session.mode not in ("fixed", "free"):
-        lines.append(f"# on the page the root slides along {session.mode}; here it is held")
-    lines += [f"solution = sy.solve(body, goals, solver{root})", "print(solution)"]
+    changed = ", ".join(f"{name}={value!r}" for name, value in _changed(session.solver).items())
+    root = _root_of(session)
+    options = "" if root == "fixed" else f", root={root!r}"
+    if session.tolerance is not None:
+        options += f", tolerance={session.tolerance!r}"
+    lines += ["]", f"solver = sy.{type(session.solver).__name__}({changed})"]
+    if (moved := _moved_root(session)) is not None:
+        lines.append(f"# {moved}")
+    lines += [f"solution = sy.solve(body, goals, solver{options})", "print(solution)"]
     return "\n".join(lines) + "\n"
 
 
@@ -124,11 +146,12 @@ def _python(value: Any) -> str:
 
 
 def pose_file(session: Session) -> bytes:
-    """Return the pose as a pose file: that of the given skeleton, or with its free root where it has one."""
+    """Return the pose as a pose file, with the values of a root that moves, as ``command_line`` names it."""
     with session.lock:
         pose = session.pose
-        if session.mode not in ("fixed", "free"):
-            pose = Pose(session.given, lowered(pose.q, session.given))
+        if session.rooted.base is not None:
+            to, q = changed_root(pose.q, session.rooted, session.given, "free")
+            pose = Pose(to.skeleton, q)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pose.json"
         write_pose(path, pose)
@@ -157,7 +180,7 @@ def png(picture: NDArray[np.uint8]) -> bytes:
 
 
 def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
-    """Return the motion of a page: what was recorded, else the clip with the goals on top, else the one pose.
+    """Return the motion of a page: what was recorded, else the clip as it plays with the goals on top, else the pose.
 
     Args:
         session: The session.
@@ -166,15 +189,20 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
     from synovia.viewer.engine import Engine
 
     with session.lock:
-        skeleton, clip, rooted = session.skeleton, session.play.motion, session.rooted
+        skeleton, play = session.skeleton, replace(session.play)
     if len(recorded) > 1:
-        return Motion(skeleton, np.array(recorded), 30.0, name="recorded")
-    if clip is None:
-        return Motion(skeleton, np.array([session.pose.q, session.pose.q]), 30.0, name="pose")
+        return Motion(skeleton, np.array(recorded), RATE, name="recorded")
+    clip, pace = play.motion, abs(play.speed)
+    if clip is None or pace == 0.0:
+        return Motion(skeleton, np.array([session.pose.q, session.pose.q]), RATE, name="pose")
     engine = Engine(session)
     engine.prepare()
     rows: list[Array] = []
-    for frame in range(len(clip)):
-        start = Pose(skeleton, lifted(sample(clip, frame / clip.fps), rooted))
-        rows.append((start if engine.ik is None else engine.ik.solve(engine.targets(), start).pose).q)
+    frames = 1 + round((len(clip) - 1) / pace)
+    if frames > _LONGEST * len(clip):
+        raise UnsupportedError("the clip is played too slowly to be saved", value=play.speed, expected="a higher speed")
+    for frame in range(frames):
+        seconds = min(frame * pace / clip.fps, clip.duration)
+        start = session.start(seconds if play.speed > 0.0 else clip.duration - seconds)
+        rows.append((start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(), start))).q)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)

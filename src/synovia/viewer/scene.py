@@ -19,7 +19,6 @@ from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
 from synovia.viewer.surface import Surface
 from synovia.viewer.targets import Targets
-from synovia.viewer.wish import kind_of
 
 if TYPE_CHECKING:
     from viser import ClientHandle, ViserServer
@@ -241,7 +240,7 @@ class Scene:
 
         def key() -> int:
             for wish in self.session.wishes:
-                if wish.row == row and kind_of(wish.kind).places and wish.enabled:
+                if wish.row == row and wish.places and wish.enabled:
                     return wish.key
             return self.session.add("position", row).key
 

@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Hashable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
+from synovia.goals.base import POSITION, ROTATION
 from synovia.motion import Motion
 from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.begin import begin_values, place_at_current
+from synovia.viewer.begin import begin_values, edited, free_label, place_at_current
 from synovia.viewer.clip import Play, blend, fitting, sample
-from synovia.viewer.root import Rooted, lifted, lowered, rooted
-from synovia.viewer.undo import Undo
+from synovia.viewer.root import Rooted, changed_root, lifted, rooted
+from synovia.viewer.undo import Memory, Undo
 from synovia.viewer.wish import Wish, kind_of
 
 _MOST_WISHES: Final = 64
 _FAR: Final = 1e4  # targets are kept within so many body sizes
-
-
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """What undo brings back."""
-
-    wishes: tuple[Wish, ...]
-    mode: str
-    q: Array
-    solver: Solver
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +52,8 @@ class Session:
     rooted: Rooted = field(init=False)
     pose: Pose = field(init=False)
     _base: Array = field(init=False)
-    _undo: Undo[_Memory] = field(default_factory=Undo[_Memory])
+    _undo: Undo = field(default_factory=Undo)
+    _within: bool = False  # a change of several parts, which is one step to undo
     _next_key: int = 1
     reach: float = field(init=False)
 
@@ -69,6 +62,7 @@ class Session:
         self.reach = self.given.size or 1.0  # size of the body, length units
         self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
         self.rooted = rooted(self.given, self.mode)
+        self.mode = self.rooted.mode
         self.pose = Pose(self.skeleton, lifted(self.given.rest_q, self.rooted))
         self._base = self.pose.q.copy()
 
@@ -76,8 +70,6 @@ class Session:
     def skeleton(self) -> Skeleton:
         """The skeleton that is solved: the one that was given, with the joints of a root that moves before it."""
         return self.rooted.skeleton
-
-    # --- wishes -----------------------------------------------------------------------------------------------------
 
     def wish(self, key: int) -> Wish:
         """Return a wish by its key.
@@ -103,18 +95,15 @@ class Session:
             called = label or (kind if row is None else self.given.joint_names[row])
             if len(self.wishes) >= _MOST_WISHES:
                 raise InputError("there are too many goals", value=len(self.wishes), expected=f"at most {_MOST_WISHES}")
+            taken = [wish.label for wish in self.wishes]
             self.remember()
-            wish = Wish(self._next_key, kind, row, self._free_label(called))
+            wish = Wish(self._next_key, kind, row, free_label(called, taken))
             self._next_key += 1
-            self._begin(wish)
+            begin_values(wish, self.given)
+            self.to_current(wish)
             self.wishes.append(wish)
             self.touch(structure=True)
             return wish
-
-    def _begin(self, wish: Wish) -> None:
-        """Let a wish of a new kind ask for what is, as far as its kind can."""
-        begin_values(wish, self.given)
-        self.to_current(wish)
 
     def remove(self, key: int) -> None:
         """Remove a wish."""
@@ -132,21 +121,9 @@ class Session:
         """
         with self.lock:
             wish = self.wish(key)
-            tried = wish.copy()
-            for name, value in values.items():
-                setattr(tried, name, value)
-            if tried.kind != wish.kind:
-                if kind_of(tried.kind).whole != kind_of(wish.kind).whole:
-                    raise InputError(
-                        "a goal on a joint cannot become one of the whole body, nor back", value=tried.kind
-                    )
-                self._begin(tried)
-                values = {**values, "place": tried.place, "turn": tried.turn, "values": tried.values}
-                wish.at_place, wish.at_turn = tried.place, tried.turn
-            tried.goal(int)  # its constructor refuses what cannot be used
-            self.remember()
-            for name, value in values.items():
-                setattr(wish, name, value)
+            tried = edited(wish, values, self)
+            self.remember((key, *values) if set(values) <= {"weight", "values"} else None)
+            wish.become(tried)
             self.touch(structure=True)
 
     def move(self, key: int, place: Any = None, turn: Any = None) -> None:
@@ -166,23 +143,16 @@ class Session:
                 place = as_numbers(place, (3,), "target")
                 if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
                     raise InputError("target is too far away", value=place.tolist(), expected=f"{_FAR:g} body sizes")
-                wish.place = place
+                wish.place, wish.told = place, wish.told | POSITION
             if turn is not None:
-                wish.turn = as_numbers(turn, (3, 3), "rotation")
+                wish.turn, wish.told = as_numbers(turn, (3, 3), "rotation"), wish.told | ROTATION
             self.touch()
 
     def to_current(self, wish: Wish) -> None:
         """Put a wish's target where its joint is now."""
         place_at_current(wish, self.pose, self.rooted.added, self.reach)
+        wish.told = POSITION | ROTATION
         self.touch()
-
-    def _free_label(self, label: str) -> str:
-        """Return the label, with a number where it is taken."""
-        taken = {wish.label for wish in self.wishes}
-        out, number = label, 2
-        while out in taken:
-            out, number = f"{label} {number}", number + 1
-        return out
 
     def set_joint(self, row: int, values: Any) -> None:
         """Set a joint's own value, brought inside its limits; the goals then pull from there.
@@ -195,6 +165,7 @@ class Session:
             q = self.pose.q.copy()
             place = self.skeleton.q_slice(row)
             q[place] = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
+            self.remember(("joint", row))
             self.put(self.skeleton.follow(q))
 
     def put(self, q: Array) -> None:
@@ -206,28 +177,33 @@ class Session:
             self.touch()
 
     def set_root(self, mode: str) -> None:
-        """Let the root be held, free, or slide along axes; the body stays as it is."""
+        """Let the root be held, free, or move along and about axes; the body stays where it is."""
         with self.lock:
-            to = rooted(self.given, mode)
+            to, q = changed_root(self.pose.q, self.rooted, self.given, mode)
             self.remember()
-            self._root(to)
+            self._root(to, q)
 
-    def _root(self, to: Rooted) -> None:
+    def rest(self) -> None:
+        """Put the body to rest where its file has it, and every target to where it is then."""
+        with self.lock:
+            self.remember()
+            to = rooted(self.given, self.mode)
+            self._root(to, to.skeleton.rest_q)
+            for wish in self.wishes:
+                self.to_current(wish)
+
+    def _root(self, to: Rooted, q: Array) -> None:
         """Change to another root."""
-        q = lowered(self.pose.q, self.given)
         self.rooted, self.mode = to, to.mode
-        self.pose = Pose(to.skeleton, lifted(q, to))
-        self._base = self.pose.q.copy()
+        self.put(q)
         self.touch(structure=True)
 
     def set_solver(self, solver: Solver | str) -> None:
         """Take other settings, or another solver with its own."""
         with self.lock:
-            settings = as_solver(solver)
-            if isinstance(solver, str):
-                settings = settings.replace(attempts=1)
-            self.remember()
-            self.solver = settings
+            named, settings = isinstance(solver, str), as_solver(solver)
+            self.remember(None if named else "solver")
+            self.solver = settings.replace(attempts=1) if named else settings
             self.touch(structure=True)
 
     def set_clip(self, number: int | None) -> None:
@@ -235,6 +211,7 @@ class Session:
         with self.lock:
             if number is not None and not 0 <= number < len(self.clips):
                 raise InputError("there is no such clip", value=number, expected=f"0 to {len(self.clips) - 1}")
+            self.remember()
             self.play = Play(None if number is None else self.clips[number])
             self.touch()
 
@@ -244,27 +221,45 @@ class Session:
             for name, value in values.items():
                 if name != "playing" and not math.isfinite(value):
                     raise InputError(f"{name} is not finite", value=value)
+            if {"speed", "weight"} & set(values):
+                self.remember(("clip", *values))
+            for name, value in values.items():
                 setattr(self.play, name, value)
+            self.play.playing = self.play.playing and self.play.motion is not None
             self.touch()
 
-    def start(self) -> Pose:
-        """Return the pose to solve from: the clip's, weighted, or the one that the body is in."""
+    def start(self, seconds: float | None = None) -> Pose:
+        """Return the pose to solve from: the clip's, weighted, or the one that the body is in.
+
+        Args:
+            seconds: A time of the clip instead of the present one.
+        """
         if self.play.motion is None:
             return self.pose
-        q = blend(
-            self.skeleton, self._base, lifted(sample(self.play.motion, self.play.time), self.rooted), self.play.weight
-        )
-        return Pose.trusted(self.skeleton, q)
+        clip = lifted(sample(self.play.motion, self.play.time if seconds is None else seconds), self.rooted)
+        return Pose.trusted(self.skeleton, blend(self.skeleton, self._base, clip, self.play.weight))
 
     def touch(self, *, structure: bool = False) -> None:
         """Note a change; ``structure``: one for which the problem must be packed anew."""
         self.version += structure
         self.changed.set()
 
-    def remember(self) -> None:
-        """Keep what is there for undo."""
+    def remember(self, what: Hashable = None) -> None:
+        """Keep what is there for undo; edits of the same thing (``what``) in a row are one step."""
         with self.lock:
-            self._undo.keep(self._memory())
+            if not self._within:
+                self._undo.keep(self._memory(), what)
+
+    @contextmanager
+    def one_step(self) -> Generator[None]:
+        """Let changes within be one step to undo."""
+        with self.lock:
+            self.remember()
+            self._within = True
+            try:
+                yield
+            finally:
+                self._within = False
 
     def mark_first(self) -> None:
         """Keep what is there as what ``reset`` brings back."""
@@ -282,18 +277,21 @@ class Session:
     def reset(self) -> None:
         """Bring back what was at first."""
         with self.lock:
-            if self._undo.first is not None:
+            if (first := self._undo.first) is not None:
                 self.remember()
-                self._recall(self._undo.first)
+                self.play = replace(first.play)
+                self._recall(first)
 
-    def _memory(self) -> _Memory:
-        return _Memory(tuple(wish.copy() for wish in self.wishes), self.mode, self.pose.q.copy(), self.solver)
+    def _memory(self) -> Memory:
+        wishes = tuple(wish.copy() for wish in self.wishes)
+        return Memory(wishes, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
 
-    def _recall(self, memory: _Memory) -> None:
+    def _recall(self, memory: Memory) -> None:
         self.wishes = [wish.copy() for wish in memory.wishes]
         for wish in self.wishes:
             wish.settle()
-        self._root(rooted(self.given, memory.mode))
-        self.solver = memory.solver
-        self.put(memory.q)
-        self.touch(structure=True)
+        self.solver, clip = memory.solver, memory.play
+        same = self.play.motion is clip.motion  # then its time goes on
+        self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)
+        self._root(memory.root, memory.q)
+        self._base = memory.base

@@ -13,7 +13,7 @@ from synovia.errors import SynoviaError
 from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.viewer.engine import Frame, miss_text, tip_of
 from synovia.viewer.session import Session
-from synovia.viewer.wish import Wish, kind_of
+from synovia.viewer.wish import Wish
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -108,8 +108,7 @@ class Targets:
         lines: list[tuple[Array, Array]] = []
         for wish in frame.wishes:
             tip, tip_turn = tip_of(frame, wish, added)
-            kind = kind_of(wish.kind)
-            place = (wish.at_place if kind.places else tip) * self.scale
+            place = (wish.at_place if wish.places else tip) * self.scale
             missed = wish.key in frame.missed
             solved = wish.enabled and wish.key in frame.errors
             colour = self.theme.missed if missed else self.theme.reached if solved else self.theme.quiet
@@ -121,7 +120,7 @@ class Targets:
                 self._colours[wish.key] = colour
                 ball_handle.color = colour
             put(ghost, tip * self.scale, wxyz(tip_turn))
-            if missed and kind.places:
+            if missed and wish.places:
                 lines.append((tip * self.scale, place))
         if lines:
             self._misses.points = np.array(lines, np.float32)
@@ -129,7 +128,6 @@ class Targets:
 
     def _add_ball(self, wish: Wish, place: Array, colour: tuple[int, int, int]) -> None:
         """Make the ball of a target, and the ghost of what should meet it."""
-        kind = kind_of(wish.kind)
         key, radius = wish.key, _BALL * self.size
         handle = self.client.scene.add_icosphere(
             f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
@@ -149,7 +147,7 @@ class Targets:
         self._colours[key] = colour
         self._ghosts[key] = self.client.scene.add_frame(
             f"/ghosts/{key}",
-            show_axes=kind.turns,
+            show_axes=wish.turns,
             axes_length=2.6 * radius,
             axes_radius=0.16 * radius,
             origin_radius=0.55 * radius,
@@ -172,10 +170,9 @@ class Targets:
         if wish is None:
             self._label.visible = False
             return
-        kind = kind_of(wish.kind)
-        place = wish.place if kind.places else tip_of(frame, wish, added)[0]
+        place = wish.place if wish.places else tip_of(frame, wish, added)[0]
         if self._gizmo is not None and not self._held:
-            put(self._gizmo, place * self.scale, wxyz(wish.turn) if kind.turns else None)
+            put(self._gizmo, place * self.scale, wxyz(wish.turn) if wish.turns else None)
         put(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
         text = wish.label
         if wish.key in frame.missed:
@@ -185,14 +182,13 @@ class Targets:
 
     def _add_gizmo(self, wish: Wish) -> Any:
         """Make the gizmo of a target."""
-        kind = kind_of(wish.kind)
         key = wish.key
         gizmo = self.client.scene.add_transform_controls(
             "/gizmo",
             scale=0.22 * self.size,
-            disable_axes=not kind.places,
+            disable_axes=not wish.places,
             disable_sliders=True,
-            disable_rotations=not kind.turns,
+            disable_rotations=not wish.turns,
             depth_test=False,
             opacity=0.85,
             position=tuple(wish.place * self.scale),
@@ -207,8 +203,8 @@ class Targets:
             length = math.sqrt(w * w + x * x + y * y + z * z)
             if not (math.isfinite(length) and length > 1e-6):
                 return
-            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if kind.turns else None
-            place = np.array(event.target.position, float) / self.scale if kind.places else None
+            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if wish.turns else None
+            place = np.array(event.target.position, float) / self.scale if wish.places else None
             self._try(lambda: self.session.move(key, place, turn))
 
         gizmo.on_update(on_update)
@@ -222,12 +218,12 @@ class Targets:
 
         def act() -> None:
             if event.phase == "start" or what not in self._grab:
-                key = key_of()
+                with self.session.one_step():  # a joint that has no goal gets one: the drag is undone with it
+                    key = key_of()
                 wish = self.session.wish(key)
-                if not kind_of(wish.kind).places:
+                if not wish.places:
                     return
                 self.gizmo = False
-                self.session.remember()
                 grabbed = np.array(event.start_position, float) / self.scale
                 self._grab[what] = key, wish.place - grabbed
                 self._select(key)

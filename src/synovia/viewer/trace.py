@@ -46,10 +46,9 @@ class Run:
 
 
 def problem_of(session: Session) -> tuple[list[Goal], Pose]:
-    """Return the enabled goals on the skeleton that is solved, and the pose to start from."""
+    """Return the enabled goals, on the skeleton that was given, and the pose to start from."""
     with session.lock:
-        added = session.rooted.added
-        goals: list[Goal] = [wish.goal(lambda row: row + added, wanted=True) for wish in session.wishes if wish.enabled]
+        goals: list[Goal] = [wish.goal(int, wanted=True) for wish in session.wishes if wish.enabled]
         return goals, session.start()
 
 
@@ -57,7 +56,7 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
     """Return how one solver fares, in one attempt from a start."""
     whole, rooted = settings.replace(attempts=1), session.rooted
     try:
-        ik = IK(rooted.skeleton, goals, whole, tolerance=session.tolerance, root=rooted.ik_root)
+        ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
         final = ik.solve(start=start)
     except SynoviaError as error:
         return Run(settings.name, np.zeros(0), np.zeros(0), None, "", str(error))

@@ -1,31 +1,64 @@
-"""What was before: a stack that forgets the oldest."""
+"""What was before: a stack that forgets the oldest, where edits of one thing in a row are one step."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Final
 
-_T = TypeVar("_T")
+from synovia.geometry import Array
+from synovia.solver import Solver
+from synovia.viewer.clip import Play
+from synovia.viewer.root import Rooted
+from synovia.viewer.wish import Wish
+
 _MOST: Final = 100
+_ONE: Final = 1.0  # seconds: edits of one thing that follow each other within them are one step
 
 
-class Undo(Generic[_T]):
-    """Memories in order, and the one to return to."""
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What undo brings back."""
 
-    def __init__(self) -> None:
+    wishes: tuple[Wish, ...]
+    root: Rooted
+    q: Array
+    base: Array  # joint values underneath the clip
+    solver: Solver
+    play: Play
+
+
+class Undo:
+    """Memories in order, and the one to return to.
+
+    Args:
+        now: Tells the time in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         """Remember nothing."""
-        self.first: _T | None = None
-        self._memories: deque[_T] = deque(maxlen=_MOST)
+        self.first: Memory | None = None
+        self._memories: deque[Memory] = deque(maxlen=_MOST)
+        self._now = now
+        self._what: Hashable = None
+        self._when = 0.0
 
-    def keep(self, memory: _T) -> None:
-        """Remember."""
-        self._memories.append(memory)
+    def keep(self, memory: Memory, what: Hashable = None) -> None:
+        """Remember; ``what`` is edited: nothing is kept where the last edit was of the same, a moment ago."""
+        now = self._now()
+        again = what is not None and what == self._what and now - self._when < _ONE and len(self._memories) > 0
+        self._what, self._when = what, now
+        if not again:
+            self._memories.append(memory)
 
-    def begin(self, memory: _T) -> None:
+    def begin(self, memory: Memory) -> None:
         """Begin anew from a memory."""
-        self.first = memory
+        self.first, self._what = memory, None
         self._memories.clear()
 
-    def take(self) -> _T | None:
+    def take(self) -> Memory | None:
         """Return the last memory and forget it, None without any."""
+        self._what = None
         return self._memories.pop() if self._memories else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,10 +15,15 @@ from synovia import goals
 from synovia.errors import unknown_name
 from synovia.geometry import Array
 from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.goalentries import FIELDS
+from synovia.skeleton import Skeleton
 
 _VECTORS: Final = ("axis", "normal")
 _NUMBERS: Final = ("minimum", "maximum")
+_ELSEWHERE: Final = ("self", "joint", "weight", "priority", "name", "offset", "transform", "quat_xyzw", "quat_wxyz")
+_TARGETS: Final = ("position", "point", "rotation")
+JOINTS: Final = ("other", "root", "tip")  # arguments that name a further joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Kind:
         vectors: Further directions that can be set, with what they are at first.
         numbers: Further numbers that can be set.
         levels: Whether it has a priority.
+        further: Names of all arguments that stand in ``Wish.values``.
+        frames: Whether its offset may be turned.
     """
 
     name: str
@@ -46,16 +53,8 @@ class Kind:
     vectors: tuple[str, ...]
     numbers: tuple[str, ...]
     levels: bool
-
-    @property
-    def places(self) -> bool:
-        """Whether it has a position that can be dragged."""
-        return bool(self.place)
-
-    @property
-    def turns(self) -> bool:
-        """Whether it has a rotation that can be turned."""
-        return bool(self.turn)
+    further: tuple[str, ...]
+    frames: bool
 
 
 @cache
@@ -79,6 +78,8 @@ def kinds() -> Mapping[str, Kind]:
             tuple(name for name in _VECTORS if name in asked and "keep" not in asked),
             tuple(name for name in _NUMBERS if name in asked),
             "priority" in asked,
+            tuple(name for name in asked if name not in _ELSEWHERE and (kept or name not in _TARGETS)),
+            "rotation" in asked,
         )
     return MappingProxyType(dict(sorted(out.items(), key=lambda item: _ORDER.get(item[0], 9))))
 
@@ -95,6 +96,12 @@ def kind_of(name: str) -> Kind:
     if name not in kinds():
         raise unknown_name("kind of goal", name, kinds())
     return kinds()[name]
+
+
+def address(skeleton: Skeleton, row: int) -> str | int:
+    """Return a joint's name where it means that joint alone, else its row."""
+    name = skeleton.joint_names[row]
+    return name if skeleton.joint_names.count(name) == 1 else row
 
 
 def _origin() -> Array:
@@ -122,7 +129,10 @@ class Wish:
         offset: Frame on the joint that should meet the target, (4, 4).
         at_place: Position that the solver is asked for now.
         at_turn: Rotation that the solver is asked for now.
-        values: What else its kind has: directions, numbers, and ``other``, a row of the skeleton that was given.
+        values: What else its kind has, by the name of the argument; further joints as rows of the skeleton that was
+            given, for example ``other``.
+        told: Parts of the target that were given or moved to (POSITION, ROTATION); a goal file leaves out the others.
+        name: What the goal itself is called, None where it has no name.
     """
 
     key: int
@@ -138,10 +148,27 @@ class Wish:
     at_place: Array = field(default_factory=_origin)
     at_turn: Array = field(default_factory=_unturned)
     values: dict[str, Any] = field(default_factory=dict[str, Any])
+    told: int = POSITION | ROTATION
+    name: str | None = None
+
+    @property
+    def places(self) -> bool:
+        """Whether it has a position that can be dragged: not beside another joint or a polygon."""
+        return bool(kind_of(self.kind).place) and self.values.get("other") is None and "polygon" not in self.values
+
+    @property
+    def turns(self) -> bool:
+        """Whether it has a rotation that can be turned; of a normal that is kept, it is the z axis."""
+        return bool(kind_of(self.kind).turn) and self.values.get("keep") != "point"
 
     def copy(self) -> Wish:
         """Return a copy that shares nothing that changes: arrays are replaced, never written."""
         return replace(self, values=dict(self.values))
+
+    def become(self, other: Wish) -> None:
+        """Take all that another has."""
+        for part in fields(self):
+            setattr(self, part.name, getattr(other, part.name))
 
     def settle(self) -> None:
         """Let the eased target be where it is asked to be."""
@@ -162,46 +189,48 @@ class Wish:
 
     def target(self) -> Array | tuple[Array, Array] | None:
         """Return the eased target as ``IK.solve`` takes it, None where the goal takes none."""
-        kind = kind_of(self.kind)
-        if kind.places and kind.turns:
+        if self.places and self.turns:
             return self.at_place, self.at_turn
-        if kind.name == "distance" and self.values.get("other") is not None:
-            return None
-        return self.at_place if kind.places else self.at_turn if kind.turns else None
+        return self.at_place if self.places else self.at_turn if self.turns else None
 
-    def goal(self, address: Callable[[int], str | int], *, wanted: bool = False) -> Goal:
+    def goal(self, address: Callable[[int], str | int], *, wanted: bool = False, kept: bool = False) -> Goal:
         """Return the goal.
 
         Args:
             address: From a row of the skeleton that was given to what the goal calls that joint.
             wanted: Whether with the target that is asked for, and not the eased one.
+            kept: Whether to be kept, under its own name and without what it was not told.
 
         Raises:
             InputError: If a value cannot be used.
         """
         kind = kind_of(self.kind)
-        place, turn = (self.place, self.turn) if wanted else (self.at_place, self.at_turn)
-        values: dict[str, Any] = {"weight": self.weight, "name": self.label}
-        values |= {
-            name: self.values[name] for name in (*kind.vectors, *kind.numbers) if self.values.get(name) is not None
-        }
-        other = self.values.get("other") if kind.other is not False else None
-        if other is not None:
-            values["other"] = address(other)
+        place, turn = (self.place, self.turn) if wanted or kept else (self.at_place, self.at_turn)
+        values = {name: value for name, value in self.values.items() if value is not None}
+        values |= {name: address(values[name]) for name in JOINTS if name in values}
+        values |= {"weight": self.weight, "name": self.name if kept else self.label}
         if kind.levels:
             values["priority"] = self.priority
-        if kind.places and other is None:
-            values[kind.place] = place
-        if kind.turns:
-            values[kind.turn] = turn
+        told = self.told if kept else POSITION | ROTATION
+        if kind.name == "pose" and told:  # both or neither
+            told = POSITION | ROTATION
+        if self.places:  # a plane has a place of its own, where none is given
+            values[kind.place] = place if told & POSITION else None
+        normal = self.values.get("keep") == "normal"
+        if self.turns and told & ROTATION:
+            values["normal" if normal else kind.turn] = turn[:, 2] if normal else turn
+        if normal and not kept:
+            values["axis"] = self.offset[:3, 2]  # as the skeleton that was given has it at rest
         if kind.other is True:
-            values["parts"] = "pose"
-        if not np.array_equal(self.offset, np.eye(4)) and kind.name in _OFFSET:
-            values["offset"] = self.offset if kind.turns else self.offset[:3, 3]
+            for name, part in (("position", POSITION), ("rotation", ROTATION)):
+                if not told & part:
+                    values.pop(name, None)
+        if kind.frames and self.values.get("keep", "pose") == "pose":
+            if not np.array_equal(self.offset, np.eye(4)):
+                values["offset"] = self.offset
+        elif self.offset[:3, 3].any():
+            values["offset"] = self.offset[:3, 3]
         return kind.goal(**values) if self.row is None else kind.goal(address(self.row), **values)
-
-
-_OFFSET: Final = ("position", "rotation", "pose")
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:

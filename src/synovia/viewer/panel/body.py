@@ -16,6 +16,10 @@ from synovia.viewer.panel.style import WARN
 from synovia.viewer.root import ROOTS
 from synovia.viewer.skin import SHOWN
 
+_HELD: Final = (
+    "Goals move these joints as well, and may bring them back. To hold one, disable the goals or add a rest goal for "
+    "this joint, near where it is now."
+)
 _FEW: Final = 16  # hinges and slides that are all shown at once; a body with more shows one joint at a time
 
 
@@ -27,7 +31,12 @@ class Body(Tab):
         gui = self.gui
         self.hear(gui.add_button_group("", ("Undo", "Reset", "Rest pose")), self._pressed, click=True)
         self._root = self.hear(
-            gui.add_dropdown("Root", ROOTS, initial_value=self.session.mode, hint="Held, free, or sliding along axes."),
+            gui.add_dropdown(
+                "Root",
+                tuple(dict.fromkeys((*ROOTS, self.session.mode))),
+                initial_value=self.session.mode,
+                hint="Held, free, or sliding along axes.",
+            ),
             self.session.set_root,
         )
         self._arcs = self.hear(
@@ -45,6 +54,7 @@ class Body(Tab):
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
         self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
         self._sliders: list[tuple[int, int, Any]] = []
+        self._held = gui.add_html(note(_HELD, "#b7791f"), visible=False)
         if not self._rows:
             gui.add_html(note("No joint of this body moves."))
             return
@@ -64,10 +74,7 @@ class Body(Tab):
         elif button == "Reset":
             self.session.reset()
         else:
-            self.session.remember()
-            self.session.put(self.session.skeleton.rest_q)
-            for wish in self.session.wishes:
-                self.session.to_current(wish)
+            self.session.rest()
         self.page.refresh()
 
     def _draw_arcs(self, which: str) -> None:
@@ -109,6 +116,9 @@ class Body(Tab):
     def show(self, frame: Frame) -> None:
         """Let the sliders follow the body."""
         self._root.value = self.session.mode
+        held = any(row in frame.moved for row, _, _ in self._sliders)
+        if self._held.visible != held:
+            self._held.visible = held
         shown: dict[int, Array] = {}
         for row, part, slider in self._sliders:
             if row not in shown:

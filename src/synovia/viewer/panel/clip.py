@@ -61,5 +61,8 @@ class Clip(Tab):
                 self._time.max = length
         self._pick.value = self._names[number]
         self._playing.value = play.playing
+        for handle in (self._playing, self._time, self._speed, self._weight):
+            if handle.disabled != (number == 0):
+                handle.disabled = number == 0
         self._speed.value, self._weight.value = play.speed, play.weight
         self._time.value = min(max(round(frame.time, 3), 0.0), self._time.max)

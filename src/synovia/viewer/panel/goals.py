@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 
 from synovia.geometry import Array
+from synovia.viewer.begin import values_now
 from synovia.viewer.engine import Frame, miss_text, tip_of
 from synovia.viewer.panel.angles import angles_of, turn_of
 from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.panel.field import Field, whole, written
 from synovia.viewer.panel.style import BAD, DIM, GOOD
-from synovia.viewer.wish import Wish, kind_of, kinds
+from synovia.viewer.wish import Wish, address, kind_of, kinds
 
 _NOBODY = "(none)"
 _POINT = "(the point)"
+_NEXT, _EVERY, _SOME = "(the next one)", "(all)", "(several)"
+_NEAR = ("the rest pose", "where it is now")
+_LIMB = {"root": "Limb begins", "tip": "Limb ends"}
+_CHOICES = {"keep": ("pose", "normal", "point"), "parts": ("pose", "position", "rotation")}
 _CUT = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 
 
@@ -95,12 +100,12 @@ class Goals(Tab):
             self.select(self.page.selected)
 
     def _moved(self, place: tuple[float, ...]) -> None:
-        self.session.remember()
+        self.session.remember(("target", self._key()))
         self.session.move(self._key(), place=place)
 
     def _turned(self, angles: tuple[float, ...]) -> None:
         turn = turn_of(angles)
-        self.session.remember()
+        self.session.remember(("turn", self._key()))
         self.session.move(self._key(), turn=turn)
         self._typed = turn, angles
 
@@ -128,7 +133,7 @@ class Goals(Tab):
             return
         kind = kind_of(wish.kind)
         self._enabled.value, self._kind.value = wish.enabled, wish.kind
-        self._target.visible, self._angles.visible = kind.places, kind.turns
+        self._target.visible, self._angles.visible = wish.places, wish.turns
         self._priority.visible = kind.levels
         self._make_extras(wish)
         self._fill(wish)
@@ -142,6 +147,7 @@ class Goals(Tab):
             handle.remove()
         self._extras, self._more = [], {}
         kind = kind_of(wish.kind)
+        rows = {row: label for label, row in self.page.joint_labels.items()}
         with self._folder:
             for name in kind.vectors:
                 self._add_field(name, wish.values.get(name) or (0.0, 0.0, 0.0), "")
@@ -150,10 +156,51 @@ class Goals(Tab):
             if kind.other is not False:
                 names = self.page.joint_labels
                 options = tuple(names) if kind.other else (_POINT, *names)
-                rows = {row: label for label, row in names.items()}
                 initial = rows.get(wish.values.get("other", -1), options[0])
                 handle = self.gui.add_dropdown("Other joint", options, initial_value=initial)
                 self._extras.append(self.hear(handle, lambda label: self._set("other", names.get(label))))
+            for name, options in _CHOICES.items():
+                if name in kind.further:
+                    handle = self.gui.add_dropdown(name.capitalize(), options, initial_value=wish.values[name])
+                    self._extras.append(self.hear(handle, lambda value, name=name: self._set(name, value)))
+            for name in ("root", "tip"):
+                if name in kind.further:
+                    initial = rows.get(wish.values.get(name, -1), _NEXT)
+                    options = (_NEXT, *self.page.joint_labels)
+                    handle = self.gui.add_dropdown(_LIMB[name], options, initial_value=initial)
+                    self._extras.append(self.hear(handle, lambda label, name=name: self._set(name, self._row(label))))
+            if "joints" in kind.further:
+                self._make_rest(wish)
+
+    def _make_rest(self, wish: Wish) -> None:
+        """Make the controls of a rest goal: for which joints it is, and near what."""
+        names, parts = self.page.joint_labels, wish.values.get("joints")
+        rows = [self.session.given.index(joint) for joint in parts or ()]
+        labels = {row: label for label, row in names.items()}
+        initial = _EVERY if parts is None else labels[rows[0]] if len(rows) == 1 else _SOME
+        options = (_EVERY, *((_SOME,) if initial == _SOME else ()), *names)
+        handle = self.gui.add_dropdown("Joints", options, initial_value=initial)
+        self._extras.append(self.hear(handle, self._choose_joints))
+        near = "a pose" if wish.values.get("pose") is not None else _NEAR[0]
+        options = (*_NEAR, *(() if near in _NEAR else (near,)))
+        handle = self.gui.add_dropdown("Near", options, initial_value=near)
+        self._extras.append(self.hear(handle, self._choose_near))
+
+    def _row(self, label: str) -> int | None:
+        """Return the row of a joint, None where none is chosen."""
+        return self.page.joint_labels.get(label)
+
+    def _choose_joints(self, label: str) -> None:
+        if label != _SOME:
+            self._set("joints", self._only(label))
+
+    def _choose_near(self, word: str) -> None:
+        if word in _NEAR:
+            self._set("pose", None if word == _NEAR[0] else values_now(self.session))
+
+    def _only(self, label: str) -> dict[str | int, float] | None:
+        """Return the one joint that a rest goal is for, None for all."""
+        return None if label == _EVERY else {address(self.session.given, self.page.joint_labels[label]): 1.0}
 
     def _add_field(self, name: str, values: Sequence[float], unit: str) -> None:
         """Make the control of numbers that only some kinds have."""
@@ -167,19 +214,19 @@ class Goals(Tab):
     def _set(self, name: str, value: Any) -> None:
         wish = self.session.wish(self._key())
         self._change(values={**wish.values, name: value})
+        self._target.visible, self._angles.visible = wish.places, wish.turns
 
     def _fill(self, wish: Wish) -> None:
         """Show a goal's numbers."""
-        kind = kind_of(wish.kind)
         self._weight.show((wish.weight,))
         self._priority.show((wish.priority,))
         for name, field in self._more.items():
             values = wish.values.get(name)
             if values is not None:
                 field.show(np.atleast_1d(values).tolist())
-        if kind.places:
+        if wish.places:
             self._target.show(wish.place.tolist())
-        if kind.turns:
+        if wish.turns:
             if self._typed is not None and not np.array_equal(wish.turn, self._typed[0]):
                 self._typed = None  # turned by something else
             self._angles.show(angles_of(wish.turn) if self._typed is None else self._typed[1])
@@ -197,14 +244,13 @@ class Goals(Tab):
         if wish is None:
             return
         self._fill(wish)
-        kind = kind_of(wish.kind)
         if (self._enabled.value, self._kind.value) != (wish.enabled, wish.kind):
             self.select(wish.key)
         place, turn = tip_of(frame, wish, len(frame.pose.skeleton) - len(self.session.given))
         parts: list[str] = []
-        if kind.places:
+        if wish.places:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
-        if kind.turns:
+        if wish.turns:
             parts.append(f"now turned {written(angles_of(turn), 1)} °")
         self._now.content = note("<br>".join(parts), DIM)
 

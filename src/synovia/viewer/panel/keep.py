@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-import threading
-from typing import Any, Final
+import time
+from typing import Any
 
 import numpy as np
 
+from synovia.errors import UnsupportedError
 from synovia.geometry import Array
 from synovia.viewer.engine import Frame
 from synovia.viewer.offline import page_text
 from synovia.viewer.panel.base import Tab, note, safe
+from synovia.viewer.record import Recording
 from synovia.viewer.saving import command_line, goal_file, motion_file, pose_file, python_text, solved_clip
-from synovia.viewer.wish import kind_of
-
-_RATE: Final = 30.0  # recorded frames a second
-_LONGEST: Final = 30 * 60 * 10  # recorded frames; ten minutes
 
 
 class Keep(Tab):
@@ -25,15 +23,12 @@ class Keep(Tab):
     def build(self) -> None:
         """Make the controls."""
         gui = self.gui
-        self._rows: list[Array] = []
-        self._shape = 0
-        self._next = 0.0
-        self._recorder = threading.Lock()
+        self._recording = Recording()
         self._modal: Any = None
         self.hear(gui.add_button("Save goals"), lambda _: self._send("goals.toml", goal_file(self.session)), click=True)
         self.hear(gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True)
         self._record = self.hear(
-            gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._recording
+            gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch
         )
         self._count = gui.add_html(note("Without a recording, the clip with the goals on top is saved."))
         self.hear(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
@@ -44,43 +39,42 @@ class Keep(Tab):
     def _send(self, name: str, content: bytes) -> None:
         self.page.client.send_file_download(name, content, save_immediately=True)
 
-    def _recording(self, on: Any) -> None:
+    def _switch(self, on: Any) -> None:
         if on:
-            with self._recorder:
-                self._rows, self._next = [], 0.0
+            self._recording.start(self.session.pose, time.monotonic())
+        else:
+            self._recording.stop(time.monotonic())
+        self.session.touch()
 
     def record(self, frame: Frame, now: float) -> None:
         """Keep a frame, where recording is on; called with every frame."""
-        if not self._record.value or now < self._next or len(self._rows) >= _LONGEST:
-            return
-        with self._recorder:
-            if self._rows and len(self._rows[0]) != len(frame.pose.q):  # another root: begin anew
-                self._rows = []
-            self._next = max(self._next + 1.0 / _RATE, now)
-            self._rows.append(frame.pose.q.copy())
+        self._recording.take(frame.pose, now)
 
     def _motion(self, _: Any) -> None:
         self._send("motion.bvh", motion_file(solved_clip(self.session, self._kept())))
 
     def _page(self, _: Any) -> None:
         with self.session.lock:
-            wishes = [wish for wish in self.session.wishes if wish.enabled and kind_of(wish.kind).places]
+            wishes = [wish for wish in self.session.wishes if wish.enabled and wish.places]
             targets = np.array([wish.place for wish in wishes]).reshape(-1, 3)
         text = page_text(solved_clip(self.session, self._kept()), targets)
         self._send(f"{_file_name(self.session.given.name)}.html", text.encode())
 
     def _kept(self) -> list[Array]:
         """Return what was recorded with the root that is there now."""
-        with self._recorder:
-            return [row for row in self._rows if len(row) == self.session.skeleton.nq]
+        rows = self._recording.rows(time.monotonic())
+        return [row for row in rows if len(row) == self.session.skeleton.nq]
 
     def _picture(self, _: Any) -> None:
         from synovia.viewer.saving import png
 
         camera = self.page.client.camera
-        picture = self.page.client.get_render(
-            camera.image_height, camera.image_width, transport_format="png", timeout=60.0
-        )
+        try:
+            picture = self.page.client.get_render(
+                camera.image_height, camera.image_width, transport_format="png", timeout=60.0
+            )
+        except RuntimeError:  # the browser has gone meanwhile
+            raise UnsupportedError("the browser has sent no picture") from None
         self._send(f"{_file_name(self.session.given.name)}.png", png(picture))
 
     def _python(self, _: Any) -> None:
@@ -96,7 +90,8 @@ class Keep(Tab):
             self.gui.add_html(
                 f'<div style="padding:.4em .8em"><button onclick="{copy}" style="float:right">Copy</button>'
                 f'<pre style="overflow:auto;max-height:50vh;font-size:.84em">{safe(text)}</pre>'
-                f"On the command line, with saved goals and pose:<br><code>{command}</code></div>"
+                "On the command line, with saved goals and pose:<br>"
+                f"<code style='white-space:pre-wrap'>{command}</code></div>"
             )
             self.hear(self.gui.add_button("Close"), self._close, click=True)
         self._modal = modal
@@ -109,8 +104,11 @@ class Keep(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show how much is recorded."""
-        if self._record.value or self._rows:
-            self._count.content = note(f"{len(self._rows)} frames recorded, {len(self._rows) / _RATE:.1f} s.")
+        seconds = self._recording.seconds
+        if self._recording.on:  # the page sleeps while nothing moves, the recording does not
+            self._count.content = note("Recording. What does not move is recorded, too.")
+        elif seconds:
+            self._count.content = note(f"{seconds:.1f} s recorded.")
 
 
 def _file_name(name: str) -> str:
