@@ -232,8 +232,8 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
 def test_body_and_solver_are_set(arm: Visit) -> None:
     session = arm.session
     arm.open("Body")
-    arm.pick("Root", "xz")
-    arm.wait(lambda: session.mode == "xz", "the root is still held")
+    arm.pick("Root", "x,z")
+    arm.wait(lambda: session.mode == "x,z", "the root is still held")
     arm.pick("Root", "fixed")
     arm.pick("Limits", "all")
     arm.wait(lambda: len(arm.heard.nodes["/limits"]["points"]) > 1000, "the limits are not drawn")

@@ -158,7 +158,7 @@ def view(
         goals: Goals to begin with; hands and feet, or the tips, without.
         clip: A ``Motion``, a file, or the name or number of a clip in the model's file, to play underneath.
         solver: Settings or name of the solver.
-        root: ``"fixed"``, ``"free"``, or axes along which the root slides such as ``"xz"``; without, bodies with
+        root: ``"fixed"``, ``"free"``, or axes along and about which it moves such as ``"xz"``; without, bodies with
             two feet are free and others fixed.
         tolerance: As in ``IK``.
         host: Address to serve on. Any but this machine's own needs a token.
