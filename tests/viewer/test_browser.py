@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
-WIDTH, HEIGHT = 560, 420
+WIDTH, HEIGHT = 960, 420
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,8 @@ class Visit:
 
     def at(self, place: np.ndarray) -> tuple[float, float]:
         """Where a place of the model is on the page."""
-        return pixel(self.page.client.camera, np.asarray(place) * self.page.scene.scale, WIDTH, HEIGHT)
+        wide = self.tab.locator("canvas").first.bounding_box()["width"]  # the panel is beside the scene
+        return pixel(self.page.client.camera, np.asarray(place) * self.page.scene.scale, wide, HEIGHT)
 
     def shown(self, node: str, what: object = "position") -> np.ndarray:
         """What the browser's own scene holds, in the model's unit."""

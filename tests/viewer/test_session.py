@@ -9,12 +9,13 @@ import pytest
 
 import synovia as sy
 from synovia.ik.root import with_root
+from synovia.ik.solution import GoalError
 from synovia.io.posefile import read_pose
 from synovia.viewer.background import Background
-from synovia.viewer.begin import add_goals
+from synovia.viewer.begin import add_goals, first_goals
 from synovia.viewer.bodies import build, from_z, limit_arcs
 from synovia.viewer.clip import blend, sample
-from synovia.viewer.engine import Engine, Frame
+from synovia.viewer.engine import Engine, Frame, miss_text
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.record import Recording
 from synovia.viewer.root import ROOTS, lifted, lowered, rooted
@@ -493,3 +494,36 @@ def test_arcs_of_limits_are_as_wide_as_the_limits() -> None:
     rim = arc[1:-1]
     angle = np.sum(np.arccos(np.clip(np.sum(rim[:, 0] * rim[:, 1], axis=1), -1.0, 1.0)))
     assert angle == pytest.approx(arm.joints[row].limit.upper - arm.joints[row].limit.lower, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "hand", "foot"),
+    [
+        ("character/mannequiny.glb", "hand.l", "foot.l"),
+        ("robot/g1_29dof.urdf", "left_hand_palm_joint", "left_ankle_roll_joint"),
+    ],
+)
+def test_a_biped_begins_with_feet_that_hold_and_hands_that_wake_when_moved(
+    shared_data: object, model: str, hand: str, foot: str
+) -> None:
+    session = Session(sy.load_skeleton(shared_data / model), mode="free")
+    first_goals(session)
+    on = {wish.label: wish.enabled for wish in session.wishes}
+    assert len(on) == 4
+    assert (on[hand], on[foot]) == (False, True)
+    one, other = (wish for wish in session.wishes if not wish.enabled)
+    session.move(one.key, one.place + 0.05 * session.reach)
+    assert one.enabled
+    assert not other.enabled
+    frame = _settled(session)
+    assert frame.solution.reached
+    np.testing.assert_allclose(
+        other.place, frame.pose.positions[other.row + session.rooted.added], atol=1e-3 * session.reach
+    )
+
+
+def test_what_no_one_can_see_is_left_out_of_a_miss() -> None:
+    assert miss_text(GoalError(0.0593, 1e-12), 1.0) == "59.3 mm"
+    assert miss_text(GoalError(1e-9, 0.1), 1.0) == "5.7°"
+    assert miss_text(GoalError(1e-9, 0.0), 1.0) == "1e-06 mm"
+    assert miss_text(GoalError(0.02, 0.1), None) == "0.02 units, 5.7°"

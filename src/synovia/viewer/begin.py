@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -227,8 +227,13 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
     session.touch(structure=True)
 
 
+_WORDS: Final = {"hand": ("hand", "wrist"), "foot": ("foot", "ankle_roll", "ankle")}
+
+
 def ends_of(skeleton: Skeleton, word: str) -> list[int]:
     """Return the left and the right hand or foot, by role or by name; none where there are not two.
+
+    Robots have wrists and ankles: ``left_ankle_roll_joint`` carries the foot.
 
     Args:
         skeleton: The skeleton.
@@ -237,9 +242,12 @@ def ends_of(skeleton: Skeleton, word: str) -> list[int]:
     roles = [f"{side}_{word}" for side in ("left", "right")]
     if all(role in skeleton.roles for role in roles):
         return [skeleton.index(skeleton.roles[role]) for role in roles]
-    named = [word in joint.name.lower() for joint in skeleton.joints]
-    top = [row for row in range(len(skeleton)) if named[row] and not _below(skeleton, row, named)]
-    return top if len(top) == 2 else []
+    for said in _WORDS[word]:
+        named = [said in joint.name.lower() for joint in skeleton.joints]
+        top = [row for row in range(len(skeleton)) if named[row] and not _below(skeleton, row, named)]
+        if len(top) == 2:
+            return top
+    return []
 
 
 def _below(skeleton: Skeleton, row: int, marked: list[bool]) -> bool:
@@ -251,18 +259,21 @@ def _below(skeleton: Skeleton, row: int, marked: list[bool]) -> bool:
 
 
 def first_goals(session: Session) -> None:
-    """Add goals to begin with: hands to drag and feet that stay, or the ends of the longest limbs."""
+    """Add goals to begin with: hands that are free until they are dragged and feet that stay, or the ends of limbs."""
     skeleton = session.given
+    feet = ends_of(skeleton, "foot")
     hands = ends_of(skeleton, "hand")
-    for row in hands or _limbs(skeleton):
+    for row in hands or _limbs(skeleton, feet):
         session.add("position", row)
-    if hands:
-        for row in ends_of(skeleton, "foot"):
+    if feet:
+        for wish in session.wishes:
+            wish.enabled, wish.idle = False, True
+        for row in feet:
             session.add("pose", row)
 
 
-def _limbs(skeleton: Skeleton) -> list[int]:
-    """Return up to two tips of limbs that have little in common."""
+def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
+    """Return up to two tips of limbs that have little in common, none of them a leg."""
     chains: list[list[int]] = []
     for row in range(len(skeleton)):
         if skeleton.children[row]:
@@ -272,7 +283,8 @@ def _limbs(skeleton: Skeleton) -> list[int]:
         while at >= 0:
             chain.append(at)
             at = skeleton.parents[at]
-        if any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain):
+        moves = any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain)
+        if moves and not set(chain) & set(feet):
             chains.append(chain)
     chosen: list[list[int]] = []
     for chain in sorted(chains, key=len, reverse=True):

@@ -18,6 +18,7 @@ from synovia.ik import IK, Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.skeleton import Pose, Skeleton
+from synovia.viewer.begin import place_at_current
 from synovia.viewer.clip import blend
 from synovia.viewer.session import Session
 from synovia.viewer.wish import Wish
@@ -76,6 +77,7 @@ class Engine:
         self._moved: frozenset[int] = frozenset()
         self._version = -1
         self._trouble = ""
+        self._warm = False
         self._times: deque[float] = deque(maxlen=_REMEMBERED)
         self._beside: list[Array] = []  # joint values of poses to be nudged towards
         self._nudge = self._nudges = 0  # the next of them, and how many are to be tried before there is rest
@@ -95,6 +97,7 @@ class Engine:
         if version == self._version:
             return
         self._times.clear()
+        self._warm = False
         self.ik, self._trouble, self._left, self._nudges = None, "", None, 0
         if wishes:
             try:
@@ -124,6 +127,9 @@ class Engine:
         self.prepare()
         with session.lock:
             session.changed.clear()
+            for wish in session.wishes:
+                if wish.free:
+                    place_at_current(wish, session.pose, session.rooted.added, session.reach)
             part = 1.0 - math.exp(-seconds / _EASE)
             on_their_way = [wish.ease(part, 1e-5 * session.reach) for wish in session.wishes]  # every one
             moving = any(on_their_way)
@@ -144,7 +150,9 @@ class Engine:
             try:
                 begun = time.perf_counter()
                 solution = self._solved(self.ik, targets, start)
-                self._times.append(time.perf_counter() - begun)
+                if self._warm:  # the first one fills caches
+                    self._times.append(time.perf_counter() - begun)
+                self._warm = True
                 pose, self._trouble = self.own(solution), ""
             except SynoviaError as error:
                 self._trouble, self._nudges = str(error), 0
@@ -223,11 +231,15 @@ def balance_of(pose: Pose) -> Array:
     return mass @ centres / mass.sum()
 
 
+_UNSEEN: Final = (1e-6, 1e-4)  # of a metre or unit, and radians: of two errors, one below is left out
+
+
 def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
     """Return how far a wish is missed, as people read it."""
+    far = error.position * (meters_per_unit or 1.0) > _UNSEEN[0]
     parts: list[str] = []
-    if error.position > 0.0:
+    if far or error.position > 0.0 >= error.angle:
         parts.append(length_text(error.position, meters_per_unit))
-    if error.angle > 0.0:
+    if error.angle > _UNSEEN[1] or (error.angle > 0.0 and not far):
         parts.append(f"{math.degrees(error.angle):.2g}°")
     return ", ".join(parts)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import FileError, InputError, MissingExtraError
 from synovia.goals import Goal
@@ -26,6 +26,8 @@ from synovia.viewer.surface import Surface
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
+
+_PANEL: Final = 384  # width of the controls, pixels
 
 
 class View:
@@ -53,8 +55,8 @@ class View:
         shadows: bool = True,
     ) -> None:
         """Start the server."""
+        from synovia.viewer.camera import aim_camera
         from synovia.viewer.door import guarded_server
-        from synovia.viewer.scene import aim_camera
 
         self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
         self._surface = surface
@@ -63,6 +65,8 @@ class View:
         self._stopped = threading.Event()
         self._background = Background()
         self.server = guarded_server(rules, port)
+        self.server.gui.main_panel.dock_right()  # beside the scene: over it, it would hide what is dragged
+        self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim_camera(self.server, make())
         self.server.on_client_connect(self._connected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,7 @@ from synovia.draw.theme import THEMES, Theme
 from synovia.geometry import Array
 from synovia.skeleton import Pose
 from synovia.viewer.bodies import Build, ball, build, limit_arcs, rod
+from synovia.viewer.camera import scene_scale, viewpoint
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
@@ -21,23 +21,11 @@ from synovia.viewer.surface import Surface
 from synovia.viewer.targets import Targets
 
 if TYPE_CHECKING:
-    from viser import ClientHandle, ViserServer
+    from viser import ClientHandle
 
-_TALL: Final = 1.7  # size of a body in scene units where its file names no unit
-_SANE: Final = (0.2, 20.0)  # metres; a body of known unit within is shown in metres
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # across x, y, z
-_VIEW: Final = 0.8  # radians from the bottom of the page to its top; a wide angle would bend what is near
 _SEGMENTS: Final = 4000  # line segments of limits; more would fill the line to the browser
-
-
-def scene_scale(session: Session) -> float:
-    """Return scene units per length unit: metres where the file names its unit, else a body of human size."""
-    extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.reach
-    unit = session.given.meters_per_unit
-    if unit is not None and _SANE[0] <= extent * unit <= _SANE[1]:
-        return unit
-    return _TALL / extent
 
 
 class Scene:
@@ -78,6 +66,8 @@ class Scene:
             client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
         )
         self._make()
+        self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
+        client.camera.on_update(self._look)
         world = session.pose.frames[session.rooted.added :]
         self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows)
 
@@ -229,6 +219,14 @@ class Scene:
             self._limits.points = np.concatenate(parts).astype(np.float32)
         self._limits.visible = bool(parts)
 
+    async def _look(self, camera: Any) -> None:
+        """Keep the whole body in view while the page takes its shape; a camera that somebody has moved stays."""
+        aspect = camera.image_width / max(camera.image_height, 1)
+        there = np.abs(np.asarray(camera.position) - self._viewpoint[0]).max() < 1e-3 * self.size
+        if there and abs(aspect - self._aspect) > 0.02:
+            self._aspect, self._viewpoint = aspect, viewpoint(self.session, aspect)
+            camera.position, camera.look_at = self._viewpoint
+
     # --- the mouse --------------------------------------------------------------------------------------------------
 
     async def _on_joint(self, event: Any) -> None:
@@ -245,29 +243,3 @@ class Scene:
             return self.session.add("position", row).key
 
         self.targets.drag(f"joint {row}", event, key)
-
-
-def aim_camera(server: ViserServer, session: Session) -> None:
-    """Let every browser look at the body from its front, a little from above and from the side."""
-    up = direction(up_of(session.given), "y")
-    scale = scene_scale(session)
-    positions = session.pose.positions[session.rooted.added :] * scale
-    middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
-    size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
-    high = float(np.ptp(positions @ up))
-    wide = float(np.linalg.norm(np.ptp(positions - np.outer(positions @ up, up), axis=0)))
-    away = max(0.75 * high, 0.5 * wide, 0.3 * size) / math.tan(0.5 * _VIEW) + 0.25 * wide
-    ahead = direction(session.given.forward, "z") if session.given.forward else _ahead(up)
-    side = np.cross(up, ahead)
-    server.scene.set_up_direction(tuple(up.tolist()))
-    camera = server.initial_camera
-    camera.up = up
-    camera.position = middle + away * (0.89 * ahead + 0.39 * side + 0.23 * up)
-    camera.look_at = middle + 0.16 * away * side  # the panel covers the right of the page
-    camera.fov = _VIEW
-    camera.near, camera.far = 0.01 * size, 100.0 * size
-
-
-def _ahead(up: Array) -> Array:
-    """Return the direction that a body is looked at from where its file names no front."""
-    return np.array([0.0, 0.0, 1.0]) if abs(up[2]) < 0.5 else np.array([1.0, 0.0, 0.0])

@@ -146,7 +146,8 @@ class Session:
                 wish.place, wish.told = place, wish.told | POSITION
             if turn is not None:
                 wish.turn, wish.told = as_numbers(turn, (3, 3), "rotation"), wish.told | ROTATION
-            self.touch()
+            self.touch(structure=wish.free)
+            wish.enabled, wish.idle = wish.enabled or wish.idle, False
 
     def to_current(self, wish: Wish) -> None:
         """Put a wish's target where its joint is now."""

@@ -97,6 +97,8 @@ class Targets:
         """Take other colours."""
         self.theme = theme
         self._misses.colors = np.array(theme.missed, np.uint8)
+        for ghost in self._ghosts.values():
+            ghost.origin_color = theme.quiet
 
     def _show_wishes(self, frame: Frame, added: int) -> None:
         """Show targets, ghosts of what should meet them, and lines to those that are missed."""
@@ -148,10 +150,10 @@ class Targets:
         self._ghosts[key] = self.client.scene.add_frame(
             f"/ghosts/{key}",
             show_axes=wish.turns,
-            axes_length=2.6 * radius,
-            axes_radius=0.16 * radius,
-            origin_radius=0.55 * radius,
-            origin_color=self.theme.ink,
+            axes_length=1.7 * radius,
+            axes_radius=0.09 * radius,
+            origin_radius=0.4 * radius,
+            origin_color=self.theme.quiet,
             position=tuple(place),
         )
 

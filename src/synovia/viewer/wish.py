@@ -133,6 +133,7 @@ class Wish:
             given, for example ``other``.
         told: Parts of the target that were given or moved to (POSITION, ROTATION); a goal file leaves out the others.
         name: What the goal itself is called, None where it has no name.
+        idle: Whether it follows its joint while it is off, and is switched on by being moved.
     """
 
     key: int
@@ -150,6 +151,7 @@ class Wish:
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     told: int = POSITION | ROTATION
     name: str | None = None
+    idle: bool = False
 
     @property
     def places(self) -> bool:
@@ -169,6 +171,11 @@ class Wish:
         """Take all that another has."""
         for part in fields(self):
             setattr(self, part.name, getattr(other, part.name))
+
+    @property
+    def free(self) -> bool:
+        """Whether it follows its joint now."""
+        return self.idle and not self.enabled
 
     def settle(self) -> None:
         """Let the eased target be where it is asked to be."""

@@ -263,7 +263,7 @@ def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:
     for wish in frame.wishes:
         error = frame.errors.get(wish.key)
         if not wish.enabled:
-            colour, state = DIM, "off"
+            colour, state = DIM, "free" if wish.idle else "off"
         elif error is None:
             colour, state = DIM, "…"
         else:

@@ -89,7 +89,7 @@ class Keep(Tab):
         with self.gui.add_modal("Python") as modal:
             self.gui.add_html(
                 f'<div style="padding:.4em .8em"><button onclick="{copy}" style="float:right">Copy</button>'
-                f'<pre style="overflow:auto;max-height:50vh;font-size:.84em">{safe(text)}</pre>'
+                f'<pre class="synovia-code">{safe(text)}</pre>'
                 "On the command line, with saved goals and pose:<br>"
                 f"<code style='white-space:pre-wrap'>{command}</code></div>"
             )
