@@ -445,3 +445,50 @@ def test_goals_with_and_without_a_length_share_a_body():
     solution = sy.solve(body, goals, sy.Fabrik(attempts=2), start)
     for name in ("spine", "chest"):
         np.testing.assert_array_equal(solution.pose[name], start[name])
+
+
+def shifted(x, y, z):
+    """Return a translation."""
+    out = np.eye(4)
+    out[:3, 3] = x, y, z
+    return out
+
+
+def hinged_limb(hand):
+    """Return a ball without limits that carries a hinge with one: the commonest leg, or arm with a ball for a hand."""
+    swing = sy.Interval(0.0, 2.6)
+    return sy.Skeleton(
+        [
+            Joint("root", kind=Kind.BALL),
+            Joint("middle", "root", Kind.HINGE, shifted(0, -0.4, 0), axis=(1, 0, 0), limit=swing),
+            Joint("end", "middle", Kind.BALL if hand else Kind.FIXED, shifted(0, -0.4, 0)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Particles()])
+def test_a_free_ball_above_a_hinge_turns_about_its_bone(solver):
+    """The bone alone never asks for that turn, and without it a hinge bends in one plane only."""
+    leg, arm = hinged_limb(hand=False), hinged_limb(hand=True)
+    assert sy.solve(leg, sy.PositionGoal("end", (0.3, -0.3, 0.3)), solver).reached
+    for seed in range(20):
+        assert sy.solve(leg, sy.PositionGoal("end", leg.random_pose(seed).position("end")), solver).reached
+        assert sy.solve(arm, sy.PoseGoal("end", transform=arm.random_pose(seed).transform("end")), solver).reached
+
+
+@pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Particles()])
+def test_balls_hinges_and_limits_in_any_order_reach_what_newton_reaches(solver):
+    """Random chains of free balls, balls with limits and hinges, each with a bone of its own."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        joints = []
+        for i in range(5):
+            kind = (Kind.BALL, Kind.BALL, Kind.HINGE)[rng.integers(3)]
+            narrow = sy.SwingTwist(x=(1.5, 1.2), y=(1.0, 1.6)) if kind is Kind.BALL and rng.random() < 0.5 else None
+            rest, axis = shifted(*rng.normal(size=3)), rng.normal(size=3)
+            joints.append(Joint(f"j{i}", f"j{i - 1}" if i else None, kind, rest, axis=axis, limit=narrow))
+        joints.append(Joint("end", "j4", rest=shifted(*rng.normal(size=3))))
+        body = sy.Skeleton(joints)
+        goal = sy.PositionGoal("end", body.random_pose(seed).position("end"))
+        assert sy.solve(body, goal).reached
+        assert sy.solve(body, goal, solver).reached

@@ -97,3 +97,35 @@ def test_rounds_are_a_whole_number():
         sy.Particles(rounds=0)
     with pytest.raises(sy.InputError, match="whole number"):
         sy.Particles(rounds=1.5)
+
+
+def arc(bones):
+    """Return a chain of unit bones on an arc of two radians."""
+    angles = 2.0 * np.arange(1, bones + 1) / bones
+    return sy.Skeleton.chain(
+        np.vstack([np.zeros(3), np.cumsum(np.column_stack([np.sin(angles), np.cos(angles), 0 * angles]), axis=0)])
+    )
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("bones", [50, 100])
+def test_rounds_follow_the_length_of_the_chain(bones):
+    """A pull spreads along a chain like heat: with a fixed number of rounds a hundred bones hardly move."""
+    target = bones * np.array([1.0, 1.2, 0.3]) / 3.0
+    solution = sy.solve(arc(bones), sy.PositionGoal(bones, target), sy.Particles())
+    assert solution.reached
+    assert solution.attempts == 1
+
+
+@pytest.mark.compiled
+def test_a_miss_that_says_no_step_helps_stays_when_it_is_asked_for_again():
+    """Long chains with few rounds gain a little for a long time: the steps are spent, or nothing more is gained."""
+    for rounds, attempts, status in ((1, 15, sy.Status.STALLED), (2, 5, sy.Status.MAX_STEPS)):
+        solver = sy.Particles(rounds=rounds, attempts=attempts)
+        ik = sy.IK(arc(100), sy.PositionGoal(100, (100 / 3, 40.0, 10.0)), solver)
+        solution = ik.solve()
+        assert solution.status is status
+        if status is sy.Status.STALLED:
+            assert ik.solve(start=solution.pose).errors[0].position == solution.errors[0].position
+        else:
+            assert solution.steps == attempts * solver.max_steps

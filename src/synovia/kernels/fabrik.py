@@ -17,7 +17,7 @@ from synovia.kernels.drive import drive, drive_any
 from synovia.kernels.finish import finish, finish_any
 from synovia.kernels.forward import BALL, SLIDE, forward
 from synovia.kernels.goals import target_frame
-from synovia.kernels.outward import PLACE, TOP, VOTES, reach_out, vote, wrists
+from synovia.kernels.outward import PLACE, TOP, VOTES, hearing, reach_out, vote
 from synovia.kernels.poles import face_poles
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.reach import own_target, prove
@@ -154,8 +154,8 @@ def attempt(problem, work, targets, q):
     n = problem.tree.ints.shape[0]
     forward(problem.tree, q, work.frames)
     look_far(problem, work, targets)
-    wrists(problem, work.points)
     list_branches(problem, work.points)
+    hearing(problem, work.points)
     stands(problem, work.points)
     for g in range(problem.goals.shape[0]):
         work.points[n + g, VOTES] = F(0)

@@ -22,7 +22,6 @@ from synovia.kernels.problem import (
 )
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
-ROUNDS = 100
 
 
 @inline
@@ -47,13 +46,12 @@ def take_up(attempt, problem, work, out, first, code):
         if row[STATUS] == REACHED:
             continue
         q, _, targets = open_row(problem, row)
-        for _ in range(ROUNDS):
-            left = problem.attempts * problem.max_steps - np.int64(row[STEPS])
-            if left <= 0:
-                break
+        left = problem.attempts * problem.max_steps - np.int64(row[STEPS])
+        while left > 0:
             taken, cost = perform(attempt, with_steps(problem, min(problem.max_steps, left)), work, targets, q)
             follow(problem, q)
             row[STEPS] += taken
+            left -= taken
             gained = cost < KEPT * row[COST]
             row[COST] = min(cost, row[COST])
             if not gained:

@@ -4,12 +4,12 @@ The parent's world frame is known, so each joint takes the turn within its limit
 the wanted places, and its children stand where forward kinematics puts them.
 
 Columns of ``points`` (rows of the tree, then its goals): wanted place (0-2), its votes (3), for goals: the top row of
-the wrist (4), the branches (5-8, see ``branches``), for goals: where the iteration before left them (9-11). Rows of
-goals that ask for no place belong to ``swivel``.
+the wrist (4), the branches (5-8, see ``branches``), for goals: the lowest row that hears them (8) and where the
+iteration before left them (9-11). Rows of goals that ask for no place belong to ``swivel``.
 """
 
 from synovia.kernels._jit import F, device, inline
-from synovia.kernels.branches import FIRST, carries, following
+from synovia.kernels.branches import FIRST, LEAVE, carries, following
 from synovia.kernels.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
 from synovia.kernels.goals import goal_frame, target_frame
 from synovia.kernels.problem import ROTATION
@@ -32,23 +32,43 @@ from synovia.kernels.vectors import axpy, dot, load, norm, store, sub
 LEVER = F(1e-6)  # of the reach: a point nearer to a hinge's axis is not moved by it
 WRIST = 3  # degrees of freedom above a goal that serve its rotation
 PLACE, VOTES, TOP, HERE = 0, 3, 4, 9
+STIFF = LEAVE  # of goals, which carry nothing, so that their spans have no use for the column
+
+
+@inline
+def points_anywhere(problem, row):
+    """Return whether a joint can point its bone in every direction: a ball without a limit."""
+    k = problem.tree.ints[row, 5]
+    turns = problem.tree.ints[row, 0] == BALL or problem.tree.ints[row, 0] == FREE
+    return k >= 0 and turns and not is_limited(problem.limits, k)
 
 
 @device
-def wrists(problem, points):
-    """Write, for each goal, the highest row whose turn serves its rotation: three degrees of freedom, counted up."""
+def hearing(problem, points):
+    """Write, for each goal, which joints serve it beside their bones; after ``list_branches``.
+
+    ``TOP``: the highest row whose turn serves its rotation, three degrees of freedom, counted up.
+    ``STIFF``: the lowest row between it and the root that cannot point its bone anywhere: it and all above it hear the
+    goal's place. Above a hinge the turn of a free ball about its bone matters too, which the bone alone never asks for.
+    """
     tree = problem.tree
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, 1]
         top = row
+        stiff = -1
         freedom = 0
-        while row >= 0 and freedom < WRIST:
-            if tree.ints[row, 5] >= 0:
+        lever = norm(load(problem.goal_data, g, 11)) > F(0)  # without one, turns of its own joint do not move it
+        while row >= 0:
+            if freedom < WRIST and tree.ints[row, 5] >= 0:
                 freedom += 1 if tree.ints[row, 0] == HINGE else (0 if tree.ints[row, 0] == SLIDE else 3)
                 top = row
+            if lever and stiff < 0 and not points_anywhere(problem, row):
+                stiff = row
+            lever = lever or tree.ints[row, 1] >= 0
             row = tree.ints[row, 1]
         points[n + g, TOP] = top
+        points[n + g, STIFF] = stiff
 
 
 @inline
@@ -63,8 +83,9 @@ def bones_wish(problem, frames, targets, points, i, R, o):
     """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
 
     The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so
-    there the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit)
-    also hears the goals themselves: by bones alone a seven-hinge arm reached none of 60 targets, with the goals all.
+    there the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit), and
+    every joint above one, also hears the goals themselves: by bones alone a seven-hinge arm reached none of 60 targets,
+    with the goals all, and a free ball that carries a hinge 6 of 100.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -83,11 +104,10 @@ def bones_wish(problem, frames, targets, points, i, R, o):
             if not deeper:
                 M = wish_direction(M, points[j, VOTES], d, sub(load(points, j, PLACE), o))
         j = following(problem, points, i, j, deeper)
-    if hinge or is_limited(problem.limits, tree.ints[i, 5]):
-        for g in range(problem.goals.shape[0]):
-            if points[n + g, VOTES] > F(0) and carries(points, i, n + g):
-                d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
-                M = wish_direction(M, points[n + g, VOTES], d, sub(load(points, n + g, PLACE), o))
+    for g in range(problem.goals.shape[0]):
+        if points[n + g, VOTES] > F(0) and i <= points[n + g, STIFF] and carries(points, i, n + g):
+            d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
+            M = wish_direction(M, points[n + g, VOTES], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, 0] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
             G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))

@@ -240,4 +240,4 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "weight": (0, 1, False),
     "softening": (0.0, 0.5, False),
 }
-_OPTIONAL = frozenset({"largest_error", "largest_turn"})
+_OPTIONAL = frozenset({"largest_error", "largest_turn", "rounds"})
