@@ -144,7 +144,11 @@ def nearest_swing(limit, k, sx, sy):
 
 @device
 def project(limit, k, q):
-    """Return the allowed rotation nearest to q: nearest swing vector in the plane, nearest twist on the circle."""
+    """Return the allowed rotation with the swing vector nearest to that of q in the plane and the nearest twist.
+
+    The plane ends at half a turn: a swing a little beyond it in an allowed direction is seen on the other side, and
+    goes to the limit there although the limit that it passed is a smaller turn away.
+    """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     x, y = nearest_swing(limit, k, sx, sy)
     near = nearest_twist(twist, limit[k, 8], limit[k, 9])
