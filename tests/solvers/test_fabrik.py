@@ -466,6 +466,7 @@ def hinged_limb(hand):
     )
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Particles()])
 def test_a_free_ball_above_a_hinge_turns_about_its_bone(solver):
     """The bone alone never asks for that turn, and without it a hinge bends in one plane only."""
@@ -476,6 +477,7 @@ def test_a_free_ball_above_a_hinge_turns_about_its_bone(solver):
         assert sy.solve(arm, sy.PoseGoal("end", transform=arm.random_pose(seed).transform("end")), solver).reached
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("solver", [sy.Fabrik(), sy.Particles()])
 def test_balls_hinges_and_limits_in_any_order_reach_what_newton_reaches(solver):
     """Random chains of free balls, balls with limits and hinges, each with a bone of its own."""
