@@ -1,6 +1,7 @@
 """Who may use the live page, and how much: over real sockets."""
 
 import asyncio
+import gc
 import socket
 import subprocess
 import sys
@@ -189,6 +190,26 @@ def test_what_is_not_understood_or_too_large_ends_the_connection(page: View, wha
             return await _closed(socket)
 
     assert asyncio.run(go()) in (1003, 1007, 1009)
+
+
+def test_a_value_that_its_control_cannot_take_is_told_in_short(page: View, caplog: pytest.LogCaptureFixture) -> None:
+    control = page.server.gui.add_slider("number", 0.0, 1.0, 0.1, 0.5)
+    odd = {"type": "GuiUpdateMessage", "uuid": control._impl.uuid, "updates": {"value": "x" * 5000}}
+
+    async def go() -> None:
+        async with await _open(page) as socket:
+            await socket.send(msgspec.msgpack.encode(odd))
+            for _ in range(100):
+                gc.collect()  # a task tells its mistake when nobody holds it any more
+                if caplog.text:
+                    break
+                await asyncio.sleep(0.05)
+
+    asyncio.run(go())
+    control.remove()
+    assert "cannot be used: ValueError: could not convert" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert len(caplog.text) < 400
 
 
 def test_a_flood_of_pings_is_cut_off(page: View) -> None:

@@ -49,6 +49,7 @@ _HEARD: Final = frozenset(
         "ViewerCameraMessage",
     }
 )
+_SAID: Final = 160  # signs of a mistake that are printed
 _SIGNS: Final = 8  # operation codes of WebSocket frames that carry no data: close, ping, pong
 _PICTURE: Final = 2**24  # bytes of a picture of the page; the largest message there is
 
@@ -135,10 +136,24 @@ def _noted(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
     """Return what notes mistakes in viser's tasks, a few of them: what a stranger sends must not fill the terminal."""
 
     def note(loop: Any, context: dict[str, Any]) -> None:
-        if rules.mistakes.spend():
+        if not rules.mistakes.spend():
+            return
+        error = context.get("exception")
+        if error is not None and _within_viser(error):  # a value that its control cannot take, as long as it may be
+            told = f"{type(error).__name__}: {error}"
+            logging.getLogger("asyncio").error("a page sent what cannot be used: %s", told[:_SAID])
+        else:
             loop.default_exception_handler(context)
 
     return note
+
+
+def _within_viser(error: BaseException) -> bool:
+    """Return whether a mistake was raised by viser itself."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0] == "viser"
 
 
 def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -14,7 +14,7 @@ from synovia.viewer.panel.angles import angles_of, turn_of
 from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.panel.field import Field, whole, written
 from synovia.viewer.panel.style import BAD, DIM, GOOD
-from synovia.viewer.wish import Wish, address, kind_of, kinds
+from synovia.viewer.wish import JOINTS, Wish, address, kind_of, kinds
 
 _NOBODY = "(none)"
 _POINT = "(the point)"
@@ -66,7 +66,7 @@ class Goals(Tab):
             self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation, and the angles typed for it
             self._extras: list[Any] = []
             self._more: dict[str, Field] = {}  # those of them that are typed
-            self._extras_of: tuple[int, str] | None = None
+            self._extras_of: tuple[Any, ...] | None = None
             self._now = gui.add_html("")
             buttons = gui.add_button_group("", ("Gizmo", "To the body", "Remove"))
             self.hear(buttons, self._pressed, click=True)
@@ -140,9 +140,11 @@ class Goals(Tab):
 
     def _make_extras(self, wish: Wish) -> None:
         """Make the controls that only some kinds have: directions, bounds, a second joint."""
-        if self._extras_of == (wish.key, wish.kind):
+        chosen = [str(wish.values.get(name)) for name in (*JOINTS, *_CHOICES, "joints")]
+        shape = (wish.key, wish.kind, *chosen, wish.values.get("pose") is None)
+        if self._extras_of == shape:
             return
-        self._extras_of = wish.key, wish.kind
+        self._extras_of = shape
         for handle in self._extras:
             handle.remove()
         self._extras, self._more = [], {}
