@@ -50,7 +50,7 @@ class Gui:
         self.by_label = {}
 
     def __getattr__(self, name):
-        def add(label=None, value=None, *more, initial_value=None, **_):
+        def add(label=None, value=None, *more, initial_value=None, **props):
             if name == "add_dropdown":
                 control = Control(value[0] if initial_value is None else initial_value, options=value)
             elif name == "add_html":
@@ -58,7 +58,7 @@ class Gui:
             elif name == "add_slider":
                 control = Control(more[-1], min=value, max=more[0], step=more[1])
             elif name == "add_uplot":
-                control = Control(data=label, series=value)
+                control = Control(data=label, series=value, scales=props.get("scales"))
             else:
                 control = Control(value)
             if isinstance(label, str):

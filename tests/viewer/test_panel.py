@@ -12,7 +12,9 @@ from synovia.viewer.panel import field
 from synovia.viewer.panel.angles import angles_of, turn_of
 from synovia.viewer.panel.field import numbers, written
 from synovia.viewer.panel.style import BRANDS, GROUNDS, INKS, style
+from synovia.viewer.panel.why import Why
 from synovia.viewer.session import Session
+from synovia.viewer.trace import Run
 
 
 class Clock:
@@ -63,7 +65,7 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
     ("label", "text", "word"),
     [
         ("Weight", "", "takes a number"),
-        ("Weight", "0", "weight is not positive"),
+        ("Weight", "0", "goal on 'tool': weight is not positive"),
         ("Weight", "nan", "weight is not positive"),
         ("Priority", "1.5", "no whole number"),
         ("Target m", "1, 2", "takes 3 numbers"),
@@ -175,3 +177,41 @@ def test_every_colour_of_text_stands_out(dark):
 
 def test_a_title_from_a_file_is_text():
     assert "<script" not in style("</style><script>alert(1)</script>\"'")
+
+
+def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of_its_lines(arm, monkeypatch):
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    x = np.array([1.0, 2.0])
+    runs = [
+        Run("lm", x, np.array([0.5, 0.4]), None, "reached"),
+        Run("two-bone", np.zeros(0), np.zeros(0), None, "", "it is not made for these joints"),
+        Run("dls", x, np.array([0.5, 0.3]), None, "reached"),
+    ]
+    monkeypatch.setattr("synovia.viewer.panel.why.race", lambda *_: iter(runs))
+    monkeypatch.setattr(arm.page.background, "start", lambda name, action: action() if "race" in name else None)
+    arm.page.frame = arm.step()
+    why._pressed("Race")
+    table = why._legend.content
+    for line in why._plot.series[1:]:
+        assert (
+            f'{line["stroke"]}">■</span></td><td style="padding-right:.6em;white-space:nowrap">{line["label"]}' in table
+        )
+    assert table.count("■") == 2
+    assert "two-bone</td><td>takes no part: it is not made for these joints" in table
+    low, high = why._plot.scales["y"]["range"]
+    assert high - low <= 1.01
+    assert low < np.log10(0.3)
+    assert high > np.log10(0.5)
+    arm.step()
+    assert why._legend.content == table
+    arm.session.move(arm.wish.key, (0.3, 0.0, 0.5))
+    arm.step()
+    assert "■" not in why._legend.content
+
+
+def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
+    arm.session.set_solver("two-bone")
+    arm.step()
+    why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
+    assert "goal on &#x27;tool&#x27;" in why._said
+    assert "10" not in why._said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -97,7 +98,7 @@ def edited(wish: Wish, values: dict[str, Any], session: Session) -> Wish:
         fit_frame(tried, session.given)
         session.to_current(tried)
         tried.place = tried.at_place = wish.place
-    tried.goal(int)  # its constructor refuses what cannot be used
+    tried.goal(partial(address, session.given))  # its constructor refuses what cannot be used
     return tried
 
 

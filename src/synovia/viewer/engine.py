@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.viewer.begin import place_at_current
 from synovia.viewer.clip import blend
 from synovia.viewer.session import Session
-from synovia.viewer.wish import Wish
+from synovia.viewer.wish import Wish, address
 
 _EASE: Final = 0.035  # seconds in which an eased target comes 63 % of the way nearer
 _NUDGES: Final = 4
@@ -101,7 +102,7 @@ class Engine:
         self.ik, self._trouble, self._left, self._nudges = None, "", None, 0
         if wishes:
             try:
-                goals = [wish.goal(int) for wish in wishes]
+                goals = [wish.goal(partial(address, session.given)) for wish in wishes]
                 self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from synovia.ik import IK
 from synovia.skeleton import Pose
 from synovia.solver import Solver, solvers
 from synovia.viewer.session import Session
+from synovia.viewer.wish import address
 
 _STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
 _FLOOR: Final = 1e-12  # of the reach; a logarithm needs something
@@ -48,7 +50,8 @@ class Run:
 def problem_of(session: Session) -> tuple[list[Goal], Pose]:
     """Return the enabled goals, on the skeleton that was given, and the pose to start from."""
     with session.lock:
-        goals: list[Goal] = [wish.goal(int, wanted=True) for wish in session.wishes if wish.enabled]
+        called = partial(address, session.given)
+        goals: list[Goal] = [wish.goal(called, wanted=True) for wish in session.wishes if wish.enabled]
         return goals, session.start()
 
 
@@ -59,7 +62,7 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
         ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
         final = ik.solve(start=start)
     except SynoviaError as error:
-        return Run(settings.name, np.zeros(0), np.zeros(0), None, "", str(error))
+        return Run(settings.name, np.zeros(0), np.zeros(0), None, "", error.what)
     steps: list[int] = []
     errors: list[float] = []
     for count in _STEPS:

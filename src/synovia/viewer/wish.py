@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia import goals
-from synovia.errors import unknown_name
+from synovia.errors import UnknownNameError, unknown_name
 from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
@@ -99,9 +99,12 @@ def kind_of(name: str) -> Kind:
 
 
 def address(skeleton: Skeleton, row: int) -> str | int:
-    """Return a joint's name where it means that joint alone, else its row."""
+    """Return what a goal and its messages call a joint: its name where it means that joint alone, else its row."""
     name = skeleton.joint_names[row]
-    return name if skeleton.joint_names.count(name) == 1 else row
+    try:
+        return name if skeleton.index(name) == row else row
+    except UnknownNameError:
+        return row
 
 
 def _origin() -> Array:

@@ -54,7 +54,7 @@ class Body(Tab):
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
         self._many = len(self._rows) > _FEW or len(simple) < len(self._rows)
         self._sliders: list[tuple[int, int, Any]] = []
-        self._held = gui.add_html(note(_HELD, "#b7791f"), visible=False)
+        self._held = gui.add_html(note(_HELD, WARN), visible=False)
         if not self._rows:
             gui.add_html(note("No joint of this body moves."))
             return
@@ -94,6 +94,8 @@ class Body(Tab):
         gui, joint = self.gui, self.session.given.joints[row]
         for part, (name, low, high, step) in enumerate(ranges(joint.kind, joint.limit, self.session.reach)):
             title = name if self._many else f"{safe_label(joint.name)} {name.removeprefix('angle ')}".strip()
+            if not name.endswith("°"):
+                title = f"{title} {self.page.unit}".strip()
             value = float(np.clip(self._values(row)[part], low, high))
             slider = gui.add_slider(title or safe_label(joint.name), low, high, step, value)
             self.hear(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))

@@ -10,13 +10,16 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
+from synovia.geometry import Array
 from synovia.solver import solvers
 from synovia.viewer.engine import Frame
 from synovia.viewer.panel.base import Tab, note, safe
+from synovia.viewer.panel.style import DIM
 from synovia.viewer.trace import Run, problem_of, race, trace
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
 _RANGE: Final = (-13.0, 1.0)  # logarithms of errors that are drawn: from rounding to ten times the body's size
+_LEAST: Final = 1.0  # a tenfold, which is drawn even where the error stays as it is
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which few problems are made for
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # along the axis of iterations
@@ -33,6 +36,7 @@ class Why(Tab):
         self._busy, self._racing = threading.Lock(), threading.Lock()
         self._traced: Any = None  # what is explained, or about to be
         self._due: Frame | None = None
+        self._raced: Any = None  # what the race that is shown was for
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
         self._place = gui.add_folder(None)  # a plot of other lines is a new one, and comes from another thread
@@ -44,12 +48,15 @@ class Why(Tab):
 
     def show(self, frame: Frame) -> None:
         """Show how the solve ended; explain it, and trace it, when all is still: that takes many solves."""
+        asked = self._asked(frame)
+        if self._raced is not None and asked != self._raced:  # that race was for other targets
+            self._raced = None
+            self._clear()
         if frame.solution is None:
             self._traced = None
-            self._say(["Nothing is asked for."])
+            self._say([frame.trouble or "Nothing is asked for."])
             return
-        places = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in frame.wishes)
-        now = (self.session.version, places, frame.pose.q.tobytes())
+        now = (asked, frame.pose.q.tobytes())
         if now == self._traced:
             return
         self._traced = None
@@ -57,6 +64,16 @@ class Why(Tab):
         if frame.still:
             self._traced, self._due = now, frame
             self.page.background.start("synovia-trace", self._explain)
+
+    def _asked(self, frame: Frame) -> tuple[Any, ...]:
+        """Return what a frame is asked for, to be compared."""
+        told = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in frame.wishes if wish.enabled)
+        return (self.session.version, *told)
+
+    def _clear(self) -> None:
+        """Take the ghosts of a race away, and its table."""
+        self.page.scene.show_runners([])
+        self._legend.content = note(_RACE)
 
     def _explain(self) -> None:
         """Explain the last solve and trace the page's own solver, beside the page; then what came meanwhile."""
@@ -68,7 +85,7 @@ class Why(Tab):
                     if frame is self.page.frame:  # and not moved on since
                         self._say(lines)
                 goals, _ = problem_of(self.session)
-                if goals:
+                if goals and self._raced is None:
                     start = self.session.skeleton.rest_pose()
                     self._draw([trace(self.session, self.session.solver, goals, start)])
                 self.page.client.flush()
@@ -88,26 +105,27 @@ class Why(Tab):
             if self._racing.acquire(blocking=False):
                 self.page.background.start("synovia-race", self._run_race)
         else:
-            self.page.scene.show_runners([])
-            self._legend.content = note(_RACE)
+            self._clear()
 
     def _run_race(self) -> None:
         """Run the race, beside the page: a solver that was never used is compiled first."""
         try:
             with self._busy:
                 names = [name for name, box in self._racers.items() if box.value]
+                asked = None if self.page.frame is None else self._asked(self.page.frame)
                 runs: list[Run] = []
                 for run in race(self.session, names):
                     if self.page.closed:
                         return
                     runs.append(run)
                     self._tell(f"{len(runs)} of {len(names)} have run …")
+                if self.page.frame is None or self._asked(self.page.frame) != asked:
+                    self._tell("The targets moved meanwhile: race again.")
+                    return
                 self._draw(runs)
-                colours = [_rgb(_COLOURS[i % len(_COLOURS)]) for i in range(len(runs))]
-                self.page.scene.show_runners(
-                    [(run.pose, rgb) for run, rgb in zip(runs, colours, strict=True) if run.pose]
-                )
+                self.page.scene.show_runners([(run.pose, _rgb(_colour(i))) for i, run in enumerate(runs) if run.pose])
                 self._legend.content = _legend(runs)
+                self._raced = asked
                 self.page.client.flush()
         except (SynoviaError, RuntimeError) as error:
             self._tell(str(error))
@@ -120,22 +138,24 @@ class Why(Tab):
 
     def _draw(self, runs: Sequence[Run]) -> None:
         """Draw errors over iterations, both as logarithms: some solvers take five steps, others five hundred."""
-        drawn = [run for run in runs if len(run.steps)]
-        last = max((float(run.steps[-1]) for run in drawn), default=10.0)
+        drawn = [(run, _colour(i)) for i, run in enumerate(runs) if len(run.steps)]
+        last = max((float(run.steps[-1]) for run, _ in drawn), default=10.0)
         x = np.unique(np.round(np.geomspace(1.0, max(last, 10.0), _POINTS)))
         data = [x]
-        for run in drawn:
+        for run, _ in drawn:
             y = np.clip(np.interp(x, run.steps, np.log10(run.errors)), *_RANGE)
             data.append(np.where(x <= run.steps[-1], y, np.nan))
+        span = _span(data[1:])
         series: list[Any] = [{"label": "iteration"}]
-        for i, run in enumerate(drawn):
-            series.append({"label": run.name, "stroke": _COLOURS[i % len(_COLOURS)], "width": 2})
+        series += [{"label": run.name, "stroke": colour, "width": 2} for run, colour in drawn]
         if not drawn:
             data.append(np.full(len(x), np.nan))
             series.append({"label": "error", "stroke": _COLOURS[0], "width": 2})
+        scales: Any = {"x": {"time": False, "distr": 3}, "y": {"auto": False, "range": span}}
         if self._plot is not None and len(self._plot.series) == len(series):
             self._plot.series = tuple(series)
             self._plot.data = tuple(data)
+            self._plot.scales = scales
             return
         if self._plot is not None:
             self._plot.remove()
@@ -143,7 +163,7 @@ class Why(Tab):
             self._plot = self.gui.add_uplot(
                 tuple(data),
                 tuple(series),
-                scales={"x": {"time": False, "distr": 3}, "y": {"auto": False, "range": _RANGE}},
+                scales=scales,
                 axes=(
                     {"stroke": "#868e96", "label": "iteration", "labelSize": 18, "size": 34},
                     {"stroke": "#868e96", "label": "log10 of the error", "labelSize": 18, "size": 44},
@@ -158,15 +178,33 @@ def _rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
+def _colour(number: int) -> str:
+    """Return the colour of a solver, by its place in the race."""
+    return _COLOURS[number % len(_COLOURS)]
+
+
+def _span(lines: Sequence[Array]) -> tuple[float, float]:
+    """Return the ends of the axis of errors: a little beyond all that is drawn, logarithms."""
+    values = np.concatenate([*lines, np.zeros(0)])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return -3.0, 0.0
+    low, high = float(values.min()), float(values.max())
+    more = max(0.08 * (high - low), 0.5 * (_LEAST - (high - low)))
+    return low - more, high + more
+
+
 def _legend(runs: Sequence[Run]) -> str:
     """Return who ran, in which colour, and how it went."""
     rows: list[str] = []
     for i, run in enumerate(runs):
-        told = safe(run.trouble) if run.trouble else f"{safe(run.status)}, {int(run.steps[-1])} steps"
-        if not run.trouble:
-            told += f", 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
+        if run.trouble:
+            mark, told = f'<span style="color:{DIM}">–</span>', f"takes no part: {safe(run.trouble)}"
+        else:
+            mark = f'<span style="color:{_colour(i)}">■</span>'
+            told = f"{safe(run.status)}, {int(run.steps[-1])} {'step' if run.steps[-1] == 1 else 'steps'}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
         rows.append(
-            f'<tr><td style="color:{_COLOURS[i % len(_COLOURS)]};padding-right:.5em">■</td>'
-            f'<td style="padding-right:.6em">{safe(run.name)}</td><td>{told}</td></tr>'
+            f'<tr style="vertical-align:top"><td style="padding-right:.5em">{mark}</td>'
+            f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{told}</td></tr>'
         )
     return f'<table style="padding:.2em .6em;font-size:.84em">{"".join(rows)}</table>'
