@@ -202,7 +202,8 @@ def _legend(runs: Sequence[Run]) -> str:
             mark, told = f'<span style="color:{DIM}">–</span>', f"takes no part: {safe(run.trouble)}"
         else:
             mark = f'<span style="color:{_colour(i)}">■</span>'
-            told = f"{safe(run.status)}, {int(run.steps[-1])} {'step' if run.steps[-1] == 1 else 'steps'}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
+            steps = f"{int(run.steps[-1])} step{'' if run.steps[-1] == 1 else 's'}"
+            told = f"{safe(run.status)}, {steps}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
         rows.append(
             f'<tr style="vertical-align:top"><td style="padding-right:.5em">{mark}</td>'
             f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{told}</td></tr>'
