@@ -215,3 +215,14 @@ def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
     assert "goal on &#x27;tool&#x27;" in why._said
     assert "10" not in why._said
+
+
+def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):
+    arm.wish.enabled, arm.wish.idle = False, True
+    arm.session.touch(structure=True)
+    arm.step()
+    assert arm.at["Enabled"].value is False
+    arm.at["Target m"].type("0.3, 0, 0.5")
+    arm.step()
+    assert arm.at["Enabled"].value is True
+    assert arm.wish.enabled
