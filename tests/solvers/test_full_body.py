@@ -85,6 +85,16 @@ def level_errors(solution, goals, reach):
 
 
 @compiled
+def test_a_miss_that_is_asked_for_again_stays():
+    """Neither a little push nor a restart finds a reason to leave it."""
+    body, root, goals = some_problem(42)
+    ik = sy.IK(body, goals, sy.FullBody(attempts=2), root=root)
+    solution = ik.solve()
+    assert not solution.reached
+    np.testing.assert_allclose(ik.solve(start=solution.pose).pose.q, solution.pose.q, atol=1e-9)
+
+
+@compiled
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**31 - 1))
 def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):

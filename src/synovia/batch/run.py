@@ -93,7 +93,7 @@ def run_rows(
     starts: Array,
     out: Array,
     scratch_size: int,
-    judge: Callable[[Array, Array], None],
+    judge: Callable[[Array, Array, Array], None],
     threads: int,
     *,
     lanes: bool = False,
@@ -109,7 +109,7 @@ def run_rows(
         starts: (B, nq), or (1, nq) for one start for all.
         out: (B, m) rows of the answer.
         scratch_size: Scratch memory of one thread, in float64.
-        judge: Settles rows of the answer that missed and tells why, with scratch memory.
+        judge: Settles rows of the answer that missed and tells why, given their starts, them, and scratch memory.
         threads: Number of threads.
         lanes: Whether the kernel solves many rows at once and wants large blocks.
         progress: Called in this thread with the number of rows that are done, and that of all.
@@ -129,7 +129,7 @@ def run_rows(
         scratch = np.empty(scratch_size)
         code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
         if code > 0 and code % 2:
-            judge(out[first:last], scratch)
+            judge(own_starts, out[first:last], scratch)
         return code - targets.shape[1] * first if code < 0 else 0
 
     def first_refusal(codes: Iterable[int]) -> int:

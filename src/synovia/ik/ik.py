@@ -150,7 +150,7 @@ class IK:
             if code < 0:
                 self._door.refuse(code, targets)
             if code & 1:
-                self._conclude(row, desk.scratch)
+                self._conclude(first, row, desk.scratch)
         finally:
             self._idle.append(desk)
         return Solution(self, row, start)
@@ -159,11 +159,11 @@ class IK:
 
     def warm(self) -> None:
         """Load or compile also what only a miss needs, ahead of the first."""
-        self._conclude(rows_of(self, 0), np.empty(self._scratch_size))
+        self._conclude(self._rest, rows_of(self, 0), np.empty(self._scratch_size))
 
-    def _conclude(self, rows: Array, scratch: Array) -> None:
-        """Settle rows that missed and tell why."""
-        self._judge(self._ints, self._floats, rows, scratch)
+    def _conclude(self, starts: Array, rows: Array, scratch: Array) -> None:
+        """Settle rows that missed, given where each or all of them started, and tell why."""
+        self._judge(self._ints, self._floats, starts, rows, scratch)
 
     def solve_many(
         self,

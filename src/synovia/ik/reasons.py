@@ -207,7 +207,7 @@ def _answer(ik: IK, table: Array, q: Array, attempts: int) -> Solution:
     found = [Solution(ik, rows, Pose(ik.skeleton, inside[b]), b=b) for b in range(attempts)]
     found = sorted(found, key=_levels)[:_SETTLED]
     for one in found:
-        ik._conclude(rows[one._b : one._b + 1], scratch)
+        ik._conclude(inside[one._b : one._b + 1], rows[one._b : one._b + 1], scratch)
     return min(found, key=_levels)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from synovia.batch import Progress, run_rows
 from synovia.geometry import Array
 from synovia.ik.frames import Ints, follow_frames
-from synovia.ik.solution import rows_of
+from synovia.ik.solution import HEAD, rows_of
 
 if TYPE_CHECKING:
     from synovia.ik.door import Targets
@@ -64,7 +64,8 @@ def rows_in_turn(ik: IK, table: Array, first: Array, progress: Progress, *, targ
 
     def conclude(frame: int) -> None:
         """Settle a miss."""
-        inner._conclude(out[frame : frame + 1], scratch)
+        start = out[frame - 1 : frame, HEAD : HEAD + ik.skeleton.nq].copy() if frame else first
+        inner._conclude(start, out[frame : frame + 1], scratch)
 
     follow_frames(out, run, conclude, inner._ints, not ik.solver.ranks, progress)
     return out

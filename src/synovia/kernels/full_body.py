@@ -39,7 +39,7 @@ def prove_hopeless(problem, work, targets, q):
 def solve_or_settle(problem, work, targets, starts, out, warm, first):
     """Solve rows of problems (see ``drive``), or with ``SETTLE`` end what they missed; return the code of ``drive``."""
     if first == SETTLE:
-        finish_rows(problem, work, out)
+        finish_rows(problem, work, starts, out)
         return 0
     return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
 

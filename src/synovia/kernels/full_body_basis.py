@@ -21,6 +21,7 @@ VECTORS = 11
 FREE, LOCKED, STALE, SOLVES, BENT, PINNED = 0, 1, 2, 3, 4, 5
 NOW = 6
 INDEPENDENT = F(1e-9)  # part of a row, of its length, that must be left for it to count as another direction
+VANISHES = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding: nothing that moves changes it
 LITTLE = F(1e-6)  # squared part of a column that must be left of it for its bound to join the basis
 AGAIN = F(1e-2)  # part of a row below which what is left is made orthogonal once more
 
@@ -130,7 +131,7 @@ def extend(B, G, L, i, free, base, count):
     whole = dot_rows(G, i, G, i, free)
     for c in range(base, count):
         L[i, c - base] = F(0)
-    if count >= free or not whole > F(0):
+    if count >= free or not whole > VANISHES * VANISHES:
         for c in range(base, count):
             L[i, c - base] = dot_rows(G, i, B, c, free)
         return count

@@ -69,7 +69,7 @@ def descend(problem, work, targets, q, h, count):
         if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.own[SETTLED])):
             break
         if k % problem.patience == 0 and not met:
-            cost = ranked(problem, h.lowest)
+            cost = ranked(problem, h.lowest, count)
             if k > 0 and cost > problem.own[PROGRESS] * mark:
                 break
             mark = cost
@@ -77,4 +77,4 @@ def descend(problem, work, targets, q, h, count):
             break
         size = take_step(problem, work, targets, q, h, count, extra)
     copy(work.trial, q)
-    return k, ranked(problem, h.lowest)
+    return k, ranked(problem, h.lowest, count)

@@ -189,15 +189,15 @@ def keep(h):
 
 
 @device
-def ranked(problem, errors):
-    """Return the errors of the levels as one number, those of each far below those of the one above.
+def ranked(problem, errors, count):
+    """Return the errors of the first ``count`` levels as one number, those of each far below those of the one above.
 
     A level within the tolerance counts as met, or the last digits of one would outweigh those below it.
     """
     met = smallest_tolerance(problem)
     cost = F(0)
     weight = F(1)
-    for k in range(problem.levels.shape[0] - 1):
+    for k in range(min(count, problem.levels.shape[0] - 1)):
         if errors[k] > met:
             cost += weight * errors[k] * errors[k]
         weight *= BELOW

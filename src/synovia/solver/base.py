@@ -9,9 +9,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.arguments import Named
 from synovia.errors import InputError, UnsupportedError
+from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.problem import Reduced
 from synovia.skeleton import Kind, Skeleton
@@ -133,10 +135,19 @@ class Solver(Named, ABC):
         return 0
 
     def judge(self, plain: bool) -> Callable[..., None]:
-        """Return the compiled entry point that settles misses and tells what they mean."""
+        """Return what settles misses and tells what they mean, given (ints, floats, starts, rows, scratch, settles)."""
         from synovia.kernels.conclude import conclude, conclude_any
 
-        return conclude if plain else conclude_any
+        kernel = conclude if plain else conclude_any
+
+        def told(
+            ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, settles: bool
+        ) -> None:
+            """Judge an answer by itself."""
+            del starts
+            kernel(ints, floats, rows, scratch, settles)
+
+        return told
 
     def own(self) -> Sequence[float]:
         """Return the settings that only this algorithm reads, in the order of its kernel."""

@@ -90,12 +90,14 @@ class FullBody(Solver):
         from synovia.kernels.full_body import SETTLE
 
         kernel = _kernel(plain)
-        nothing = np.empty((0, 0, 17)), np.empty((0, 0))
+        nothing = np.empty((0, 0, 17))
 
-        def settle(ints: NDArray[np.int32], floats: Array, rows: Array, scratch: Array, settles: bool) -> None:
+        def settle(
+            ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, settles: bool
+        ) -> None:
             """Settle the rows that missed."""
             del settles
-            kernel(ints, floats, *nothing, rows, scratch, False, SETTLE)
+            kernel(ints, floats, nothing, starts, rows, scratch, False, SETTLE)
 
         return settle
 

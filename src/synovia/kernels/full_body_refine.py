@@ -1,0 +1,160 @@
+"""Settling a level: Newton steps that end where it gains nothing more without the levels above it losing.
+
+A level that slides along the edge of those above leaves it by the square of its step, so they are mended before the
+step is judged; one that is no better then is damped.
+"""
+
+import numpy as np
+
+from synovia.kernels._jit import F, apart, device
+from synovia.kernels.full_body_basis import LOCKED, SOLVES, STALE
+from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
+from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
+from synovia.kernels.full_body_step import (
+    LARGEST,
+    SAME,
+    advance_pose,
+    fill,
+    keep,
+    look,
+    turn_back,
+)
+from synovia.kernels.problem import copy
+
+MOST_STEPS = 300  # for each level
+FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
+MENDS = 5  # steps of the levels above that mend what one of the last has left
+LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
+STRONGER, WEAKER = F(10), F(0.2)
+SHORT = F(1e-10)  # step that is rounding
+MISSED = F(1e-7)  # error of a level (reaches, radians) above which its second derivatives count
+DAMPING = F(1e-12)
+
+
+@apart
+def newton_step(problem, work, targets, q, h, count):
+    """Move q by one step of the first ``count`` levels, those that stay missed by Newton's method.
+
+    The posture counts as a level after the others.
+
+    Returns:
+        The longest part of the step.
+    """
+    copy(work.e, h.e)
+    fill(problem, work, targets, q, h)
+    levels = problem.levels.shape[0] - 1
+    most = problem.own[LARGEST]
+    bent = work.H.shape[0] > 0
+    h.now[SOLVES] = F(0)
+    h.now[LOCKED] = F(0)
+    h.now[STALE] = F(1)
+    for k in range(min(levels, count)):
+        first, last = np.int64(problem.levels[k]), np.int64(problem.levels[k + 1])
+        damping = DAMPING + h.dampings[k]
+        solve_level(h, first, last, damping, F(0), most, True)
+        if not bent or missing(h, first, last) <= MISSED * MISSED:
+            continue
+        lock(h, first)
+        forces(h, first, last)
+        pull = F(0)
+        for i in range(h.s.shape[0]):
+            pull = max(pull, abs(h.s[i]))
+        turning(problem, work, targets, q, h.s)
+        newton_level(h, work.H, first, last, damping, most, pull)
+    if count > levels:
+        solve_posture(h, h.dampings[levels], most, True)
+    size = turn_back(problem, work, h)
+    advance_pose(problem, q, work.dq)
+    return size
+
+
+@device
+def dampen(h, count):
+    """Damp the first level that the present pose worsens, and all below it, more; return by how much."""
+    for k in range(count):
+        if h.present[k] > h.lowest[k] + SAME * (F(1) + h.lowest[k]) or k == count - 1:
+            for j in range(k, count):
+                h.dampings[j] = max(STRONGER * h.dampings[j], LIGHTEST)
+            return h.dampings[k]
+    return F(0)
+
+
+@device
+def relax(h, share):
+    """Damp every level by so much less; what is next to nothing becomes nothing."""
+    for k in range(h.dampings.shape[0]):
+        less = share * h.dampings[k] if share > 0 else F(0)  # what is kept there between refinements may be infinite
+        h.dampings[k] = less if less >= LIGHTEST else F(0)
+
+
+@device
+def gains(h, count, same, least):
+    """Return whether the last of ``count`` levels has gained so much, or one above it, and none above has lost.
+
+    Levels above have gained or lost where they differ by more than ``same``.
+    """
+    last = count - 1
+    for k in range(last):
+        gap = same * (F(1) + h.lowest[k])
+        if h.present[k] < h.lowest[k] - gap:
+            return True
+        if h.present[k] > h.lowest[k] + gap:
+            return False
+    return h.present[last] < h.lowest[last] - least * (F(1) + h.lowest[last])
+
+
+@device
+def hold_best(h, count):
+    """Take the errors of the present pose for those of the best; what levels above lose unseen does not add up."""
+    for k in range(h.lowest.shape[0]):
+        if k >= count - 1 or h.present[k] < h.lowest[k]:
+            h.lowest[k] = h.present[k]
+
+
+@apart
+def refine(problem, work, targets, q, h, count):
+    """Bring q to where none of the first ``count`` levels gains without the levels above it losing.
+
+    It ends where no step is left, or where none is better however much it is damped, tried from none on: so that the
+    pose is given back when it is asked for again.
+
+    Returns:
+        (steps taken, whether it is settled: False if the steps were spent, whether q moved to where others may see it).
+    """
+    look(problem, work, targets, q, h)
+    keep(h)
+    copy(q, work.best)
+    relax(h, F(0))
+    least = SAME if count == problem.levels.shape[0] else FINE  # the posture has no minimum that others build on
+    fresh = True
+    moved = False
+    mends = 0
+    for k in range(MOST_STEPS):
+        size = newton_step(problem, work, targets, q, h, count if mends == 0 else count - 1)
+        if mends == 0 and size < SHORT:
+            copy(work.best, q)
+            return k, True, moved
+        worst = look(problem, work, targets, q, h)
+        if worst <= F(1) or gains(h, count, KEPT, least):
+            moved = moved or gains(h, count, SAME, SAME)
+            hold_best(h, count)
+            copy(q, work.best)
+            if worst <= F(1):
+                return k, True, False
+            mends = 0
+            fresh = False
+            relax(h, WEAKER)
+            continue
+        mends += 1
+        if mends > MENDS or count == 1 or size < SHORT:
+            mends = 0
+            strongest = dampen(h, count)
+            copy(work.best, q)
+            look(problem, work, targets, q, h)
+            if strongest > HEAVIEST:
+                if fresh:
+                    return k, True, moved
+                fresh = True
+                relax(h, F(0))
+    copy(work.best, q)
+    return MOST_STEPS, False, moved
