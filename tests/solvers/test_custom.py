@@ -18,6 +18,7 @@ def at(place, joint="tool", **given):
     return sy.CustomGoal(lambda pose: pose.position(joint) - np.asarray(place), **given)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", FAMILY)
 def test_a_residual_in_python_leads_where_the_built_in_goal_does(name):
     """Both reach, beside another goal that is built in."""

@@ -190,6 +190,7 @@ def test_nested_sub_bases_go_to_the_weighted_centroid_of_what_their_branches_wan
     np.testing.assert_allclose(pose.position("outer"), outer, atol=1e-9)
 
 
+@pytest.mark.compiled
 def test_an_iteration_costs_in_proportion_to_the_joints():
     """Ten times the joints cost ten times the time, not a hundred or a thousand times."""
     import time
@@ -388,6 +389,7 @@ def moved_by(x):
     return rest
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", [sy.Fabrik, sy.Ccd, sy.Particles])
 def test_another_method_finishes_only_when_asked_and_says_so(kind):
     """``finish="lm"``: what one attempt misses Newton's method ends, and the solution tells by how many steps."""

@@ -117,6 +117,7 @@ def both_ways(skeleton, seed, root="fixed"):
     np.testing.assert_allclose(partial, geometric, rtol=0, atol=1e-10)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("root", ["fixed", "free"])
 @pytest.mark.parametrize("name", sy.bundled_names())
 def test_partial_derivatives_and_cross_products_agree_on_bundled_models(name, root):
@@ -280,6 +281,7 @@ def test_orientation_errors_do_not_vanish_at_half_a_turn(name, degrees):
     assert sy.solve(chain, goal, sy.solvers[name](attempts=1), start).reached
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("which", [0, 3, 6])
 def test_a_joint_at_its_limit_is_held_and_the_rest_makes_up_for_it(name, which):
@@ -443,6 +445,7 @@ def lowest(arm, tip, wish, start):
     return found.fun if found.success else np.inf
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", FAMILY)
 def test_once_reached_the_posture_is_the_best_that_the_goal_allows(name):
     """Preferred angles with stiffness: as low as SciPy's constrained descent gets from there, the goal still met."""
