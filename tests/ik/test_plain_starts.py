@@ -6,11 +6,28 @@ import pytest
 import synovia as sy
 from synovia.errors import InputError
 from synovia.skeleton import Mimic
+from synovia.skeleton.pose import inside_limits
 
 
 def both(body, goal, target, q):
     ik = sy.IK(body, goal)
     return ik.solve({goal.joint: target}, q), ik.solve({goal.joint: target}, sy.Pose(body, q))
+
+
+def hinge(name, parent, offset, **more):
+    rest = np.eye(4)
+    rest[:3, 3] = offset
+    return sy.Joint(name, parent, sy.Kind.HINGE, rest, np.array([0.0, 0.0, 1.0]), sy.Interval(-1.0, 1.0), **more)
+
+
+def leg():
+    return sy.Skeleton(
+        [
+            hinge("hip", None, (0, 0, 0)),
+            hinge("knee", "hip", (1, 0, 0)),
+            hinge("foot", "knee", (1, 0, 0), mimic=Mimic("knee", -0.37, 0.123)),
+        ]
+    )
 
 
 @pytest.mark.slow
@@ -58,22 +75,41 @@ def test_a_wrong_array_is_refused_as_ever():
 
 @pytest.mark.slow
 def test_joints_that_follow_another_are_still_checked():
-    def hinge(name, parent, offset, **more):
-        rest = np.eye(4)
-        rest[:3, 3] = offset
-        return sy.Joint(name, parent, sy.Kind.HINGE, rest, np.array([0.0, 0.0, 1.0]), sy.Interval(-1.0, 1.0), **more)
-
-    body = sy.Skeleton(
-        [
-            hinge("hip", None, (0, 0, 0)),
-            hinge("knee", "hip", (1, 0, 0)),
-            hinge("foot", "knee", (1, 0, 0), mimic=Mimic("knee", -0.5, 0.1)),
-        ]
-    )
+    body = leg()
     target = body.random_pose(1).position("foot")
-    for q in (body.random_pose(2).q, np.array([0.2, 3.0, -1.4])):  # the second is outside the limits
+    for q in (body.random_pose(2).q, body.follow(np.array([0.2, 3.0, 0.0]))):  # the second is outside the limits
         one, other = both(body, sy.PositionGoal("foot"), target, q)
         np.testing.assert_array_equal(one._rows, other._rows)
         assert one.start_clamped == other.start_clamped
     with pytest.raises(InputError, match="follows another"):
         sy.IK(body, sy.PositionGoal("foot")).solve({"foot": target}, np.array([0.2, 0.4, 0.4]))
+
+
+@pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])
+def test_a_start_outside_the_limits_is_brought_inside_by_the_same_code_alone_and_among_many(name):
+    body = sy.bundled(name)
+    rng = np.random.default_rng(4)
+    q = np.stack([body.random_pose(k).q for k in range(40)])
+    table = body.tables.variables
+    for at in table[table[:, 0] == 1, 1]:
+        turns = rng.normal(size=(len(q), 4))
+        q[:, at : at + 4] = turns / np.linalg.norm(turns, axis=1, keepdims=True)
+    q[:, table[table[:, 0] == 0, 1]] += rng.normal(size=(len(q), (table[:, 0] == 0).sum())) * 3.0
+    rows = inside_limits(body, q.copy())
+    assert (rows != q).any(axis=1).mean() > 0.9
+    for one, row in zip(q, rows, strict=True):
+        quick = sy.Pose.quick(body, one)
+        for pose in (sy.Pose(body, one), *([] if quick is None else [quick])):
+            np.testing.assert_array_equal(pose.inside[0], row)
+
+
+def test_followers_have_the_same_bits_from_the_kernels_and_from_numpy():
+    body = leg()
+    for value in np.random.default_rng(5).uniform(-1.0, 1.0, 200):
+        q = body.follow(np.array([0.4, value, 0.0]))
+        nudged = q.copy()
+        nudged[2] = np.nextafter(q[2], 9.0)
+        poses = [sy.Pose.quick(body, given) for given in (q, nudged)]
+        assert poses[0] is not None
+        for pose in poses:
+            np.testing.assert_array_equal(q if pose is None else pose.q, q)

@@ -38,7 +38,7 @@ from synovia.kernels.problem import (
     open_work,
 )
 from synovia.kernels.swivel import forget, remember
-from synovia.kernels.variables import seed_state
+from synovia.kernels.variables import lead, seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
@@ -47,7 +47,7 @@ BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated
 def follow(problem, q):
     """Set the joints that follow another."""
     for k in range(problem.followers.shape[0]):
-        q[problem.followers[k, 0]] = problem.coupling[k, 0] * q[problem.followers[k, 1]] + problem.coupling[k, 1]
+        q[problem.followers[k, 0]] = lead(problem.coupling, k, q[problem.followers[k, 1]])
 
 
 @inline

@@ -2,8 +2,9 @@
 
 import math
 
-from synovia.kernels._jit import F, entry
-from synovia.kernels.variables import SCALAR, clamp, margin, randomize, seed_state, violation
+from synovia.kernels._borrow import vector
+from synovia.kernels._jit import F, device, entry
+from synovia.kernels.variables import SCALAR, clamp, lead, margin, randomize, seed_state, violation
 
 EXACT = F(4e-16)  # relative: so far from what it should be a value is taken as it is
 
@@ -40,30 +41,43 @@ def excesses(variables, limits, q, out):
         out[k] = margin(variables, limits, k, q)
 
 
-@entry
-def admit(variables, limits, followers, coupling, q, inside):
-    """Write one q (nq,) brought inside the limits.
-
-    Returns:
-        Whether q was inside them; -1 if a number is not finite, the length of a quaternion is not 1 to rounding, a
-        joint does not stand where the one that it follows has it, or would have to follow one into its limits.
-    """
-    for i in range(q.shape[0]):
-        if not math.isfinite(q[i]):
-            return -1
-        inside[i] = q[i]
+@device
+def admit_one(variables, limits, followers, coupling, q, inside):
+    """Write one q (nq,) brought inside the limits; see ``admit``."""
+    told = 1
     for k in range(variables.shape[0]):
         if variables[k, 0] != SCALAR:
             i = variables[k, 1]
             size2 = q[i] * q[i] + q[i + 1] * q[i + 1] + q[i + 2] * q[i + 2] + q[i + 3] * q[i + 3]
             if abs(math.sqrt(size2) - F(1)) > EXACT:
-                return -1
+                told = -1
     for k in range(followers.shape[0]):
-        led = coupling[k, 0] * q[followers[k, 1]] + coupling[k, 1]
+        led = lead(coupling, k, q[followers[k, 1]])
         if abs(q[followers[k, 0]] - led) > EXACT * abs(led):
-            return -1
+            told = -1
+        q[followers[k, 0]] = led
+    for i in range(q.shape[0]):
+        if not math.isfinite(q[i]):
+            told = -1
+        inside[i] = q[i]
     clamp(variables, limits, inside)
     for i in range(q.shape[0]):
         if inside[i] != q[i]:
-            return 0 if followers.shape[0] == 0 else -1
-    return 1
+            return min(told, 0 if followers.shape[0] == 0 else -1)
+    return told
+
+
+@entry
+def admit(variables, limits, followers, coupling, nq, q, inside):
+    """Write values of one or more q, end to end in an array (T * nq,), brought inside the limits.
+
+    One entry point for one and for many: compiled twice, the same sums may round differently.
+
+    Returns:
+        Whether all were inside them; -1 if a number is not finite, the length of a quaternion is not 1 to rounding, a
+        joint does not stand where the one that it follows has it, or would have to follow one into its limits.
+    """
+    told = 1
+    for at in range(0, q.shape[0], max(nq, 1)):
+        told = min(told, admit_one(variables, limits, followers, coupling, vector(q, at, nq), vector(inside, at, nq)))
+    return told

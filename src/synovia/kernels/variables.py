@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from synovia.kernels._jit import F, device, inline
+from synovia.kernels._jit import F, device, inline, inline_exact
 from synovia.kernels.rotations import (
     PI,
     load_quat,
@@ -22,6 +22,12 @@ from synovia.kernels.swing_twist import clearance, from_limit_frame, join, proje
 from synovia.kernels.trigonometry import sincos
 
 SCALAR, TURN = 0, 1
+
+
+@inline_exact
+def lead(coupling, k, value):
+    """Return where a joint with this value has follower k: the bits that ``Skeleton.follow`` gives."""
+    return coupling[k, 0] * value + coupling[k, 1]
 
 
 @inline

@@ -33,12 +33,9 @@ def world_frames(skeleton: Skeleton, q: Array) -> Array:
 
 def inside_limits(skeleton: Skeleton, q: Array) -> Array:
     """Return joint values (T, nq) brought inside the limits: the same array where nothing was outside."""
-    from synovia.kernels.tables import clamp_rows
-
-    t = skeleton.tables
-    clamped = q.copy()
-    clamp_rows(t.variables, t.limits, clamped)
-    return q if np.array_equal(clamped, q) else skeleton.follow(clamped)
+    inside = np.empty(q.shape)
+    skeleton.gate(q.flatten(), inside.reshape(-1))
+    return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
 def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:

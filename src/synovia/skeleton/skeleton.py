@@ -116,7 +116,7 @@ class Skeleton:
 
     @cached_property
     def gate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of one q; see ``tables.gate_of``."""
+        """The compiled check of values of one or more q; see ``tables.gate_of``."""
         return gate_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:

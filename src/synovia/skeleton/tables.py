@@ -52,12 +52,12 @@ class Tables:
 
 
 def gate_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
-    """Return the compiled check of one q (nq,), which also writes it brought inside the limits; see ``admit``."""
+    """Return the compiled check of values (T * nq,), which writes them brought inside the limits; see ``admit``."""
     from synovia.kernels._direct import ready
     from synovia.kernels.tables import admit
 
-    given = (tables.variables, tables.limits, tables.followers, tables.coupling)
-    return partial(ready(admit, *given, np.zeros(nq), np.zeros(nq)), *given)
+    given = (tables.variables, tables.limits, tables.followers, tables.coupling, nq)
+    return partial(ready(admit, *given, np.zeros(0), np.zeros(0)), *given)
 
 
 def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tuple[int, float, float]]) -> Tables:
