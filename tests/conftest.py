@@ -4,6 +4,10 @@ import os
 import sys
 from pathlib import Path
 
+# Workers take all cores already. The threads of BLAS beside them mostly wait, and wait by spinning: fits of whole clips
+# took three times the processor time. It is read when NumPy is loaded; the workers inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
