@@ -285,17 +285,19 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
         {"kind": "pole", "joint": "left_lower_arm", "root": "left_upper_arm", "tip": "left_hand", "name": "elbow"},
         {"kind": "distance", "joint": "left_hand", "other": "head", "minimum": 0.2, "maximum": 0.4},
         {"kind": "plane", "joint": "left_hand", "normal": [0, 2, 0], "priority": 1},
+        {"kind": "range", "joint": "left_lower_leg", "lower": 0.2, "priority": 1},
         {"kind": "center_of_mass", "polygon": [[0, 0, 0], [1, 0, 0], [0, 0, 1]], "weight": 2},
         {"kind": "relative", "joint": "left_hand", "other": "hips", "rotation": {"euler": "z", "degrees": [90]}},
         {"kind": "contact", "joint": "left_foot", "normal": [0, 1, 0]},
         {"kind": "rest", "values": {"left_lower_leg": 0.3}, "joints": {"left_lower_leg": 2}},
     )
-    aim, pole, distance, plane, center, relative, contact, rest = read_goals(path)
-    kinds = [goal.kind for goal in (aim, pole, distance, plane, center, relative, contact, rest)]
-    assert kinds == ["aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact", "rest"]
+    aim, pole, distance, plane, within, center, relative, contact, rest = read_goals(path)
+    kinds = [goal.kind for goal in (aim, pole, distance, plane, within, center, relative, contact, rest)]
+    assert kinds == ["aim", "pole", "distance", "plane", "range", "center_of_mass", "relative", "contact", "rest"]
     np.testing.assert_allclose(aim.offset, [[1, 0, 0, 0], [0, 1, 0, 0.1], [0, 0, 1, 0], [0, 0, 0, 1]])
     assert pole.joints == ("left_lower_arm", "left_upper_arm", "left_hand")
     assert (distance.joints, plane.priority, center.weight) == (("left_hand", "head"), 1, 2)
+    assert (within.lower, within.upper, within.priority) == (0.2, np.inf, 1)
     assert (relative.takes, contact.takes, contact.given) == (2, 3, 2)
     body = sy.bundled("humanoid")
     assert rest.resolved(body).reference[body.q_slice("left_lower_leg")] == 0.3

@@ -26,7 +26,7 @@ def residual_after(ints, floats, scratch, targets, q, dq, e):
     for k in range(problem.followers.shape[0]):
         q[problem.followers[k, 0]] = problem.coupling[k, 0] * q[problem.followers[k, 1]] + problem.coupling[k, 1]
     forward(problem.tree, q, work.frames)
-    return residual(problem, work.frames, targets, e)
+    return residual(problem, q, work.frames, targets, e)
 
 
 @entry
@@ -35,7 +35,7 @@ def rows_at(ints, floats, scratch, targets, q, J, errors):
     problem, work = kp.open_any(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     jacobian(problem, q, work.frames, targets, J)
-    return measure(problem, work.frames, targets, errors)
+    return measure(problem, q, work.frames, targets, errors)
 
 
 class Probe:
@@ -84,12 +84,16 @@ def some_goal(kind, skeleton, rng):
     a, b, c = (int(row) for row in n // 3 + rng.permutation(n - n // 3)[:3])
     point, offset = 2 * rng.normal(size=3), 0.3 * rng.normal(size=3)
     frame = random_frame(rng)
+    valued = [row for row in range(n) if skeleton.joints[row].kind in (sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.BALL)]
+    own = valued[int(rng.integers(len(valued)))] if valued else 0
+    below = 3.1 if skeleton.joints[own].kind is sy.Kind.BALL else 50.0
     return {
         "aim": lambda: sy.AimGoal(a, point, axis=rng.normal(size=3), offset=offset),
         "pole": lambda: sy.PoleGoal(a, point, root=b, tip=c),
         "too near": lambda: sy.DistanceGoal(a, b, minimum=20.0, offset=offset, other_offset=rng.normal(size=3)),
         "too far": lambda: sy.DistanceGoal(a, point=point, maximum=0.01, offset=offset),
         "plane": lambda: sy.PlaneGoal(a, 20 * point, rng.normal(size=3), offset=offset),
+        "range": lambda: sy.RangeGoal(own, lower=below),
         "centre": lambda: sy.CenterOfMassGoal(point),
         "support": lambda: sy.CenterOfMassGoal(polygon=5 + rng.normal(size=(5, 3)), up=rng.normal(size=3)),
         "relative": lambda: sy.RelativeGoal(a, b, transform=frame, offset=offset, other_offset=random_frame(rng)),
@@ -100,7 +104,7 @@ def some_goal(kind, skeleton, rng):
 
 
 # rows that are linear in small motions; those of directions are rotation vectors, exact in the gradient
-EXACT = {"pole", "too near", "too far", "plane", "centre", "support", "relative position"}
+EXACT = {"pole", "too near", "too far", "plane", "range", "centre", "support", "relative position"}
 KINDS = [*sorted(EXACT), "aim", "relative", "relative rotation", "normal"]
 
 
@@ -180,6 +184,49 @@ def test_one_sided_goals(goal, wanted):
     assert np.isfinite(J).all()
     if wanted == 0.0:
         assert not J.any()
+
+
+def _turned(angle):
+    """Return the value of a ball that is turned from rest."""
+    return sy.Rotation.from_rotvec(angle * np.array([0.6, 0.0, 0.8])).as_quat().tolist()
+
+
+@pytest.mark.parametrize(
+    ("joint", "values", "bounds", "wanted"),
+    [
+        ("hinge", [-0.4], (-0.5, 0.5), 0.0),
+        ("hinge", [0.5], (-0.5, 0.5), 0.0),  # at the edge
+        ("hinge", [0.7], (-0.5, 0.5), 0.2),
+        ("hinge", [0.7 + 2 * np.pi], (-0.5, 0.5), 0.2 + 2 * np.pi),  # whole turns count
+        ("hinge", [-0.7], (-0.5, np.inf), 0.2),
+        ("hinge", [-0.7], (-np.inf, 0.5), 0.0),
+        ("hinge", [0.1], (0.3, 0.3), 0.2),
+        ("follower", [0.4], (-0.5, 0.5), 0.7),  # -2 times the hinge's, less 0.4
+        ("slide", [2.5], (-1.0, 1.0), 1.5),
+        ("ball", _turned(0.0), (-np.inf, 0.5), 0.0),
+        ("ball", _turned(0.0), (0.5, 1.0), 0.5),  # at rest any way is out
+        ("ball", _turned(0.8), (0.5, 1.0), 0.0),
+        ("ball", _turned(np.pi - 0.1), (-1.0, 1.0), np.pi - 1.1),
+        ("ball", _turned(-np.pi - 0.1), (0.0, 1.0), np.pi - 1.1),  # the shorter way round
+    ],
+)
+def test_ranges_of_values(joint, values, bounds, wanted):
+    """Of every kind of joint: nothing within, what is missing beyond, as a length or as an angle."""
+    rest = np.eye(4)
+    rest[0, 3] = 1.0
+    kinds = {"hinge": sy.Kind.HINGE, "follower": sy.Kind.HINGE, "slide": sy.Kind.SLIDE, "ball": sy.Kind.BALL}
+    own = [(name, sy.Mimic("hinge", -2.0, -0.4) if name == "follower" else None) for name in kinds]
+    parents = [None, *kinds]
+    skeleton = sy.Skeleton(
+        sy.Joint(name, parent, kinds[name], rest, axis=(0, 1, 0), mimic=mimic)
+        for (name, mimic), parent in zip(own, parents, strict=False)
+    )
+    q = skeleton.rest_q.copy()
+    q[skeleton.q_slice("hinge" if joint == "follower" else joint)] = values
+    J, errors = probe_of(skeleton, sy.RangeGoal(joint, *bounds), skeleton.follow(q)).jacobian()
+    assert errors[0].tolist() == pytest.approx([wanted, 0.0] if joint == "slide" else [0.0, wanted], abs=1e-12)
+    grows = {"follower": 2.0}.get(joint, 1.0)
+    assert np.linalg.norm(J) == pytest.approx(grows if wanted else 0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +368,24 @@ def test_what_cannot_be_is_refused():
         sy.DistanceGoal("a", "b", minimum=2, maximum=1)
     with pytest.raises(sy.InputError, match="no direction"):
         sy.AimGoal("head", axis=(0, 0, 0))
+    for bounds, word in (
+        ((1.0, 0.5), "lower <= upper"),
+        ((np.nan, 0.5), "lower <= upper"),
+        ((np.inf, np.inf), "lower <= upper"),
+        ((), "no value is ruled out"),
+        (("wide", 0.5), "lower is not numeric"),
+    ):
+        with pytest.raises(sy.InputError, match=f"goal on 'knee'.*{word}"):
+            sy.RangeGoal("knee", *bounds)
+    for joint, bounds, word in (
+        ("hips", (0.0, 1.0), "a free joint has no value of its own.*PlaneGoal"),
+        ("left_lower_leg", (3.0, 4.0), "cannot be within the range.*its limits, "),
+        ("left_upper_leg", (-2.0, -1.0), "a turn from rest, 0 to 3.14"),
+    ):
+        with pytest.raises(sy.InputError, match=word):
+            sy.IK(body, sy.RangeGoal(joint, *bounds))
+    with pytest.raises(sy.UnsupportedError, match="ccd cannot honour"):
+        sy.IK(body, sy.RangeGoal("left_lower_leg", upper=1.0), "ccd")
     with pytest.raises(sy.InputError, match="not to be kept"):
         sy.ContactGoal("foot", keep="point", normal=(0, 1, 0))
     with pytest.raises(sy.InputError, match="two rest goals concern"):

@@ -32,7 +32,7 @@ def residual_at(ints, floats, scratch, targets, q, dq, e):
     for k in range(problem.followers.shape[0]):
         q[problem.followers[k, 0]] = problem.coupling[k, 0] * q[problem.followers[k, 1]] + problem.coupling[k, 1]
     forward(problem.tree, q, work.frames)
-    return residual(problem, work.frames, targets, e)
+    return residual(problem, q, work.frames, targets, e)
 
 
 @entry
@@ -49,7 +49,7 @@ def proof_and_errors(ints, floats, scratch, targets, q, errors):
     """Return (whether a goal is proved out of reach, largest error in units of its tolerance)."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
-    worst = measure(problem, work.frames, targets, errors)
+    worst = measure(problem, q, work.frames, targets, errors)
     return perform(prove, problem, work, targets, q)[0], worst
 
 

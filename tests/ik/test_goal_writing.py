@@ -35,6 +35,8 @@ GOALS = [
     sy.DistanceGoal(HAND, point=PLACE, minimum=0.25),
     sy.PlaneGoal(HAND),
     sy.PlaneGoal(HAND, PLACE, (1.0, 1.0, 0.0), offset=PLACE),
+    sy.RangeGoal(ELBOW, 0.1, 1.0 / 3.0, weight=2.0),
+    sy.RangeGoal(HEAD, upper=0.5, priority=1),
     sy.CenterOfMassGoal(PLACE, weight=0.5, priority=1),
     sy.CenterOfMassGoal(polygon=[(0, 0, 0), (1, 0, 0), (0, 0, 1)], up=(0.0, 1.0, 1.0), name="balance"),
     sy.RelativeGoal(HAND, HEAD, PLACE, TURN, offset=FRAME, other_offset=FRAME),

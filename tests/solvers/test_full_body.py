@@ -1,5 +1,7 @@
 """Full body: strict priorities on whole skeletons, moving roots, closed loops, and reasons that hold on trial."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -304,6 +306,28 @@ def test_a_distance_keeps_two_joints_apart(least):
         pose = ik.solve().pose
         between = np.linalg.norm(pose.position("left_hand") - pose.position("head"))
         assert least - ik.tolerance[0] < between < least + 0.1 + ik.tolerance[0]
+
+
+def test_a_range_holds_back_what_comes_below_it_as_a_limit_would():
+    """Above a place it is a limit; below, it takes what the place leaves; with room in it, nothing is other."""
+    target, bounds = (-0.6, 1.4, 0.0), (-0.3, 0.4)
+    arm, settings = planar(1.0, 1.0, 0.5), sy.FullBody(attempts=1)
+    place, free = sy.PositionGoal("tip", target, priority=1), sy.solve(arm, sy.PositionGoal("tip", target), settings)
+    assert free.pose["j0"] > 0.8
+    held = sy.solve(arm, [sy.RangeGoal("j0", *bounds), place], settings)
+    assert held.status.name == "CONFLICT"
+    assert held.errors[0].angle < 1e-6
+    assert held.pose["j0"] == pytest.approx(bounds[1], abs=1e-6)
+    limited = sy.Skeleton([replace(arm.joints[0], limit=sy.Interval(*bounds)), *arm.joints[1:]])
+    least = sy.solve(limited, sy.PositionGoal("tip", target), settings)
+    assert held.errors[1].position == pytest.approx(least.errors[0].position, abs=1e-5)
+    first = sy.solve(arm, [sy.RangeGoal("j0", *bounds, priority=2), place], settings)
+    assert first.missed == (0,)
+    assert first.errors[1].position < 1e-3
+    assert first.errors[0].angle < free.pose["j0"] - bounds[1]
+    assert any("deg outside its range, -17.2 deg to 22.9 deg" in line for line in first.explain())
+    roomy = sy.solve(arm, [sy.RangeGoal("j0", -3.0, 3.0), place], settings)
+    np.testing.assert_allclose(roomy.pose.q, free.pose.q, atol=1e-5)
 
 
 @compiled

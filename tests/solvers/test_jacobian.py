@@ -30,7 +30,7 @@ def one_step(ints, floats, scratch, targets, q, e, J, held, dq, wish, z):
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     room = open_room(work)
     forward(problem.tree, q, work.frames)
-    residual(problem, work.frames, targets, work.e)
+    residual(problem, q, work.frames, targets, work.e)
     H = write_wish(problem, work, targets, q, room.wish)
     own = problem.own
     for i in range(J.shape[0]):

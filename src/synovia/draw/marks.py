@@ -7,14 +7,27 @@ from typing import Final
 
 import numpy as np
 
+from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import Mark
 from synovia.geometry import Array
-from synovia.goals import AimGoal, CenterOfMassGoal, ContactGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RelativeGoal
+from synovia.goals import (
+    AimGoal,
+    CenterOfMassGoal,
+    ContactGoal,
+    DistanceGoal,
+    Goal,
+    PlaneGoal,
+    PoleGoal,
+    RangeGoal,
+    RelativeGoal,
+)
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik import Solution
 from synovia.ik.solution import length_text
+from synovia.skeleton import Pose
 
 _FAR: Final = 0.5  # of the body's size: an aim is drawn no longer, so that the body stays large
+_ARC: Final = 0.12  # of the body's size: the radius of a joint's range
 _PATCH: Final = 0.06  # of the body's size: half the side of the square that stands for a plane
 
 
@@ -52,6 +65,9 @@ def _mark(solution: Solution, i: int, goal: Goal, target: Array, at: Array, size
     if isinstance(goal, PlaneGoal):
         foot = p - (p - t) @ target[:3, 2] * target[:3, 2]
         return Mark(p, foot if not reached else None, label, reached, paths=[_square(foot, target[:3, :3], size)])
+    if isinstance(goal, RangeGoal):
+        note = length_text(length, unit) if goal.slides else angle
+        return Mark(p, None, label, reached, paths=_range(solution.pose, solution.rows[i], goal, size), note=note)
     if isinstance(goal, DistanceGoal):
         o = (others[0] @ goal.other_offset)[:3, 3] if others else t
         way = (p - o) / max(float(np.linalg.norm(p - o)), 1e-300)
@@ -83,6 +99,15 @@ def _mark(solution: Solution, i: int, goal: Goal, target: Array, at: Array, size
         paths=paths,
         on_joint=solution.rows[i] >= 0,
     )
+
+
+def _range(pose: Pose, row: int, goal: RangeGoal, size: float) -> list[Array]:
+    """Return the lines in the world that stand for the range of a joint's value."""
+    skeleton = pose.skeleton
+    above = skeleton.parents[row]
+    turn = np.eye(3) if above < 0 else pose.matrix(above)
+    lines = range_lines(skeleton, row, (goal.lower, goal.upper), value_of(pose, row), _ARC * size)
+    return [line @ turn.T + pose.positions[row] for line in lines]
 
 
 def _square(centre: Array, rotation: Array, size: float) -> Array:

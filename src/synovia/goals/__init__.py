@@ -10,6 +10,7 @@ from synovia.goals.plane import PlaneGoal
 from synovia.goals.pole import PoleGoal
 from synovia.goals.pose import PoseGoal
 from synovia.goals.position import PositionGoal
+from synovia.goals.range import RangeGoal
 from synovia.goals.relative import RelativeGoal
 from synovia.goals.rest import RestGoal
 from synovia.goals.rotation import RotationGoal
@@ -25,6 +26,7 @@ __all__ = [
     "PoleGoal",
     "PoseGoal",
     "PositionGoal",
+    "RangeGoal",
     "RelativeGoal",
     "RestGoal",
     "RotationGoal",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 POSITION, ROTATION = 1, 2  # the bits of the kernels
 # Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.further``
-AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN = 1, 2, 3, 4, 5, 6, 7, 8
+AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 
 _G = TypeVar("_G", bound="Goal")

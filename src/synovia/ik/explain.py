@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synovia.geometry import Array
-from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RelativeGoal
+from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RangeGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
@@ -117,6 +117,12 @@ def _missed(goal: Goal, error: GoalError, unit: float | None) -> str:
     if isinstance(goal, DistanceGoal):
         to = "" if goal.other is None else f" to {goal.other!r}"
         return f"is {length} off the distance{to} that is allowed"
+    if isinstance(goal, RangeGoal):
+        ends = [length_text(x, unit) if goal.slides else f"{math.degrees(x):.3g} deg" for x in (goal.lower, goal.upper)]
+        within = f"{ends[0]} to {ends[1]}"
+        if math.isinf(goal.lower) or math.isinf(goal.upper):
+            within = f"at most {ends[1]}" if math.isinf(goal.lower) else f"at least {ends[0]}"
+        return f"is {length if goal.slides else angle} outside its range, {within}"
     if isinstance(goal, CenterOfMassGoal) and goal.polygon is not None:
         return f"is {length} outside its support"
     parts = [length] * (goal.measures & POSITION > 0) + [angle] * (goal.measures & ROTATION > 0)

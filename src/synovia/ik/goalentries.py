@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import re
-from itertools import pairwise
 from typing import Annotated, Final, Literal
 
-import numpy as np
 from msgspec import Meta, Struct
 
-from synovia.errors import InputError
-from synovia.geometry import Array, as_matrix, as_unit_quat, quat_to_matrix, rigid
+from synovia.geometry import rigid
 from synovia.goals import (
     AimGoal,
     CenterOfMassGoal,
@@ -22,13 +17,14 @@ from synovia.goals import (
     PoleGoal,
     PoseGoal,
     PositionGoal,
+    RangeGoal,
     RelativeGoal,
     RestGoal,
     RotationGoal,
 )
+from synovia.ik.turns import Turn, to_matrix
 
 _Three = tuple[float, float, float]
-_Four = tuple[float, float, float, float]
 _Joint = Annotated[str | int, Meta(description="Name, body, role or row of the joint.")]
 _Other = Annotated[str | int, Meta(description="Name, body, role or row of another joint.")]
 _Point = Annotated[_Three, Meta(description="World position x, y, z in the length unit of the model's file.")]
@@ -43,28 +39,6 @@ _Ancestors = Annotated[int, Meta(ge=0, description="How many joints above this o
 _Name = Annotated[str, Meta(min_length=1, description="What to call the goal.")]
 
 
-class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """A rotation in exactly one way: quat_xyzw, quat_wxyz, matrix, or euler with degrees."""
-
-    quat_xyzw: Annotated[_Four, Meta(description="Unit quaternion, the real part last.")] | None = None
-    quat_wxyz: Annotated[_Four, Meta(description="Unit quaternion, the real part first.")] | None = None
-    matrix: Annotated[tuple[_Three, _Three, _Three], Meta(description="Rows of a rotation matrix.")] | None = None
-    euler: (
-        Annotated[
-            str,
-            Meta(
-                pattern="^([xyz]{1,3}|[XYZ]{1,3})$",
-                description="Axes in the order of the turns: xyz about the fixed axes, XYZ about the turned ones.",
-            ),
-        ]
-        | None
-    ) = None
-    degrees: Annotated[list[float], Meta(description="One angle for each axis of euler, degrees.")] | None = None
-
-
-TURN_FORMS: Final = {  # how to write rotations, for messages
-    "rotation": '{ quat_xyzw = [x, y, z, w] }, quat_wxyz, matrix (3 rows), or { euler = "xyz", degrees = [x, y, z] }'
-}
 _Rotation = Annotated[Turn, Meta(description="World rotation of the joint.")]
 _OffsetTurn = Annotated[Turn, Meta(description="Rotation of the frame on the joint that should meet the target.")]
 
@@ -139,6 +113,13 @@ class PlaneEntry(_Shared, tag_field="kind", tag="plane", frozen=True, kw_only=Tr
     offset: _OffsetPoint | None = None
 
 
+class RangeEntry(_Shared, tag_field="kind", tag="range", frozen=True, kw_only=True):
+    """A joint's own value should be within bounds: of a ball, how far it is turned from rest."""
+
+    lower: Annotated[float, Meta(description="Least value, radians or length units; no bound without.")] | None = None
+    upper: Annotated[float, Meta(description="Most value, radians or length units; no bound without.")] | None = None
+
+
 class CenterOfMassEntry(
     Struct, tag_field="kind", tag="center_of_mass", forbid_unknown_fields=True, omit_defaults=True, frozen=True
 ):
@@ -208,6 +189,7 @@ Entry = (
     | PoleEntry
     | DistanceEntry
     | PlaneEntry
+    | RangeEntry
     | CenterOfMassEntry
     | RelativeEntry
     | ContactEntry
@@ -245,54 +227,8 @@ _GOALS: Final[dict[type[Struct], type[Goal]]] = {
     PoleEntry: PoleGoal,
     DistanceEntry: DistanceGoal,
     PlaneEntry: PlaneGoal,
+    RangeEntry: RangeGoal,
     CenterOfMassEntry: CenterOfMassGoal,
     RelativeEntry: RelativeGoal,
     ContactEntry: ContactGoal,
 }
-
-
-def to_matrix(turn: Turn, what: str = "rotation") -> Array:
-    """Return the rotation matrix of a rotation as files write it.
-
-    Raises:
-        InputError: If none or several ways are given, or the values are no rotation.
-    """
-    ways = [way for way in ("quat_xyzw", "quat_wxyz", "matrix", "euler") if getattr(turn, way) is not None]
-    if len(ways) != 1 or (turn.degrees is not None) != (turn.euler is not None):
-        given = [*ways, *(["degrees"] if turn.degrees is not None else [])]
-        raise InputError(
-            f"{what} is given in {len(ways)} ways" if len(ways) != 1 else f"{what} has only one of euler and degrees",
-            value=given,
-            expected="one of quat_xyzw, quat_wxyz, matrix, or euler with degrees",
-        )
-    if turn.quat_xyzw is not None:
-        return quat_to_matrix(as_unit_quat(turn.quat_xyzw, f"quat_xyzw of {what}"))
-    if turn.quat_wxyz is not None:
-        w, x, y, z = turn.quat_wxyz
-        return quat_to_matrix(as_unit_quat((x, y, z, w), f"quat_wxyz of {what}"))
-    if turn.matrix is not None:
-        return as_matrix(np.array(turn.matrix), what)
-    return _euler_matrix(turn.euler or "", turn.degrees or [], what)
-
-
-def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
-    """Return the matrix of turns: lower case about fixed axes (each from the left), upper case about turned ones."""
-    if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in pairwise(order)):
-        raise InputError(
-            f"order of Euler angles of {what} cannot be used",
-            value=order,
-            expected="up to three of xyz (fixed axes) or XYZ (turned axes), none twice in a row",
-        )
-    if len(degrees) != len(order) or not all(math.isfinite(angle) for angle in degrees):
-        raise InputError(
-            f"Euler angles of {what} do not fit", value=degrees, expected=f"{len(order)} finite angles in degrees"
-        )
-    out = np.eye(3)
-    for axis, angle in zip(order, degrees, strict=True):
-        i = "xyz".index(axis.lower())
-        j, k = (i + 1) % 3, (i + 2) % 3
-        c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        one = np.eye(3)
-        one[j, j], one[j, k], one[k, j], one[k, k] = c, -s, s, c
-        out = one @ out if order.islower() else out @ one
-    return out

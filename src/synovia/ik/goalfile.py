@@ -22,7 +22,8 @@ from msgspec import Meta, Struct
 from synovia.errors import FormatError, InputError
 from synovia.goals import Goal
 from synovia.ik.document import read_document
-from synovia.ik.goalentries import FIELDS, TURN_FORMS, Entry, Turn, to_goal, to_matrix
+from synovia.ik.goalentries import FIELDS, Entry, to_goal
+from synovia.ik.turns import TURN_FORMS, Turn, to_matrix
 
 SCHEMA: Final = "synovia.goals/1"
 _LARGEST: Final = 2**24  # bytes; a goal takes about a hundred

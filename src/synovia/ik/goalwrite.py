@@ -22,6 +22,7 @@ from synovia.goals import (
     Goal,
     PlaneGoal,
     PoleGoal,
+    RangeGoal,
     RelativeGoal,
     RestGoal,
 )
@@ -100,6 +101,9 @@ def _special(goal: Goal) -> dict[str, Any]:
             bounds = _given(minimum=goal.minimum or None, maximum=None if math.isinf(goal.maximum) else goal.maximum)
             frames = _offset(goal.offset, POSITION) | _offset(goal.other_offset, POSITION, "other_offset")
             return _given(other=goal.other) | _target(goal, "point") | bounds | frames
+        case RangeGoal():
+            bounds = {"lower": goal.lower, "upper": goal.upper}
+            return {side: bound for side, bound in bounds.items() if math.isfinite(bound)}
         case PlaneGoal():
             if not goal.given & POSITION:
                 raise _no_room(goal, "a plane through wherever the start is", "a point")

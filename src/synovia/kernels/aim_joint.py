@@ -153,7 +153,7 @@ def attempt(problem, work, targets, q):
             if problem.further.ints[h, KIND] == AIM and nth_moving(problem, problem.goals[g, 1], 0) == row:
                 share_out(problem, work, targets, q, g)
     end(problem, work, q, problem.own[WEIGHT])
-    cost, _ = residual(problem, work.frames, targets, work.e)
+    cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
 

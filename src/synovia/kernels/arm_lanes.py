@@ -110,7 +110,7 @@ def answer(problem, work, out, lanes, Q, cost, l):
         q[problem.variables[i, 1]] = min(max(F(Q[i, l]), problem.limits[i, 0]), problem.limits[i, 1])
     follow(problem, q)
     forward(problem.tree, q, work.frames)
-    if measure(problem, work.frames, kept, errors) <= F(1):
+    if measure(problem, q, work.frames, kept, errors) <= F(1):
         row[STATUS] = REACHED
         row[STEPS] = lanes[TAKEN, l] + lanes[STEP, l]
         row[TRIES] = lanes[TRY, l] + 1

@@ -92,7 +92,7 @@ def tried(problem, work, targets, q, table, i):
     """Write candidate i to q; return (the squared error, whether it meets the goals)."""
     take_candidate(problem, q, table, i)
     forward(problem.tree, q, work.frames)
-    cost, worst = residual(problem, work.frames, targets, work.e)
+    cost, worst = residual(problem, q, work.frames, targets, work.e)
     return cost, worst <= AIM
 
 
@@ -105,7 +105,7 @@ def pick(problem, work, targets, q, table, count):
     Returns:
         (the squared error, whether the goals are met).
     """
-    lowest, worst = residual(problem, work.frames, targets, work.e)
+    lowest, worst = residual(problem, q, work.frames, targets, work.e)
     if worst <= AIM:
         return lowest, True
     copy(q, work.trial)
@@ -179,7 +179,7 @@ def list_branches(branches, problem, work, targets, starts, out):
         copy(start, q)
         take_candidate(problem, q, work.spare, i)
         forward(problem.tree, q, work.frames)
-        if measure(problem, work.frames, kept, errors) > F(1) or is_listed(problem, out, taken, work.spare, i):
+        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(problem, out, taken, work.spare, i):
             continue
         for g in range(kept.shape[0]):
             copy(kept[g], own[g])

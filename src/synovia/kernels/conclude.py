@@ -37,7 +37,7 @@ CANCELS = F(1e-3)  # what is left of gradients against their sizes below which t
 
 
 @device
-def strongest_pull(problem, work, targets, errors):
+def strongest_pull(problem, work, targets, errors, q):
     """Return (number of missed goals, the largest gradient that one of them has alone); e is overwritten."""
     missed = 0
     pull = F(0)
@@ -48,7 +48,7 @@ def strongest_pull(problem, work, targets, errors):
         missed += 1
         first = problem.goals[g, 2]
         last = first + problem.goals[g, 4]
-        residual(problem, work.frames, targets, work.e)
+        residual(problem, q, work.frames, targets, work.e)
         work.e[:first] = F(0)
         work.e[last:] = F(0)
         times_t(work.J, work.e, work.dq)
@@ -59,11 +59,11 @@ def strongest_pull(problem, work, targets, errors):
 @device
 def verdict(problem, work, targets, errors, q, spent):
     """Return the status of a pose that misses a goal and is not proved unreachable: the first that applies."""
-    cost, _ = residual(problem, work.frames, targets, work.e)
+    cost, _ = residual(problem, q, work.frames, targets, work.e)
     left, multiplier = pull(problem, work, targets, q)
     drop_held(work)
     small = STATIONARY * math.sqrt(cost)
-    missed, strongest = strongest_pull(problem, work, targets, errors)
+    missed, strongest = strongest_pull(problem, work, targets, errors, q)
     if missed > 1 and strongest > small and left < max(CANCELS * strongest, small):
         return CONFLICT
     if multiplier > small and left < max(CANCELS * multiplier, small):
@@ -88,7 +88,7 @@ def judge_rows(problem, work, out, settles):
             spent = still == 0
         follow(problem, q)
         forward(problem.tree, q, work.frames)
-        if measure(problem, work.frames, targets, errors) <= F(1):
+        if measure(problem, q, work.frames, targets, errors) <= F(1):
             row[STATUS] = REACHED
         elif status != UNREACHABLE:
             row[STATUS] = verdict(problem, work, targets, errors, q, spent)

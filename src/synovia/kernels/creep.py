@@ -31,7 +31,7 @@ def creep(iterate, problem, work, targets, q):
     nudged = False
     forward(problem.tree, q, work.frames)
     for k in range(problem.max_steps + 1):
-        cost, worst = residual(problem, work.frames, targets, work.e)
+        cost, worst = residual(problem, q, work.frames, targets, work.e)
         lowest = cost if k == 0 else min(cost, lowest)
         if k == 0 or cost < KEPT * best:
             best = cost

@@ -112,7 +112,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
             forward(problem.tree, q, work.frames)
             tries += 1
             steps += taken
-            if measure(problem, work.frames, kept, errors) <= F(1):
+            if measure(problem, q, work.frames, kept, errors) <= F(1):
                 status = REACHED
                 winner = tries - 1
                 lowest = cost

@@ -96,7 +96,7 @@ def answer(problem, work, row, steps, cost):
         take_turns(problem, work, q)
     follow(problem, q)
     forward(problem.tree, q, work.frames)
-    if measure(problem, work.frames, kept, errors) <= F(1):
+    if measure(problem, q, work.frames, kept, errors) <= F(1):
         weight = problem.goal_data[0, 0] / problem.reach
         row[STATUS] = REACHED
         row[STEPS] = steps

@@ -129,7 +129,7 @@ def finish_rows(problem, work, starts, out):
             row[FINISH] = taken
         follow(problem, q)
         place(problem, q, work.frames)
-        if measure(problem, work.frames, targets, errors) <= F(1):
+        if measure(problem, q, work.frames, targets, errors) <= F(1):
             row[STATUS] = REACHED
         elif status == UNREACHABLE or perform(prove, problem, work, targets, q)[0] > 0:
             row[STATUS] = UNREACHABLE

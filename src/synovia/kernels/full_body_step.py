@@ -128,7 +128,7 @@ def fill(problem, work, targets, q, h):
         s = F(1) / s
         for i in range(m):
             h.G[i, k] = s * work.J[i, k]
-    stand_walls(problem.further, problem, work.frames, targets, h, n)
+    stand_walls(problem.further, problem, q, work.frames, targets, h, n)
     missing(h, 0, m)
     for k in range(columns):
         h.v[GRADIENT, k] = F(0)
@@ -146,7 +146,7 @@ def fill(problem, work, targets, q, h):
 def look(problem, work, targets, q, h):
     """Write frames and residuals of q, and the error of every level; return the largest error in units of tolerance."""
     place(problem, q, work.frames)
-    _, worst = residual(problem, work.frames, targets, work.e)
+    _, worst = residual(problem, q, work.frames, targets, work.e)
     if problem.own[SOFT] > F(0):
         worst = max(worst, soften(problem, work.frames, targets, problem.own[SOFT], work.e))
     levels = problem.levels.shape[0] - 1

@@ -15,8 +15,10 @@ from synovia.kernels.further import (
     FIRST,
     GOAL,
     KIND,
+    LENGTHS,
     NUMBERS,
     PLANE,
+    RANGE,
     SECOND,
     SUPPORT,
     VERTEX,
@@ -26,6 +28,7 @@ from synovia.kernels.further import (
 )
 from synovia.kernels.masses import centre_of_mass, outside_support, pull_centre
 from synovia.kernels.places import goal_frame, pull_up, target_frame
+from synovia.kernels.ranges import joint_value, pull_value
 from synovia.kernels.rotations import column
 from synovia.kernels.vectors import axpy, cross, dot, load, norm, normalize, scale, sub
 
@@ -61,8 +64,11 @@ def inside_support(f, h, c):
 
 
 @device
-def wall(problem, frames, targets, h):
-    """Return (least and most by which the residual of further goal h may change, force of its row); 0: no wall."""
+def wall(problem, q, frames, targets, h):
+    """Return (least and most by which the residual of further goal h may change, force of its row); 0: no wall.
+
+    Of a range the force is not that of its row, which ``pull_value`` writes: it only says that there is one.
+    """
     f = problem.further
     kind, g = f.ints[h, KIND], f.ints[h, GOAL]
     if kind == PLANE:
@@ -70,6 +76,9 @@ def wall(problem, frames, targets, h):
         T, t = target_frame(targets, g)
         n = column(T, 2)
         return dot(n, sub(t, p)), NEVER, n
+    if kind == RANGE:
+        x = joint_value(problem, q, problem.goals[g, 1])
+        return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x, (F(1), F(0), F(0))
     if kind == DISTANCE:
         apart_by = away_from(problem, frames, targets, h)
         far = norm(apart_by)
@@ -86,21 +95,33 @@ def wall(problem, frames, targets, h):
     return F(0), F(0), NOTHING
 
 
+@inline
+def unit_weight(problem, further, h):
+    """Return what one unit of what further goal h lacks counts in its row: a length is divided by the reach."""
+    w = further.data[h, WEIGHT]
+    return w / problem.reach if further.ints[h, LENGTHS] > 0 else w
+
+
 @apart
 def wall_rows(further, problem, q, frames, targets, J):
     """Write the rows of one-sided goals, whether they are violated or not; after ``jacobian``."""
     if further is None:
         return
     for h in range(further.ints.shape[0]):
-        _, _, n = wall(problem, frames, targets, h)
+        _, _, n = wall(problem, q, frames, targets, h)
         if dot(n, n) == F(0):
             continue
         kind, g, k = further.ints[h, KIND], further.ints[h, GOAL], further.ints[h, FIRST]
-        w = further.data[h, WEIGHT] / problem.reach
+        w = unit_weight(problem, further, h)
         for v in range(J.shape[1]):
             J[k, v] = F(0)
         if kind == SUPPORT:
             pull_centre(problem, q, frames, scale(w, n), J, k)
+            continue
+        if kind == RANGE:
+            pull_value(
+                problem, q, frames, problem.goals[g, 1], further.ints[h, LENGTHS] > 0, further.data[h, WEIGHT], J, k
+            )
             continue
         _, p = goal_frame(problem, frames, g)
         pull_up(problem, q, frames, problem.goals[g, 1], p, scale(w, n), NOTHING, J, k)
@@ -110,14 +131,14 @@ def wall_rows(further, problem, q, frames, targets, J):
 
 
 @apart
-def stand_walls(further, problem, frames, targets, h, first):
+def stand_walls(further, problem, q, frames, targets, h, first):
     """Write the columns of the walls, from ``first`` on, and what their rows ask for."""
     if further is None:
         return
     for i in range(further.ints.shape[0]):
         k = first + i
-        low, high, n = wall(problem, frames, targets, i)
-        w = further.data[i, WEIGHT] / problem.reach
+        low, high, n = wall(problem, q, frames, targets, i)
+        w = unit_weight(problem, further, i)
         for r in range(h.G.shape[0]):
             h.G[r, k] = F(0)
         if dot(n, n) > F(0):

@@ -1,4 +1,4 @@
-"""Goals beyond a place in the world: aim, pole, distance, plane, balance, a place in another joint's frame, alignment.
+"""Goals beyond a place in the world: aim, pole, distance, plane, range, balance, a relative place, alignment.
 
 Each has an error: lengths d and angles w, some of one number alone. One-sided goals ask nothing inside. The rows of the
 Jacobian are in ``further_rows``.
@@ -14,11 +14,12 @@ from synovia.kernels.bend import bend_of
 from synovia.kernels.masses import centre_of_mass, outside_support
 from synovia.kernels.places import frame_on, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.problem import POSITION, ROTATION
+from synovia.kernels.ranges import joint_value
 from synovia.kernels.rotations import PI, apply, column, load_rotation, log_rotation, matmul, matmul_t
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
 
 # Kinds
-AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN = 1, 2, 3, 4, 5, 6, 7, 8
+AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 # Places among the integers and the numbers of a further goal
 KIND, GOAL, FIRST, LENGTHS, ANGLES, TAKES, SECOND, THIRD, VERTEX, VERTICES = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 WEIGHT, TURN, PLACE, POINT, NUMBERS = 0, 1, 10, 13, 16
@@ -75,13 +76,13 @@ def away_from(problem, frames, targets, h):
 
 
 @inline
-def lacking_distance(data, h, far):
-    """Return what a distance is short of its least (positive) or beyond its most (negative), 0 between."""
-    return min(max(far, data[h, NUMBERS]), data[h, NUMBERS + 1]) - far
+def lacking(data, h, x):
+    """Return what a number is short of its least (positive) or beyond its most (negative), 0 between."""
+    return min(max(x, data[h, NUMBERS]), data[h, NUMBERS + 1]) - x
 
 
 @device
-def lack(problem, frames, targets, h):
+def lack(problem, q, frames, targets, h):
     """Return the error of further goal h: lengths d and angles w; a lone number stands first."""
     f = problem.further
     kind, g = f.ints[h, KIND], f.ints[h, GOAL]
@@ -96,7 +97,10 @@ def lack(problem, frames, targets, h):
         bend = bend_of(second_frame(problem, frames, h)[1], p, third_point(problem, frames, h), t)
         return NOTHING, (bend.share * bend.angle, F(0), F(0))
     if kind == DISTANCE:
-        return (lacking_distance(f.data, h, norm(away_from(problem, frames, targets, h))), F(0), F(0)), NOTHING
+        return (lacking(f.data, h, norm(away_from(problem, frames, targets, h))), F(0), F(0)), NOTHING
+    if kind == RANGE:
+        x = lacking(f.data, h, joint_value(problem, q, problem.goals[g, 1]))
+        return ((x, F(0), F(0)), NOTHING) if f.ints[h, LENGTHS] > 0 else (NOTHING, (x, F(0), F(0)))
     if kind == PLANE:
         return (max(F(0), dot(column(T, 2), sub(t, p))), F(0), F(0)), NOTHING
     if kind == RELATIVE:
@@ -175,14 +179,14 @@ def replace_further(further, targets, kept):
 
 
 @device
-def further_residual(further, problem, frames, targets, e):
+def further_residual(further, problem, q, frames, targets, e):
     """Write the weighted residuals of further goals; return (their cost, the largest error in units of tolerance)."""
     if further is None:
         return F(0), F(0)
     cost = F(0)
     worst = F(0)
     for h in range(further.ints.shape[0]):
-        d, w = lack(problem, frames, targets, h)
+        d, w = lack(problem, q, frames, targets, h)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
         d, w = scale(further.data[h, WEIGHT] / problem.reach, d), scale(further.data[h, WEIGHT], w)
         cost += dot(d, d) + dot(w, w)
@@ -196,14 +200,14 @@ def further_residual(further, problem, frames, targets, e):
 
 
 @device
-def measure_further(further, problem, frames, targets, errors):
+def measure_further(further, problem, q, frames, targets, errors):
     """Write distance and angle that further goals lack; return the largest in units of its tolerance."""
     if further is None:
         return F(0)
     worst = F(0)
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        d, w = lack(problem, frames, targets, h)
+        d, w = lack(problem, q, frames, targets, h)
         if further.ints[h, LENGTHS] > 0:
             errors[2 * g] = norm(d)
         if further.ints[h, ANGLES] > 0:

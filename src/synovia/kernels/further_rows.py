@@ -20,6 +20,7 @@ from synovia.kernels.further import (
     NUMBERS,
     PLANE,
     POLE,
+    RANGE,
     RELATIVE,
     SECOND,
     THIRD,
@@ -28,7 +29,7 @@ from synovia.kernels.further import (
     VERTICES,
     WEIGHT,
     away_from,
-    lacking_distance,
+    lacking,
     second_frame,
     third_point,
     wanted_on_other,
@@ -36,6 +37,7 @@ from synovia.kernels.further import (
 from synovia.kernels.masses import centre_of_mass, outside_support, pull_centre, sum_branches
 from synovia.kernels.places import climb, goal_frame, pull_up, target_frame
 from synovia.kernels.problem import POSITION, ROTATION
+from synovia.kernels.ranges import joint_value, pull_value
 from synovia.kernels.rotations import column
 from synovia.kernels.vectors import cross, dot, load, norm, normalize, scale, sub
 
@@ -97,10 +99,19 @@ def clearance_row(problem, q, frames, targets, h, J):
             pull_up(problem, q, frames, problem.goals[g, 1], p, scale(w, n), NOTHING, J, k)
         return
     apart = away_from(problem, frames, targets, h)
-    if lacking_distance(f.data, h, norm(apart)) != F(0):
+    if lacking(f.data, h, norm(apart)) != F(0):
         n = normalize(apart, (F(0), F(0), F(1)))  # at one place any way is out: the same one every time
         pull_up(problem, q, frames, problem.goals[g, 1], p, scale(w, n), NOTHING, J, k)
         pull_up(problem, q, frames, f.ints[h, SECOND], sub(p, apart), scale(-w, n), NOTHING, J, k)
+
+
+@device
+def range_row(problem, q, frames, h, J):
+    """Range of a joint's value, where it is violated."""
+    f = problem.further
+    row = problem.goals[f.ints[h, GOAL], 1]
+    if lacking(f.data, h, joint_value(problem, q, row)) != F(0):
+        pull_value(problem, q, frames, row, f.ints[h, LENGTHS] > 0, f.data[h, WEIGHT], J, f.ints[h, FIRST])
 
 
 @device
@@ -146,6 +157,8 @@ def further_jacobian(further, problem, q, frames, targets, J):
             pole_row(problem, q, frames, targets, h, J)
         elif kind == DISTANCE or kind == PLANE:
             clearance_row(problem, q, frames, targets, h, J)
+        elif kind == RANGE:
+            range_row(problem, q, frames, h, J)
         elif kind == RELATIVE:
             relative_rows(problem, q, frames, targets, h, J)
         else:

@@ -73,8 +73,8 @@ def goal_error(problem, frames, targets, g):
 
 
 @device
-def residual(problem, frames, targets, e):
-    """Write the weighted residuals, lengths in units of the reach.
+def residual(problem, q, frames, targets, e):
+    """Write the weighted residuals at q, whose frames these are, lengths in units of the reach.
 
     Returns:
         (cost e·e, the largest error in units of its tolerance: at most 1 when every goal holds).
@@ -96,12 +96,12 @@ def residual(problem, frames, targets, e):
             w = scale(problem.goal_data[g, 1], w)
             e[k], e[k + 1], e[k + 2] = w
             cost += dot(w, w)
-    more, farthest = further_residual(problem.further, problem, frames, targets, e)
+    more, farthest = further_residual(problem.further, problem, q, frames, targets, e)
     return cost + more, max(worst, farthest)
 
 
 @device
-def measure(problem, frames, targets, errors):
+def measure(problem, q, frames, targets, errors):
     """Write each goal's distance (length units) and angle (radians); return the largest in units of its tolerance."""
     worst = F(0)
     for g in range(problem.goals.shape[0]):
@@ -111,7 +111,7 @@ def measure(problem, frames, targets, errors):
         errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
         errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
-    return max(worst, measure_further(problem.further, problem, frames, targets, errors))
+    return max(worst, measure_further(problem.further, problem, q, frames, targets, errors))
 
 
 @device

@@ -27,7 +27,7 @@ def attempt(problem, work, targets, q):
     lowest = F(0)
     for k in range(problem.max_steps + 1):
         forward(problem.tree, q, work.frames)
-        cost, worst = residual(problem, work.frames, targets, work.e)
+        cost, worst = residual(problem, q, work.frames, targets, work.e)
         if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)

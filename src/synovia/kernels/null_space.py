@@ -78,7 +78,7 @@ def back_onto_goals(problem, work, room, targets, q):
     cost = F(0)
     for k in range(CORRECTIONS + 1):
         forward(problem.tree, q, work.frames)
-        cost, worst = residual(problem, work.frames, targets, work.e)
+        cost, worst = residual(problem, q, work.frames, targets, work.e)
         if k > 0 and worst <= INSIDE:
             return k, cost, True
         if k == CORRECTIONS:

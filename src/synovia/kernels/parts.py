@@ -39,12 +39,12 @@ def assess(ints, floats, q, kept, scratch, e, J, errors):
     """Write residual, Jacobian and errors of the built-in goals at q; return the largest error in tolerances."""
     problem, work = open_any(ints, floats), open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
-    residual(problem, work.frames, kept, work.e)
+    residual(problem, q, work.frames, kept, work.e)
     copy(work.e, e)
     write_jacobian(problem, work, kept, q)
     for i in range(J.shape[0]):
         copy(work.J[i], J[i])
-    return measure(problem, work.frames, kept, errors)
+    return measure(problem, q, work.frames, kept, errors)
 
 
 @entry

@@ -85,14 +85,14 @@ def turn_limb(problem, work, targets, q, h):
     if wanted == F(0) or not is_ball(problem, problem.further.ints[h, SECOND]):
         return F(0)
     plain = places_alone(problem)
-    _, worst = residual(plain, work.frames, targets, work.e)
+    _, worst = residual(plain, q, work.frames, targets, work.e)
     copy(q, work.trial)
     low = F(0)
     high = F(1)
     share = F(1)
     for _ in range(HALVINGS):
         swing(problem, work, targets, q, h, share * wanted)
-        _, now = residual(plain, work.frames, targets, work.e)
+        _, now = residual(plain, q, work.frames, targets, work.e)
         left = abs(wanted_turn(problem, work, targets, h))
         if now <= max(worst, AIM) and left <= (F(1) - DONE * share) * abs(wanted):
             if share == F(1):
@@ -120,7 +120,9 @@ def face_poles(attempt, problem, work, targets, q):
     k, cost = perform(attempt, places_alone(problem), work, targets, q)
     follow(problem, q)
     forward(problem.tree, q, work.frames)
-    while k < problem.max_steps and further_residual(problem.further, problem, work.frames, targets, work.e)[1] > AIM:
+    while (
+        k < problem.max_steps and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
+    ):
         k += 1
         most = F(0)
         for h in range(problem.further.ints.shape[0]):
@@ -129,7 +131,7 @@ def face_poles(attempt, problem, work, targets, q):
         follow(problem, q)
         if most <= STILL * problem.tolerance_angle:
             break
-    cost, _ = residual(places_alone(problem), work.frames, targets, work.e)
-    turned, _ = further_residual(problem.further, problem, work.frames, targets, work.e)
+    cost, _ = residual(places_alone(problem), q, work.frames, targets, work.e)
+    turned, _ = further_residual(problem.further, problem, q, work.frames, targets, work.e)
     small = problem.tolerance / problem.reach
     return k, cost + small * small * turned

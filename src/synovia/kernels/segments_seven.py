@@ -229,7 +229,7 @@ def search(problem, work, targets, q):
             lowest = cost
             copy(q, work.best)
         forward(problem.tree, q, work.frames)
-        if residual(problem, work.frames, targets, work.e)[1] <= F(1):
+        if residual(problem, q, work.frames, targets, work.e)[1] <= F(1):
             break
         if k == 0 and perform(prove_arm, problem, work, targets, q)[0] > 0:
             break

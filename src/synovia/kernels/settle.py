@@ -100,7 +100,7 @@ def settle(problem, work, targets, q, most):
     quiet = 0
     full = work.H.shape[0] > 0
     forward(problem.tree, q, work.frames)
-    cost, worst = residual(problem, work.frames, targets, work.e)
+    cost, worst = residual(problem, q, work.frames, targets, work.e)
     for k in range(most):
         if worst <= F(1):
             return k, 1
@@ -127,7 +127,7 @@ def settle(problem, work, targets, q, most):
                 copy(q, work.trial)
                 move(problem, work.trial, work.dq, min(F(1), LARGEST_TURN / size))
                 forward(problem.tree, work.trial, work.frames)
-                new_cost, new_worst = residual(problem, work.frames, targets, work.e)
+                new_cost, new_worst = residual(problem, work.trial, work.frames, targets, work.e)
                 polishes = full and size < CLOSE and new_cost <= cost * (F(1) + ROUNDING)
                 if new_cost < cost or polishes:
                     accepted = True
@@ -141,12 +141,12 @@ def settle(problem, work, targets, q, most):
                     copy(work.trial, q)
                     break
                 forward(problem.tree, q, work.frames)
-                residual(problem, work.frames, targets, work.e)
+                residual(problem, q, work.frames, targets, work.e)
             damping *= grow
             grow *= F(2)
         if not accepted or quiet >= QUIET:
             forward(problem.tree, q, work.frames)
-            residual(problem, work.frames, targets, work.e)
+            residual(problem, q, work.frames, targets, work.e)
             return k + 1, 1
     return most, 0
 
@@ -184,7 +184,7 @@ def come_to_rest(problem, work, targets, q, most):
             nudge(problem.variables, problem.limits, q, work.state, aside, problem.reach)
         taken, still = settle(problem, work, targets, q, most)
         steps += taken
-        cost, worst = residual(problem, work.frames, targets, work.e)
+        cost, worst = residual(problem, q, work.frames, targets, work.e)
         if side == 0:
             ended = still
             lowest = cost

@@ -87,5 +87,5 @@ def motion_to_target(problem, work, targets, q):
 @algorithm
 def prove_arm_branches(problem, work, targets, q):
     """Return 1 if the goal is missed by more than rounding: no branch meets it, unless some turns were free."""
-    cost, _ = residual(problem, work.frames, targets, work.e)
+    cost, _ = residual(problem, q, work.frames, targets, work.e)
     return (1 if cost > PROVEN and work.spare[FREE] == F(0) else 0), F(0)

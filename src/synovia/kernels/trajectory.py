@@ -17,7 +17,7 @@ def evaluate_rows(ints, floats, targets, q, scratch, e, J, errors):
     work = open_work(ints, scratch)
     for t in range(q.shape[0]):
         forward(problem.tree, q[t], work.frames)
-        residual(problem, work.frames, targets[t], e[t])
-        measure(problem, work.frames, targets[t], errors[t])
+        residual(problem, q[t], work.frames, targets[t], e[t])
+        measure(problem, q[t], work.frames, targets[t], errors[t])
         if J.shape[0] > 0:
             jacobian(problem, q[t], work.frames, targets[t], J[t])

@@ -86,7 +86,7 @@ def attempt(problem, work, targets, q):
         if problem.goals[g, 0] & POSITION:
             solve_limb(problem, work, targets, q, g)
     end(problem, work, q, problem.own[WEIGHT])
-    cost, _ = residual(problem, work.frames, targets, work.e)
+    cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
 

@@ -20,7 +20,7 @@ from synovia.skeleton import Kind, Skeleton
 
 Kernel = Callable[..., int]
 PLACES: Final = frozenset({"position", "rotation", "pose"})
-EVERY: Final = PLACES | {"aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact"}
+EVERY: Final = PLACES | {"aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact", "range"}
 EVERYTHING: Final = EVERY | {"rest", "custom"}  # what the Jacobian family takes
 _ELSEWHERE: Final = "use the solver 'lm'"
 LARGEST: Final = sys.float_info.max

@@ -1,4 +1,4 @@
-"""A body as the page draws it: tapered bones, round joints, arcs of limits; arrays only, no browser."""
+"""A body as the page draws it: tapered bones and round joints; arrays only, no browser."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of
 from synovia.draw.theme import Theme
 from synovia.geometry import Array
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Kind, Skeleton
+from synovia.skeleton import Skeleton
 
 _SIDES: Final = 12
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
@@ -118,54 +117,3 @@ def build(skeleton: Skeleton, theme: Theme, scale: float, added: int = 0) -> Bui
         hues[parents].astype(np.uint8).reshape(-1, 3),
         (theme.joint * hues[joints]).astype(np.uint8).reshape(-1, 3),
     )
-
-
-def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
-    """Return the limits of a joint as line segments in its parent's rest frame, (s, 2, 3), scene units.
-
-    A hinge has an arc with two spokes, a ball the rim of the cone within which its bone may point; none without limits.
-    """
-    joint = skeleton.joints[row]
-    limit = joint.limit
-    rest = joint.rest[:3, :3]
-    if isinstance(limit, Interval) and joint.kind is Kind.HINGE:
-        if not (math.isfinite(limit.lower) and math.isfinite(limit.upper)):
-            return np.zeros((0, 2, 3))
-        axis = np.asarray(joint.axis)
-        across = _across(skeleton, row, axis)
-        angles = np.linspace(limit.lower, limit.upper, 33)
-        rim = [_about(axis, angle) @ across for angle in angles]
-        points = np.array([np.zeros(3), *rim, np.zeros(3)]) * radius
-    elif isinstance(limit, SwingTwist):
-        frame = np.asarray(limit.frame)
-        around = np.linspace(0.0, 2.0 * math.pi, 49)
-        cone: list[Array] = []
-        for angle in around:
-            x, y = math.cos(angle), math.sin(angle)
-            a, b = limit.x[x > 0.0], limit.y[y > 0.0]
-            size = 1.0 / math.hypot(x / max(a, 1e-9), y / max(b, 1e-9))
-            cone.append(frame @ _about(np.array([x, y, 0.0]), size) @ (0.0, 0.0, 1.0))
-        points = np.array(cone) * radius
-    else:
-        return np.zeros((0, 2, 3))
-    points = points @ rest.T
-    return np.stack([points[:-1], points[1:]], axis=1)
-
-
-def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
-    """Return the direction of a hinge's bone across its axis, in the joint's frame at zero; any where it has none."""
-    for child in skeleton.children[row]:
-        bone = skeleton.joints[child].rest[:3, 3]
-        part = bone - (bone @ axis) * axis
-        if np.linalg.norm(part) > 1e-3 * np.linalg.norm(bone) > 0.0:
-            return part / np.linalg.norm(part)
-    part = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
-    return np.asarray(part / np.linalg.norm(part), np.float64)
-
-
-def _about(axis: Array, angle: float) -> Array:
-    """Return the rotation matrix about a unit axis."""
-    x, y, z = axis
-    c, s = math.cos(angle), math.sin(angle)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return c * np.eye(3) + s * cross + (1.0 - c) * np.outer(axis, axis)

@@ -1,0 +1,110 @@
+"""Range: a joint's own value stays within bounds that are narrower than its limits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+from synovia.errors import InputError
+from synovia.geometry import as_numbers
+from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, placed
+from synovia.limits import Interval
+from synovia.skeleton import Kind
+
+if TYPE_CHECKING:
+    from synovia.skeleton import Skeleton
+
+_MOST = 1e300  # what the kernels read as no bound
+_INSTEAD = "PositionGoal, PlaneGoal and DistanceGoal bound where it is"
+
+
+class RangeGoal(Goal):
+    """A joint's own value should be within bounds: comfortable, out of the cable's way, off the end stop.
+
+    The value is the angle of a hinge (radians; whole turns count), the way of a slide (length units), or how far a ball
+    is turned from rest, about whatever axis (radians, 0 to π). Residual: what is missing to ``lower`` (positive) or too
+    much for ``upper`` (negative), 0 between (1 row). A joint's limits always hold; a range is weighed against other
+    goals, gives way to those of a higher priority, and says by how much.
+
+    Args:
+        joint: Name, body, role or row of the joint.
+        lower: Least value; minus infinity for no bound.
+        upper: Most value; infinite for no bound. One of both bounds is needed.
+        weight: Weight beside goals of the same priority.
+        priority: 0 is the highest.
+        name: What to call the goal.
+
+    Raises:
+        InputError: If a value cannot be used, there is no bound, or the bounds leave no value. Once the skeleton is
+            known: if the joint has no value of its own, or its limits rule out all of the range.
+    """
+
+    __slots__ = ("lower", "slides", "upper")
+    kind: ClassVar[str] = "range"
+
+    lower: float
+    upper: float
+    slides: bool  # whether the value is a length, once it is resolved
+
+    def __init__(
+        self,
+        joint: str | int,
+        lower: float = -math.inf,
+        upper: float = math.inf,
+        *,
+        weight: float = 1.0,
+        priority: int = 0,
+        name: str | None = None,
+    ) -> None:
+        """Check and keep the values."""
+        with placed(joint):
+            least, most = (
+                float(as_numbers(value, (), what, finite=False)) for value, what in ((lower, "lower"), (upper, "upper"))
+            )
+            if not least <= most or least == math.inf or most == -math.inf:
+                raise InputError("bounds leave no value", value=(least, most), expected="lower <= upper")
+            if math.isinf(least) and math.isinf(most):
+                raise InputError("no value is ruled out", expected="a finite lower=, a finite upper=, or both")
+        super().__init__(joint, weight=weight, priority=priority, name=name)
+        self._keep(lower=least, upper=most, slides=False)
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """A length for a slide, else an angle."""
+        bounds = (max(self.lower, -_MOST), min(self.upper, _MOST))
+        return (Ask(kind=RANGE, lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
+
+    @property
+    def measures(self) -> int:
+        """A length for a slide, else an angle."""
+        return POSITION if self.slides else ROTATION
+
+    def resolved(self, skeleton: Skeleton) -> Goal:
+        """Return the goal with what its joint's value is.
+
+        Raises:
+            InputError: If the joint has no value of its own, or cannot have one within the range.
+        """
+        with placed(self.label):
+            joint = skeleton.joints[skeleton.index(self.joint if self.joint is not None else 0)]
+            if joint.kind in (Kind.FIXED, Kind.FREE):
+                raise InputError(
+                    f"a {joint.kind.name.lower()} joint has no value of its own",
+                    value=joint.name,
+                    expected="a hinge, a slide or a ball",
+                    hint=_INSTEAD if joint.kind is Kind.FREE else None,
+                )
+            least, most = -math.inf, math.inf
+            if joint.kind is Kind.BALL:
+                least, most = 0.0, math.pi
+            elif isinstance(joint.limit, Interval):
+                least, most = joint.limit.lower, joint.limit.upper
+            if self.lower > most or self.upper < least:
+                what = "a turn from rest" if joint.kind is Kind.BALL else "its limits"
+                raise InputError(
+                    "joint cannot be within the range",
+                    value=(self.lower, self.upper),
+                    expected=f"bounds that share values with {what}, {least:g} to {most:g}",
+                )
+        lower = -math.inf if joint.kind is Kind.BALL and self.lower <= 0.0 else self.lower
+        return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)
