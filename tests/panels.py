@@ -55,7 +55,7 @@ class Gui:
                 control = Control(value[0] if initial_value is None else initial_value, options=value)
             elif name == "add_html":
                 control = Control(label)
-            elif name == "add_slider":
+            elif name in ("add_slider", "add_multi_slider"):
                 control = Control(more[-1], min=value, max=more[0], step=more[1])
             elif name == "add_uplot":
                 control = Control(data=label, series=value, scales=props.get("scales"))

@@ -13,6 +13,7 @@ from synovia.viewer.panel.angles import angles_of, turn_of
 from synovia.viewer.panel.field import numbers, written
 from synovia.viewer.panel.style import BRANDS, GROUNDS, INKS, style
 from synovia.viewer.panel.why import Why
+from synovia.viewer.saving import python_text
 from synovia.viewer.session import Session
 from synovia.viewer.trace import Run
 
@@ -119,6 +120,37 @@ def test_typed_angles_stay_until_something_else_turns_the_target(arm):
         arm.session.move(arm.wish.key, turn=turn_of((0.0, 90.0, 0.0)))
         arm.step()
     assert turn.value == "0, 90, 0"
+
+
+def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
+    """Degrees; what the limits rule out is refused; the ends of the slider are the joint's own; all is undone."""
+    arm.session.change(arm.wish.key, enabled=False)
+    wish = arm.session.add("range", "joint4")
+    arm.page.select(wish.key)
+    limit = arm.session.given.joints[arm.session.given.index("joint4")].limit
+    assert (wish.values["lower"], wish.values["upper"]) == (limit.lower, limit.upper)  # nothing is asked at first
+    slider, typed = arm.at["Range °"], arm.at["Lower, upper"]
+    assert slider.min <= np.degrees(limit.lower)
+    slider.type((slider.min, -100.0))
+    frame = arm.step()
+    assert (wish.values["lower"], wish.values["upper"]) == (limit.lower, np.radians(-100.0))
+    assert np.degrees(frame.pose["joint4"]) < -99.9
+    assert typed.value == written((np.degrees(limit.lower), -100.0), 3)
+    typed.type("-130, -110.5")
+    arm.step()
+    assert wish.values["lower"] == pytest.approx(np.radians(-130.0))
+    assert slider.value == pytest.approx((-130.0, -110.5))
+    for text, word in (("-100, -110", "lower <= upper"), ("90, 100", "cannot be within the range")):
+        typed.type(text)
+        arm.step()
+        assert word in arm.page.told[0]
+        assert wish.values["upper"] == pytest.approx(np.radians(-110.5))
+    typed.type("-inf, -90")
+    assert "sy.RangeGoal('joint4', upper=-1.57" in python_text(arm.session, "arm7")
+    assert arm.session.undo()
+    assert arm.session.wish(wish.key).values["upper"] == limit.upper
+    with pytest.raises(sy.InputError, match="no value of its own"):
+        arm.session.add("range", "tool")
 
 
 def test_angles_are_those_of_scipy_and_come_back():

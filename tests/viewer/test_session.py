@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.draw.arcs import limit_arcs
+from synovia.draw.arcs import limit_arcs, range_lines
 from synovia.ik.root import with_root
 from synovia.ik.solution import GoalError
 from synovia.io.posefile import read_pose
@@ -495,6 +495,30 @@ def test_arcs_of_limits_are_as_wide_as_the_limits() -> None:
     rim = arc[1:-1]
     angle = np.sum(np.arccos(np.clip(np.sum(rim[:, 0] * rim[:, 1], axis=1), -1.0, 1.0)))
     assert angle == pytest.approx(arm.joints[row].limit.upper - arm.joints[row].limit.lower, rel=1e-6)
+
+
+def test_lines_of_ranges_end_at_their_bounds() -> None:
+    """A hinge's arc and the mark at its value, a slide's way from where it is now, a ball's cones."""
+    arm = sy.bundled("arm7")
+    row, axis = arm.index("joint4"), arm.joints[arm.index("joint4")].rest[:3, :3] @ arm.joints[arm.index("joint4")].axis
+    arc, mark = range_lines(arm, row, (-1.5, -0.5), -0.7, 2.0)
+    np.testing.assert_allclose(np.linalg.norm(arc[1:-1], axis=1), 2.0)
+    turn = sy.Rotation.from_rotvec(1.0 * axis)
+    np.testing.assert_allclose(turn.apply(arc[1]), arc[-2], atol=1e-12)
+    np.testing.assert_allclose(
+        sy.Rotation.from_rotvec(0.8 * axis).apply(arc[1]) / 2.0, mark[1] / np.linalg.norm(mark[1])
+    )
+    limit = arm.joints[row].limit
+    whole, _ = range_lines(arm, row, (-np.inf, np.inf), -0.7, 2.0)
+    np.testing.assert_allclose(whole, range_lines(arm, row, (limit.lower, limit.upper), -0.7, 2.0)[0])
+    slide = sy.Skeleton([sy.Joint("rail", kind=sy.Kind.SLIDE, axis=(0, 0, 1)), sy.Joint("end", "rail")])
+    way, *ends = range_lines(slide, 0, (-0.5, 1.0), 0.2, 1.0)
+    np.testing.assert_allclose(way[:, 2], (-0.7, 0.8))
+    np.testing.assert_allclose([end.mean(0)[2] for end in ends], (-0.7, 0.8, 0.0), atol=1e-12)
+    body = sy.bundled("humanoid")
+    (cone,) = range_lines(body, body.index("left_upper_arm"), (-np.inf, 0.6), 0.3, 1.0)
+    middle = cone[:-1].mean(0)
+    np.testing.assert_allclose(cone @ middle / np.linalg.norm(middle), np.cos(0.6))
 
 
 @pytest.mark.parametrize(

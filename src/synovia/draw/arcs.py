@@ -54,7 +54,9 @@ def value_of(pose: Pose, row: int) -> float:
     return 2.0 * math.atan2(math.sqrt(x * x + y * y + z * z), abs(w))
 
 
-def range_lines(skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float) -> list[Array]:
+def range_lines(
+    skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float, beside: float = 0.0
+) -> list[Array]:
     """Return the range of a joint's value as lines through points (n, 3), in its parent's frame, from where it is now.
 
     A hinge has an arc with two spokes and a mark at its value; a slide a way with an end at each bound and a mark; a
@@ -66,6 +68,7 @@ def range_lines(skeleton: Skeleton, row: int, bounds: tuple[float, float], value
         bounds: Least and most value, radians or length units.
         value: The present value.
         radius: Size of what is drawn, length units.
+        beside: How far beside the bone a hinge's arc is drawn, on both sides, length units; 0: once, in its middle.
     """
     joint = skeleton.joints[row]
     rest, axis = joint.rest[:3, :3], np.asarray(joint.axis)
@@ -88,7 +91,9 @@ def range_lines(skeleton: Skeleton, row: int, bounds: tuple[float, float], value
         if math.isinf(lower) or math.isinf(upper):
             lower, upper = -math.pi, math.pi
         spoke = _about(axis, value) @ across
-        lines = [_sector(axis, across, lower, upper) * radius, np.outer(_POINTER, spoke) * radius]
+        arc, mark = _sector(axis, across, lower, upper) * radius, np.outer(_POINTER, spoke) * radius
+        sides = (-beside * axis, beside * axis) if beside > 0.0 else (np.zeros(3),)
+        lines = [line + side for side in sides for line in (arc, mark)]
     return [line @ rest.T for line in lines]
 
 

@@ -13,11 +13,11 @@ from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.geometry import Array, align_z, rigid
-from synovia.goals import Goal
+from synovia.goals import Goal, RangeGoal
 from synovia.goals.base import POSITION, ROTATION, as_direction
 from synovia.goals.base import up_of as up_axis
 from synovia.skeleton import Kind, Pose, Skeleton
-from synovia.viewer.wish import JOINTS, Wish, address, kind_of
+from synovia.viewer.wish import JOINTS, Wish, address, kind_of, value_ends
 
 if TYPE_CHECKING:
     from synovia.viewer.session import Session
@@ -43,6 +43,8 @@ def begin_values(wish: Wish, skeleton: Skeleton) -> None:
         values["parts"] = "pose"
     if "keep" in kind.further:
         values["keep"] = "pose"
+    if kind.goal is RangeGoal and wish.row is not None:
+        values["lower"], values["upper"] = value_ends(skeleton, wish.row)
     wish.values = values
     fit_frame(wish, skeleton)
 
@@ -98,7 +100,9 @@ def edited(wish: Wish, values: dict[str, Any], session: Session) -> Wish:
         fit_frame(tried, session.given)
         session.to_current(tried)
         tried.place = tried.at_place = wish.place
-    tried.goal(partial(address, session.given))  # its constructor refuses what cannot be used
+    goal = tried.goal(partial(address, session.given))  # its constructor refuses what cannot be used
+    if isinstance(goal, RangeGoal):
+        goal.resolved(session.given)  # which its joint's limits may rule out
     return tried
 
 

@@ -16,6 +16,7 @@ from synovia.skeleton import Pose
 from synovia.viewer.bodies import Build, ball, build, rod
 from synovia.viewer.camera import scene_scale, viewpoint
 from synovia.viewer.engine import Frame
+from synovia.viewer.ranges import Ranges
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
 from synovia.viewer.surface import Surface
@@ -66,6 +67,7 @@ class Scene:
         self.targets = Targets(
             client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
         )
+        self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
         self._make()
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
@@ -139,6 +141,7 @@ class Scene:
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
         self.targets.set_theme(self.theme)
+        self.ranges.set_theme(self.theme)
 
     def choose_look(self, shown: str) -> None:
         """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
@@ -188,6 +191,7 @@ class Scene:
             self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
             self._skin.show(world)
             self.targets.show(frame, added)
+            self.ranges.show(frame, added)
             self._show_limits(world)
         self.client.flush()
 

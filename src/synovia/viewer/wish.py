@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -17,6 +18,8 @@ from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.goalentries import FIELDS
+from synovia.limits import Interval
+from synovia.skeleton import Kind as JointKind
 from synovia.skeleton import Skeleton
 
 _VECTORS: Final = ("axis", "normal")
@@ -84,7 +87,16 @@ def kinds() -> Mapping[str, Kind]:
     return MappingProxyType(dict(sorted(out.items(), key=lambda item: _ORDER.get(item[0], 9))))
 
 
-_ORDER: Final = {"position": 0, "rotation": 1, "pose": 2, "aim": 3, "pole": 4, "distance": 5, "center of mass": 6}
+_ORDER: Final = {
+    "position": 0,
+    "rotation": 1,
+    "pose": 2,
+    "aim": 3,
+    "pole": 4,
+    "distance": 5,
+    "range": 6,
+    "center of mass": 7,
+}
 
 
 def kind_of(name: str) -> Kind:
@@ -241,6 +253,31 @@ class Wish:
         elif self.offset[:3, 3].any():
             values["offset"] = self.offset[:3, 3]
         return kind.goal(**values) if self.row is None else kind.goal(address(self.row), **values)
+
+
+def value_ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
+    """Return least and most value of a joint that a range is chosen from, radians or length units.
+
+    Raises:
+        InputError: If the joint has no value of its own.
+    """
+    joint = skeleton.joints[row]
+    if joint.kind is JointKind.BALL:
+        return 0.0, math.pi
+    if joint.kind not in (JointKind.HINGE, JointKind.SLIDE):
+        goals.RangeGoal(row, 0.0).resolved(skeleton)  # says why not
+    low, high = (joint.limit.lower, joint.limit.upper) if isinstance(joint.limit, Interval) else (-math.inf, math.inf)
+    far = math.pi if joint.kind is JointKind.HINGE else skeleton.size or 1.0
+    return (low if math.isfinite(low) else min(-far, high - far)), (
+        high if math.isfinite(high) else max(far, low + far)
+    )
+
+
+def bounds_of(wish: Wish) -> tuple[float, float] | None:
+    """Return the range that a wish asks for, None for wishes of other kinds."""
+    if wish.kind != goals.RangeGoal.kind or wish.row is None:
+        return None
+    return float(wish.values.get("lower", -math.inf)), float(wish.values.get("upper", math.inf))
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from synovia.draw.arcs import value_of
 from synovia.geometry import Array
 from synovia.viewer.begin import values_now
 from synovia.viewer.engine import Frame, miss_text, tip_of
 from synovia.viewer.panel.angles import angles_of, turn_of
 from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.panel.field import Field, whole, written
+from synovia.viewer.panel.span import Span
 from synovia.viewer.panel.style import BAD, DIM, GOOD
 from synovia.viewer.wish import JOINTS, Wish, address, kind_of, kinds
 
@@ -66,6 +68,7 @@ class Goals(Tab):
             self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation, and the angles typed for it
             self._extras: list[Any] = []
             self._more: dict[str, Field] = {}  # those of them that are typed
+            self._span: Span | None = None
             self._extras_of: tuple[Any, ...] | None = None
             self._now = gui.add_html("")
             buttons = gui.add_button_group("", ("Gizmo", "To the body", "Remove"))
@@ -147,7 +150,7 @@ class Goals(Tab):
         self._extras_of = shape
         for handle in self._extras:
             handle.remove()
-        self._extras, self._more = [], {}
+        self._extras, self._more, self._span = [], {}, None
         kind = kind_of(wish.kind)
         rows = {row: label for label, row in self.page.joint_labels.items()}
         with self._folder:
@@ -173,6 +176,9 @@ class Goals(Tab):
                     self._extras.append(self.hear(handle, lambda label, name=name: self._set(name, self._row(label))))
             if "joints" in kind.further:
                 self._make_rest(wish)
+            if kind.name == "range":
+                self._span = Span(self, wish, self._bound)
+                self._extras.append(self._span)
 
     def _make_rest(self, wish: Wish) -> None:
         """Make the controls of a rest goal: for which joints it is, and near what."""
@@ -213,6 +219,10 @@ class Goals(Tab):
         self._extras.append(field)
         self._more[name] = field
 
+    def _bound(self, lower: float, upper: float) -> None:
+        wish = self.session.wish(self._key())
+        self._change(values={**wish.values, "lower": lower, "upper": upper})
+
     def _set(self, name: str, value: Any) -> None:
         wish = self.session.wish(self._key())
         self._change(values={**wish.values, name: value})
@@ -226,6 +236,8 @@ class Goals(Tab):
             values = wish.values.get(name)
             if values is not None:
                 field.show(np.atleast_1d(values).tolist())
+        if self._span is not None and wish.kind == "range":
+            self._span.show(wish)
         if wish.places:
             self._target.show(wish.place.tolist())
         if wish.turns:
@@ -248,8 +260,11 @@ class Goals(Tab):
         self._fill(wish)
         if (self._enabled.value, self._kind.value) != (wish.enabled, wish.kind):
             self.select(wish.key)
-        place, turn = tip_of(frame, wish, len(frame.pose.skeleton) - len(self.session.given))
+        added = len(frame.pose.skeleton) - len(self.session.given)
+        place, turn = tip_of(frame, wish, added)
         parts: list[str] = []
+        if self._span is not None and wish.kind == "range" and wish.row is not None:
+            parts.append(f"now {self._span.now(value_of(frame.pose, wish.row + added))}")
         if wish.places:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
         if wish.turns:
