@@ -94,8 +94,9 @@ def _moved_root(session: Session) -> str | None:
 
 
 def python_text(session: Session, model: str) -> str:
-    """Return a script that solves the same goals."""
-    goals = goals_of(session)
+    """Return a script that solves the same goals from the pose that is shown, which gives the same pose."""
+    with session.lock:
+        goals, pose = goals_of(session), _own_pose(session)
     if not goals:
         return "# no goal is enabled\n"
     lines = ["import synovia as sy", "", f"body = {_opened(model)}", "goals = ["]
@@ -108,8 +109,26 @@ def python_text(session: Session, model: str) -> str:
     lines += ["]", f"solver = sy.{type(session.solver).__name__}({changed})"]
     if (moved := _moved_root(session)) is not None:
         lines.append(f"# {moved}")
-    lines += [f"solution = sy.solve(body, goals, solver{options})", "print(solution)"]
+    lines.append(f"ik = sy.IK(body, goals, solver{options})")
+    values = _start_values(pose)
+    if values:
+        lines += ["start = ik.skeleton.rest_pose().with_values(", "    {", *(f"        {value}," for value in values)]
+        lines += ["    }", ")"]
+    lines += [f"solution = ik.solve({'start=start' if values else ''})", "print(solution)"]
     return "\n".join(lines) + "\n"
+
+
+def _start_values(pose: Pose) -> list[str]:
+    """Return the values of the joints that are not at rest, as entries of a dictionary; followers follow."""
+    skeleton, rest = pose.skeleton, pose.skeleton.rest_pose()
+    out: list[str] = []
+    for row, joint in enumerate(skeleton.joints):
+        part = skeleton.q_slice(row)
+        if joint.mimic is None and not np.array_equal(pose.q[part], rest.q[part]):
+            numbers = [repr(float(f"{value:.12g}") + 0.0) for value in pose.q[part].tolist()]
+            value = numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+            out.append(f"{address(skeleton, row)!r}: {value}")
+    return out
 
 
 def _opened(model: str) -> str:
@@ -145,13 +164,18 @@ def _python(value: Any) -> str:
     return repr(cast("object", value))
 
 
+def _own_pose(session: Session) -> Pose:
+    """Return the pose with the root that ``_root_of`` names."""
+    if session.rooted.base is None:
+        return session.pose
+    to, q = changed_root(session.pose.q, session.rooted, session.given, "free")
+    return Pose(to.skeleton, q)
+
+
 def pose_file(session: Session) -> bytes:
     """Return the pose as a pose file, with the values of a root that moves, as ``command_line`` names it."""
     with session.lock:
-        pose = session.pose
-        if session.rooted.base is not None:
-            to, q = changed_root(pose.q, session.rooted, session.given, "free")
-            pose = Pose(to.skeleton, q)
+        pose = _own_pose(session)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pose.json"
         write_pose(path, pose)
