@@ -79,9 +79,11 @@ def pytest_report_header() -> list[str]:
 
 def _group(item: pytest.Item) -> str:
     """Return what tests share a worker: those of one solver, else of one file, so that nothing is compiled twice."""
+    from synovia.solver import solvers
+
     values = getattr(getattr(item, "callspec", None), "params", {})
     solver = values.get("name", values.get("solver"))
-    return f"{item.path.name} {solver}" if isinstance(solver, str) else item.path.name
+    return f"{item.path.name} {solver}" if isinstance(solver, str) and solver in solvers else item.path.name
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects by marker

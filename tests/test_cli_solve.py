@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -249,12 +250,17 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "a.json").exists()
 
 
+@cache
+def _loaded(path: Path) -> sy.Skeleton:
+    return sy.load_skeleton(path)
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("solver", GENERAL)
 @pytest.mark.parametrize("model", REAL)
 def test_real_models(model: str, solver: str, shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / model
-    skeleton = sy.load_skeleton(path)
+    skeleton = _loaded(path)
     pose = skeleton.random_pose(2)
     tip = _far_tip(skeleton, pose)
     ran = run("solve", path, "-t", f"{tip}={_text(pose.positions[tip])}", "--solver", solver, "--json")

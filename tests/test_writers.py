@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
@@ -19,6 +19,7 @@ def clip_of(skeleton, frames=7, fps=29.97, seed=3):
     return sy.Motion(skeleton, np.array([skeleton.random_pose(seed + t).q for t in range(frames)]), fps, name="some")
 
 
+@settings(max_examples=25)
 @given(st.sampled_from(["humanoid", "arm7", "quadruped"]), st.floats(1.0, 500.0), st.integers(0, 1000))
 def test_archives_and_text_keep_every_bit(tmp_path, model, fps, seed):
     motion = clip_of(sy.bundled(model), fps=fps, seed=seed)
