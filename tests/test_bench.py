@@ -41,7 +41,7 @@ def test_rows_tell_what_happened(result):
 
 def test_curves_start_at_the_same_error_and_fall(result):
     lm, ccd, _ = result.rows
-    np.testing.assert_array_equal(lm.curve[0], ccd.curve[0])
+    np.testing.assert_allclose(lm.curve[0], ccd.curve[0], rtol=1e-9)  # by two entries: not to the last bit
     assert np.median(lm.curve[-1]) < 1e-4 < np.median(lm.curve[0])
     for k, steps in enumerate(lm.curve_steps[:3]):
         ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), sy.LevenbergMarquardt(max_steps=1000, attempts=1))
