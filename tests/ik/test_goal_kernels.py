@@ -15,7 +15,7 @@ from synovia.kernels._jit import entry, perform
 from synovia.kernels.curvature import curvature
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import jacobian, measure, residual, to_units
-from synovia.kernels.linear import solve6, solve_ldl
+from synovia.kernels.linear import factor6, finish6, solve_ldl
 from synovia.kernels.reach import prove, prove_arm
 from synovia.kernels.variables import step
 from trees import random_frame, random_tree
@@ -73,7 +73,7 @@ def six(a, b, x):
         a[0, 0], a[1, 0], a[1, 1], a[2, 0], a[2, 1], a[2, 2], a[3, 0], a[3, 1], a[3, 2], a[3, 3], a[4, 0], a[4, 1],
         a[4, 2], a[4, 3], a[4, 4], a[5, 0], a[5, 1], a[5, 2], a[5, 3], a[5, 4], a[5, 5],
     )  # fmt: skip
-    y = solve6(A, (b[0], b[1], b[2], b[3], b[4], b[5]))
+    y = finish6(factor6(A), (b[0], b[1], b[2], b[3], b[4], b[5]))
     for i in range(6):
         x[i] = y[i]
 

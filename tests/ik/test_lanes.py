@@ -63,7 +63,7 @@ def test_lanes_keep_the_promises_of_the_scalar_path(name, lanes):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_close_to_the_target_lanes_walk_the_way_of_the_scalar_path(name):
-    """Their rotation error differs in third order only, so from 0.01 rad away no joint ends further than 1e-5 apart."""
+    """They follow the tangent alone, which differs in second order: from 0.01 rad away joints end within 1e-4 of it."""
     body, tip = ARMS[name][0](), ARMS[name][1]
     ik = sy.IK(body, sy.PoseGoal(tip), tolerance=(1e-9, 1e-9))
     lower, upper = body.limits
@@ -76,7 +76,7 @@ def test_close_to_the_target_lanes_walk_the_way_of_the_scalar_path(name):
     both = scalar.reached & many.reached & (scalar._rows[:, 3] == 0) & (many._rows[:, 3] == 0)
     assert both.mean() > 0.9
     apart = np.abs(many.q - scalar.q)[both].max(axis=1)
-    assert np.percentile(apart, 95) < 1e-5
+    assert np.percentile(apart, 95) < 1e-4
 
 
 @pytest.mark.slow

@@ -538,3 +538,32 @@ def test_settings_that_are_no_numbers_are_checked_too(name):
         with pytest.raises(InputError, match=f"{setting} is out of range"):
             sy.solvers[name](**{setting: value})
     assert sy.solvers[name](largest_turn=None, largest_error=None).largest_turn is None
+
+
+def sliding():
+    """Return an arm of hinges and slides in turn."""
+    rng = np.random.default_rng(5)
+    kinds = [sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.HINGE, sy.Kind.HINGE, sy.Kind.SLIDE, sy.Kind.HINGE, sy.Kind.HINGE]
+    joints = []
+    for i, kind in enumerate(kinds):
+        rest = np.eye(4)
+        rest[:3, 3] = rng.normal(size=3) * 0.3
+        axis = rng.normal(size=3)
+        joints.append(sy.Joint(f"j{i}", f"j{i - 1}" if i else None, kind, rest, axis / np.linalg.norm(axis)))
+    return sy.Skeleton(joints)
+
+
+@pytest.mark.parametrize("skeleton", [ARM, sliding()], ids=["hinges", "slides"])
+def test_a_step_of_an_arm_follows_the_curve_of_its_goal(skeleton):
+    """What one step leaves falls with the cube of the distance, not with the square as along a tangent."""
+    tip = len(skeleton) - 1
+    rng = np.random.default_rng(3)
+    ik = sy.IK(skeleton, sy.PoseGoal(tip), tolerance=(1e-12, 1e-12))
+    falls = []
+    for seed in range(8):
+        there = skeleton.random_pose(seed).q * 0.7
+        way = rng.normal(size=skeleton.nq)
+        target = {tip: sy.Pose(skeleton, there).transform(tip)[None]}
+        near, far = (ik.errors_after(1, target, sy.Pose(skeleton, there + h * way))[0, 0] for h in (0.01, 0.02))
+        falls.append(far / near)
+    np.testing.assert_allclose(np.median(falls, axis=0), 8.0, rtol=0.15)

@@ -1,12 +1,12 @@
 """Levenberg-Marquardt for many targets of one arm in lockstep: thirty-two problems side by side, one in each lane.
 
-The method is that of ``arm``, step for step, written over arrays [number, lane] with selections instead of branches, so
-that one instruction of the processor works on several problems. A lane whose problem ends takes up the next one, or
-the next attempt of the same, from the same random pose as ``drive`` would.
+The method is that of ``arm`` along the tangent alone, written over arrays [number, lane] with selections instead of
+branches, so that one instruction of the processor works on several problems. A lane whose problem ends takes up the
+next one, or the next attempt of the same, from the same random pose as ``drive`` would.
 
-Only the rotation error differs: 2 sin(θ/2) about the axis of the turn (no arctangent), which equals the rotation vector
-to third order, so that answers differ from the scalar ones within the tolerance. Every answer is verified in double
-precision; what the lanes do not reach in a few attempts is left to the scalar kernel, with its proofs and its verdict.
+The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arctangent. Other steps end elsewhere within
+the tolerance, or in another of the poses that reach. Every answer is verified in double precision; what the lanes do
+not reach in a few attempts is left to the scalar kernel, with its proofs and its verdict.
 """
 
 import math
@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from synovia.kernels._borrow import stack
-from synovia.kernels._jit import F, device, entry, perform
+from synovia.kernels._jit import F, device, entry, inline, perform
 from synovia.kernels.arm_lanes_step import LANES, lane_errors, lane_forward, lane_normal, lane_step
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
@@ -35,6 +35,7 @@ from synovia.kernels.problem import (
     open_work,
 )
 from synovia.kernels.scatter import scatter_numbers
+from synovia.kernels.trigonometry import PI, sincos
 from synovia.kernels.variables import seed_state
 
 JOINTS = 16  # most that a lane can hold
@@ -48,6 +49,15 @@ ROW, STEP, TRY, TAKEN = (
     3,
 )  # integers of a lane: its problem (-1: none), steps of the attempt, attempt, all steps
 COLD = 4  # numbers of a lane: cost at the last look, lowest cost
+
+
+@inline
+def chord2(angle):
+    """Return (2 sin(angle / 2))², and more than any rotation has from half a turn on: what lanes take for an angle."""
+    if angle >= PI:
+        return F(5)
+    s, _ = sincos(F(0.5) * angle)
+    return F(4) * s * s
 
 
 @device
@@ -131,8 +141,7 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
     P, goal, E, S = stack(like, 12, LANES), stack(like, 12, LANES), stack(like, 9, LANES), stack(like, 27, LANES)
     state, lanes = stack(like, 2, LANES), stack(ints, COLD, LANES)
     far2 = (AIM * problem.tolerance) ** 2
-    turned2 = (AIM * problem.tolerance_angle) ** 2
-    turned2 = min(turned2 * (F(1) - turned2 / F(12)), F(1))  # of 2 sin(θ/2)
+    turned2 = chord2(AIM * problem.tolerance_angle)
     following = 0
     live = 0
     for l in range(LANES):

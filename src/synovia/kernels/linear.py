@@ -104,14 +104,15 @@ def times_t(J, x, out):
 
 
 @inline
-def solve6_of(one, a, b):
-    """Solve a 6x6 symmetric positive definite system; a is its lower triangle row by row (21), b the right side (6).
+def factor6_of(one, a):
+    """Return the factors of a 6x6 symmetric positive definite A = L D Lᵀ; a is its lower triangle row by row (21).
 
-    Unrolled A = L D Lᵀ: every number stays in a register, seven times faster than loops over an array.
-    ``one`` has their type.
+    Unrolled: every number stays in a register, seven times faster than loops over an array. ``one`` has their type.
+
+    Returns:
+        L below its diagonal of ones, row by row (15), then the inverses of D (6).
     """
     a00, a10, a11, a20, a21, a22, a30, a31, a32, a33, a40, a41, a42, a43, a44, a50, a51, a52, a53, a54, a55 = a
-    b0, b1, b2, b3, b4, b5 = b
     d0 = one / a00
     l10, l20, l30, l40, l50 = a10 * d0, a20 * d0, a30 * d0, a40 * d0, a50 * d0
     d1 = one / (a11 - l10 * a10)
@@ -130,7 +131,14 @@ def solve6_of(one, a, b):
     u54 = a54 - l50 * a40 - l51 * u41 - l52 * u42 - l53 * u43
     l54 = u54 * d4
     d5 = one / (a55 - l50 * a50 - l51 * u51 - l52 * u52 - l53 * u53 - l54 * u54)
-    y0 = b0
+    return l10, l20, l21, l30, l31, l32, l40, l41, l42, l43, l50, l51, l52, l53, l54, d0, d1, d2, d3, d4, d5
+
+
+@inline
+def finish6(f, b):
+    """Return x of A x = b for factors f of ``factor6_of``."""
+    l10, l20, l21, l30, l31, l32, l40, l41, l42, l43, l50, l51, l52, l53, l54, d0, d1, d2, d3, d4, d5 = f
+    y0, b1, b2, b3, b4, b5 = b
     y1 = b1 - l10 * y0
     y2 = b2 - l20 * y0 - l21 * y1
     y3 = b3 - l30 * y0 - l31 * y1 - l32 * y2
@@ -146,6 +154,12 @@ def solve6_of(one, a, b):
 
 
 @inline
-def solve6(a, b):
-    """Solve a 6x6 symmetric positive definite system in this build's float type; see ``solve6_of``."""
-    return solve6_of(F(1), a, b)
+def solve6_of(one, a, b):
+    """Solve a 6x6 symmetric positive definite system; a as in ``factor6_of``, b the right side (6)."""
+    return finish6(factor6_of(one, a), b)
+
+
+@inline
+def factor6(a):
+    """Return the factors of a 6x6 system in this build's float type; see ``factor6_of``."""
+    return factor6_of(F(1), a)

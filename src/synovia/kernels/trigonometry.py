@@ -69,3 +69,16 @@ def sincos_block(X, S, C):
     for j in range(BLOCK):
         x = X[0, j]
         S[0, j], C[0, j] = quarter(x, nearest_quarter(x))
+
+
+@inline
+def arcsine(x):
+    """Return (a, b) with a / b = asin(√x) / √x to 1e-14, for x from 0 to 1/2; the caller may divide by more at once.
+
+    The rational function that agrees with it in eleven Chebyshev points. An arctangent from libm takes thrice as long.
+    """
+    a = F(-0.815156464554371) + x * (F(0.1107140502049874) + x * F(-0.0028336182508565564))
+    a = F(1) + x * (F(-2.4928285883275794) + x * (F(2.2048225858898243) + x * a))
+    b = F(-1.0891824765184703) + x * (F(0.1876095973308164) + x * F(-0.008853970963347809))
+    b = F(1) + x * (F(-2.659495254994144) + x * (F(2.5730717950476643) + x * b))
+    return a, b
