@@ -18,7 +18,8 @@ Progress = Callable[[int, int], object]
 
 _BLOCKS_PER_THREAD: Final = 8  # small enough that a busy core does not hold up the end
 _SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few solves
-_SMALLEST_OF_LANES: Final = 1024  # at the end of a block lanes run empty
+_LANES_BLOCK: Final = 2048  # at the end of a block lanes run empty, for as long as two hundred rows take
+_LANES_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
 _LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
 
 
@@ -120,7 +121,8 @@ def run_rows(
     count = len(out)
     if count == 0:
         return 0
-    block = _block_size(count, threads, _SMALLEST_OF_LANES if lanes else _SMALLEST_BLOCK)
+    sizes = (_LANES_BLOCK, _LANES_LEAST) if lanes else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
+    block = _block_size(count, threads, *sizes)
     places = range(0, count, block)
 
     def solve_block(first: int) -> int:
@@ -149,9 +151,16 @@ def run_rows(
         pool.shutdown(cancel_futures=True)  # after a refusal, or Ctrl-C
 
 
-def _block_size(count: int, threads: int, smallest: int) -> int:
-    """Return the rows of one block: the same number of blocks for each thread, where there are enough rows."""
-    blocks = max(1, min(_BLOCKS_PER_THREAD * threads, count // smallest))
+def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
+    """Return the rows of one block: the same number of blocks for each thread, where there are enough rows.
+
+    Args:
+        count: All rows.
+        threads: Number of threads.
+        smallest: Rows of a block where each thread has several.
+        least: Rows of a block where each thread has one.
+    """
+    blocks = max(1, min(_BLOCKS_PER_THREAD * threads, count // smallest), min(threads, count // least))
     blocks = max(blocks, -(-count // _LARGEST_BLOCK))
     if blocks > 1:
         blocks = -(-blocks // threads) * threads
