@@ -52,4 +52,4 @@ except (ImportError, AttributeError):  # pragma: no cover - a numba without such
 
 def _is_ours(function: Any) -> bool:
     """Return whether a function is one of our kernels."""
-    return function.__module__.startswith("synovia.kernels.")
+    return (function.__module__ or "").startswith("synovia.kernels.")  # one made by exec may have none
