@@ -97,11 +97,12 @@ class Door:
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if kind is dict and len(targets) == self._count:
             slots, written = desk.slots, 0
-            for key, value in targets.items():
+            for key in targets:  # pairs would take longer
                 slot = slots.get(key)
                 if slot is None:
                     break
                 shape, mark, view, memory = slot
+                value = targets[key]
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
                 if kind is _ndarray:
                     if value.dtype is not _DOUBLE or value.shape != shape:

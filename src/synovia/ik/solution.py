@@ -85,7 +85,7 @@ class Solution:
         pose = self._pose
         if pose is None:
             skeleton = self._ik.skeleton
-            q = self._rows[self._b, _HEAD : _HEAD + skeleton.nq]
+            q = self._rows[self._b, self._ik.places]
             if len(self._rows) > 1:  # a pose that is kept shall not keep the whole batch
                 q = q.copy()
             self._pose = pose = Pose.trusted(skeleton, q, True)
@@ -94,7 +94,7 @@ class Solution:
     @property
     def q(self) -> Array:
         """Joint values, (nq,), read-only: those of the pose, in less time than by way of it."""
-        q = self._rows[self._b, _HEAD : _HEAD + self._ik.skeleton.nq]
+        q = self._rows[self._b, self._ik.places]
         freeze: Any = q.setflags  # its types leave out that it takes places
         freeze(False)
         return q

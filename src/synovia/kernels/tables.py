@@ -51,11 +51,6 @@ def admit_one(variables, limits, followers, coupling, q, inside):
             size2 = q[i] * q[i] + q[i + 1] * q[i + 1] + q[i + 2] * q[i + 2] + q[i + 3] * q[i + 3]
             if abs(math.sqrt(size2) - F(1)) > EXACT:
                 told = -1
-    for k in range(followers.shape[0]):
-        led = lead(coupling, k, q[followers[k, 1]])
-        if abs(q[followers[k, 0]] - led) > EXACT * abs(led):
-            told = -1
-        q[followers[k, 0]] = led
     for i in range(q.shape[0]):
         if not math.isfinite(q[i]):
             told = -1
@@ -63,7 +58,12 @@ def admit_one(variables, limits, followers, coupling, q, inside):
     clamp(variables, limits, inside)
     for i in range(q.shape[0]):
         if inside[i] != q[i]:
-            return min(told, 0 if followers.shape[0] == 0 else -1)
+            told = min(told, 0 if followers.shape[0] == 0 else -1)
+    for k in range(followers.shape[0]):
+        led = lead(coupling, k, q[followers[k, 1]])
+        if abs(q[followers[k, 0]] - led) > EXACT * abs(led):
+            told = -1
+        inside[followers[k, 0]] = led
     return told
 
 

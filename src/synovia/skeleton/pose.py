@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
 _ROUNDING = 1e-15  # of a length that was made 1
 _DOUBLE = np.dtype(np.float64)
-_new, _empty = object.__new__, np.empty  # one look-up less in each call
+_PACKED = (8,)  # strides of numbers that lie side by side
+_new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # one look-up less in each call
 
 
 def world_frames(skeleton: Skeleton, q: Array) -> Array:
@@ -34,7 +35,7 @@ def world_frames(skeleton: Skeleton, q: Array) -> Array:
 def inside_limits(skeleton: Skeleton, q: Array) -> Array:
     """Return joint values (T, nq) brought inside the limits: the same array where nothing was outside."""
     inside = np.empty(q.shape)
-    skeleton.gate(q.flatten(), inside.reshape(-1))
+    skeleton.gate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
@@ -125,18 +126,19 @@ class Pose:
         For loops that hand over joint values; it loads the kernels, which an ordinary pose does not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-        if kind is not np.ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
+        if kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
             return None
-        values = q.copy()
+        if q.strides != _PACKED:
+            q = q.copy()
         inside = _empty(skeleton.nq)
-        told = skeleton.gate(values, inside)
+        told = skeleton.gate(q, inside)
         if told < 0:
             return None
         pose = _new(cls)
         pose.skeleton = skeleton
-        pose._q = values
+        pose._q = inside if told else q.copy()
         pose._frames = None
-        pose._inside = values if told else inside
+        pose._inside = inside
         return pose
 
     @property
@@ -157,8 +159,10 @@ class Pose:
         """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
         inside = self._inside
         if inside is None:
-            self._inside = inside = inside_limits(self.skeleton, self._q.reshape(1, -1))[0]
-        return inside[None]
+            self._inside = inside = inside_limits(self.skeleton, self._q.reshape(1, -1))
+        elif inside.ndim == 1:
+            self._inside = inside = inside[None]
+        return inside
 
     @property
     def frames(self) -> Array:
