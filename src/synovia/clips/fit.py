@@ -159,7 +159,7 @@ def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _guess(
-    model: Model, points: Points, pieces: list[tuple[int, int]], prior: float, blur: float, filled: float
+    model: Model, points: Points, pieces: list[tuple[int, int]], short: float, blur: float, filled: float
 ) -> Array:
     """Return where to start, (T, nq), from averages of the points over some frames; see ``first_guess``."""
     body = model.skeleton
@@ -168,7 +168,7 @@ def _guess(
         used, places, seen = points.filled(*piece)
         rows, offsets = [points.rows[k] for k in used], points.offsets[used]
         calm = _blurred(places, blur) if blur > 0.0 and len(places) > 2 else places
-        out.append(guess.first_guess(body, rows, offsets, calm, np.where(seen, 1.0, filled), prior))
+        out.append(guess.first_guess(body, rows, offsets, calm, np.where(seen, 1.0, filled), short))
     return inside_limits(body, body.follow(np.concatenate(out)))
 
 

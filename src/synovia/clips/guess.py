@@ -19,7 +19,7 @@ _NO_LENGTH: Final = 1e-9  # of the skeleton's size: such a point says nothing ab
 
 
 def first_guess(
-    skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, weights: Array, prior: float = NOISY
+    skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, weights: Array, short: float = NOISY
 ) -> Array:
     """Return joint values (T, nq) that bring points on joints near places in the world.
 
@@ -29,7 +29,7 @@ def first_guess(
         offsets: The point in its joint's frame, (K, 3).
         points: Places, (T, K, 3), without gaps.
         weights: How much each place counts, (T, K); little for what fills a gap, as it may turn a short bone over.
-        prior: Of the skeleton's size: the length of a bone whose orientation is half that at rest.
+        short: Of the skeleton's size: the length of a bone whose orientation is half that at rest.
     """
     count = len(points)
     q = np.repeat(skeleton.rest_q[None], count, axis=0)
@@ -39,7 +39,7 @@ def first_guess(
     hanging = [_hanging(skeleton, own, offsets, row) for row in range(len(skeleton))]
     turns = np.empty((count, len(skeleton), 3, 3))
     places = np.empty((count, len(skeleton), 3))
-    pull = max((prior * skeleton.size) ** 2, 1e-300)
+    pull = max((short * skeleton.size) ** 2, 1e-300)
     smallest = _NO_LENGTH * max(skeleton.size, 1e-300)
     for row, joint in enumerate(skeleton.joints):
         parent = skeleton.parents[row]
