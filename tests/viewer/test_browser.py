@@ -129,7 +129,10 @@ class Visit:
             if self.field(label).is_checked() == on:
                 return
             self.settled(label).click(force=True)
-            self.tab.wait_for_timeout(1000)
+            for _ in range(20):
+                if self.field(label).is_checked() == on:
+                    return
+                self.tab.wait_for_timeout(50)
         raise AssertionError(f"'{label}' does not take a click")
 
     def settled(self, label: str) -> object:
