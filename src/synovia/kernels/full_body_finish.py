@@ -9,9 +9,9 @@ from synovia.kernels.drive import follow
 from synovia.kernels.full_body_basis import open_levels
 from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_pace import SPEED, put_down, take_up
-from synovia.kernels.full_body_refine import gains, refine
+from synovia.kernels.full_body_refine import UNSEEN, gains, refine
 from synovia.kernels.full_body_saddle import step_off
-from synovia.kernels.full_body_step import SAME, keep, look, place
+from synovia.kernels.full_body_step import keep, look, place
 from synovia.kernels.full_body_verdict import verdict
 from synovia.kernels.full_body_walls import wall_count
 from synovia.kernels.goals import measure
@@ -32,31 +32,40 @@ FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
 
 
 @device
-def leaps(problem, work, targets, q, h):
-    """Return whether the steps of an attempt take upper levels alone to a better pose than q, and move q there.
+def leap(problem, work, targets, q, h, count):
+    """Return whether steps of an attempt of so many levels take them to a better pose than q, and move q there.
 
-    They are longer than those that refine, and can leave a minimum for a lower one. What level below is lost counts for
-    nothing, as it must. At last all levels are tried, as they are when the pose is asked for again; and where no step
-    begins though something better is near, all of them from a little to both sides.
+    Where no step begins though something better is near, they start from a little to both sides.
     """
-    look(problem, work, targets, q, h)
-    copy(h.present, h.aside)
-    put_down(problem, q, h.began)
-    levels = problem.levels.shape[0] - 1
-    for k in range(1, levels + 3):
-        count = k if k < levels else levels + 1  # and the posture
-        if k > levels:
-            copy(h.aside, h.lowest)
-            if not step_off(problem, work, targets, q, h, F(1) if k == levels + 1 else F(-1)):
-                return False
+    for side in range(3):
+        copy(h.aside, h.lowest)
+        if side > 0 and not step_off(problem, work, targets, q, h, count, F(1) if side == 1 else F(-1)):
+            return False
         descend(problem, work, targets, q, h, count)
         for last in range(1, count + 1):
             refine(problem, work, targets, q, h, last)
         look(problem, work, targets, q, h)
         copy(h.aside, h.lowest)
-        if gains(h, count, SAME, FARTHER):
+        if gains(h, count, UNSEEN, FARTHER, FARTHER):
             return True
         take_up(problem, q, h.began)
+    return False
+
+
+@device
+def leaps(problem, work, targets, q, h):
+    """Return whether the steps of an attempt take upper levels alone to a better pose than q, and move q there.
+
+    They are longer than those that refine, and can leave a minimum for a lower one. What level below is lost counts for
+    nothing, as it must. At last all levels are tried, as they are when the pose is asked for again.
+    """
+    look(problem, work, targets, q, h)
+    copy(h.present, h.aside)
+    put_down(problem, q, h.began)
+    levels = problem.levels.shape[0] - 1
+    for k in range(1, levels + 1):
+        if leap(problem, work, targets, q, h, k if k < levels else levels + 1):  # and the posture
+            return True
     return False
 
 
@@ -87,7 +96,7 @@ def is_better(problem, work, targets, start, q, h):
     """Return whether q holds, or is better than a start that misses in the first level where they differ."""
     look(problem, work, targets, start, h)
     keep(h)
-    return look(problem, work, targets, q, h) <= F(1) or gains(h, problem.levels.shape[0], FARTHER, FARTHER)
+    return look(problem, work, targets, q, h) <= F(1) or gains(h, problem.levels.shape[0], UNSEEN, FARTHER, FARTHER)
 
 
 @device

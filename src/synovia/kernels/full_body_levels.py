@@ -56,7 +56,8 @@ def lock(h, last):
     count = 0
     free = int(h.now[FREE])
     for i in range(last):
-        count = extend(h.B, h.G, h.L, i, free, count, count)
+        if h.holds[i] != F(0):
+            count = extend(h.B, h.G, h.L, i, free, count, count)
     for i in range(int(h.now[BENT])):
         count = extend(h.B, h.R, h.L, i, free, count, count)
     h.now[LOCKED] = F(count)
@@ -276,6 +277,7 @@ def bare_levels(A, e, edges, bounds, scratch, step, damping, scaled, most, relea
     h = open_levels(scratch, m, n)
     for i in range(m):
         h.e[i] = e[i]
+        h.holds[i] = F(1)
         for k in range(n):
             h.G[i, k] = A[i, k]
     for k in range(n):

@@ -34,6 +34,7 @@ from synovia.kernels.full_body_levels import (
     lock,
     missing,
     multipliers,
+    own_rows,
     release,
 )
 from synovia.kernels.full_body_step import derive, place
@@ -48,6 +49,7 @@ TINY = F(1e-12)
 TIED = F(1e-12)  # added to the rows' products where forces are shared among rows that depend on each other
 MOST_CHANGES = 40  # of the active set, which the level's rows alone have found before
 PRESSED = F(1e-7)  # multiplier, of the largest gradient, above which no lower level lets go of a bound
+FAINT = F(1e-10)  # multiplier, of the pull, that is rounding where no gradient is left
 
 
 @apart
@@ -63,9 +65,9 @@ def forces(h, first, last):
         add_row(h.v, GRADIENT, h.s[i], h.G, i, n)
     for i in range(first):
         for j in range(i + 1):
-            h.A[i, j] = dot_rows(h.G, i, h.G, j, free)
+            h.A[i, j] = h.holds[i] * h.holds[j] * dot_rows(h.G, i, h.G, j, free)
         h.A[i, i] += TIED
-        h.c[i] = -dot_rows(h.G, i, h.v, GRADIENT, free)
+        h.c[i] = -h.holds[i] * dot_rows(h.G, i, h.v, GRADIENT, free)
     solve_part(h.A, h.c, first)
     for i in range(first):
         h.s[i] = h.c[i]
@@ -198,6 +200,20 @@ def slope(h, H, first, last):
 
 
 @apart
+def loosen(h, first, last, kept, stiff):
+    """Let the rows of a missed level hold nothing where fewer directions than they span are stiff.
+
+    An error that turns with the body changes its rows and not its length.
+    """
+    h.now[BENT] = F(kept)
+    h.now[STALE] = F(1)
+    lock(h, first)
+    if own_rows(h, first, last) - int(h.now[LOCKED]) > stiff:
+        for i in range(first, last):
+            h.holds[i] = F(0)
+
+
+@apart
 def newton_level(h, H, first, last, damping, most, pull):
     """Move x to the minimum of a missed level whose rows turn by H; close what holds it to the levels below."""
     n = h.v.shape[1]
@@ -246,9 +262,10 @@ def newton_level(h, H, first, last, damping, most, pull):
             if release(h, scale, change == 0) > 0:
                 continue
             for k in range(int(h.now[FREE]), n):
-                if h.v[SIDE, k] * h.v[GRADIENT, k] > PRESSED * scale:
+                if h.v[SIDE, k] * h.v[GRADIENT, k] > max(PRESSED * scale, FAINT * pull):
                     h.v[SEALED, k] = F(1)
         break
     harden(h)
+    loosen(h, first, last, kept, count - kept)
     h.now[BENT] = F(count)
     h.now[STALE] = F(1)

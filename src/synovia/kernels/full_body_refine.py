@@ -1,7 +1,8 @@
 """Settling a level: Newton steps that end where it gains nothing more without the levels above it losing.
 
 A level that slides along the edge of those above leaves it by the square of its step, so they are mended before the
-step is judged; one that is no better then is damped.
+step is judged; one that is no better then is damped, and made shorter. A settled level that is nearly flat would go far
+for nothing, and spoil what is below: it keeps the damping with which it stays where it is.
 """
 
 import numpy as np
@@ -23,17 +24,24 @@ from synovia.kernels.problem import copy
 
 MOST_STEPS = 300  # for each level
 FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
+UNSEEN = F(1e-11)  # loss of the levels above that is rounding, all steps together
 MENDS = 5  # steps of the levels above that mend what one of the last has left
 LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
 STRONGER, WEAKER = F(10), F(0.2)
+NARROWER, WIDER = F(0.3), F(3)  # the farthest that the level may go, after a step that is no better, and one that is
+FOLLOWS = F(1e-4)  # of the damping of the last level: that of the levels above
+QUIET = F(1e-6)  # step that leaves the levels below in peace
+FIRMEST = F(1)  # most of the damping that a settled level keeps for that
 SHORT = F(1e-10)  # step that is rounding
 MISSED = F(1e-7)  # error of a level (reaches, radians) above which its second derivatives count
 DAMPING = F(1e-12)
 
 
 @apart
-def newton_step(problem, work, targets, q, h, count):
+def newton_step(problem, work, targets, q, h, count, farthest):
     """Move q by one step of the first ``count`` levels, those that stay missed by Newton's method.
+
+    The last of them moves no column by more than ``farthest``.
 
     The posture counts as a level after the others.
 
@@ -43,13 +51,13 @@ def newton_step(problem, work, targets, q, h, count):
     copy(work.e, h.e)
     fill(problem, work, targets, q, h)
     levels = problem.levels.shape[0] - 1
-    most = problem.own[LARGEST]
     bent = work.H.shape[0] > 0
     h.now[SOLVES] = F(0)
     h.now[LOCKED] = F(0)
     h.now[STALE] = F(1)
     for k in range(min(levels, count)):
         first, last = np.int64(problem.levels[k]), np.int64(problem.levels[k + 1])
+        most = farthest if k == count - 1 else problem.own[LARGEST]
         damping = DAMPING + h.dampings[k]
         solve_level(h, first, last, damping, F(0), most, True)
         if not bent or missing(h, first, last) <= MISSED * MISSED:
@@ -62,7 +70,7 @@ def newton_step(problem, work, targets, q, h, count):
         turning(problem, work, targets, q, h.s)
         newton_level(h, work.H, first, last, damping, most, pull)
     if count > levels:
-        solve_posture(h, h.dampings[levels], most, True)
+        solve_posture(h, h.dampings[levels], farthest, True)
     size = turn_back(problem, work, h)
     advance_pose(problem, q, work.dq)
     return size
@@ -70,37 +78,46 @@ def newton_step(problem, work, targets, q, h, count):
 
 @device
 def dampen(h, count):
-    """Damp the first level that the present pose worsens, and all below it, more; return by how much."""
-    for k in range(count):
-        if h.present[k] > h.lowest[k] + SAME * (F(1) + h.lowest[k]) or k == count - 1:
-            for j in range(k, count):
-                h.dampings[j] = max(STRONGER * h.dampings[j], LIGHTEST)
-            return h.dampings[k]
-    return F(0)
+    """Damp the last level more, and those above it that miss a little, since what they creep is no gain; return it."""
+    last = count - 1
+    h.dampings[last] = max(STRONGER * h.dampings[last], LIGHTEST)
+    for k in range(last):
+        if h.lowest[k] > MISSED:
+            h.dampings[k] = max(h.floors[k], FOLLOWS * h.dampings[last])
+    return h.dampings[last]
 
 
 @device
-def relax(h, share):
+def relax(h, count, share):
     """Damp every level by so much less; what is next to nothing becomes nothing."""
-    for k in range(h.dampings.shape[0]):
+    for k in range(count):
         less = share * h.dampings[k] if share > 0 else F(0)  # what is kept there between refinements may be infinite
-        h.dampings[k] = less if less >= LIGHTEST else F(0)
+        h.dampings[k] = max(less if less >= LIGHTEST else F(0), h.floors[k])
 
 
 @device
-def gains(h, count, same, least):
+def gains(h, count, lost, gained, least):
     """Return whether the last of ``count`` levels has gained so much, or one above it, and none above has lost.
 
-    Levels above have gained or lost where they differ by more than ``same``.
+    A level above has lost or gained where it differs by more than ``lost`` or ``gained``.
     """
     last = count - 1
     for k in range(last):
-        gap = same * (F(1) + h.lowest[k])
-        if h.present[k] < h.lowest[k] - gap:
+        size = F(1) + h.lowest[k]
+        if h.present[k] < h.lowest[k] - gained * size:
             return True
-        if h.present[k] > h.lowest[k] + gap:
+        if h.present[k] > h.lowest[k] + lost * size:
             return False
     return h.present[last] < h.lowest[last] - least * (F(1) + h.lowest[last])
+
+
+@device
+def keeps(h, count):
+    """Return whether none of so many levels has lost."""
+    for k in range(count):
+        if h.present[k] > h.lowest[k] + KEPT * (F(1) + h.lowest[k]):
+            return False
+    return True
 
 
 @device
@@ -124,37 +141,51 @@ def refine(problem, work, targets, q, h, count):
     look(problem, work, targets, q, h)
     keep(h)
     copy(q, work.best)
-    relax(h, F(0))
+    last = count - 1
+    h.floors[last] = F(0)
+    relax(h, count, F(0))
+    farthest = problem.own[LARGEST]
     least = SAME if count == problem.levels.shape[0] else FINE  # the posture has no minimum that others build on
     fresh = True
     moved = False
     mends = 0
+    floor = F(0)
     for k in range(MOST_STEPS):
-        size = newton_step(problem, work, targets, q, h, count if mends == 0 else count - 1)
+        most = farthest if mends == 0 else problem.own[LARGEST]
+        size = newton_step(problem, work, targets, q, h, count if mends == 0 else last, most)
         if mends == 0 and size < SHORT:
             copy(work.best, q)
+            h.floors[last] = floor
             return k, True, moved
+        if mends == 0 and size > QUIET:
+            floor = min(STRONGER * h.dampings[last], FIRMEST)
         worst = look(problem, work, targets, q, h)
-        if worst <= F(1) or gains(h, count, KEPT, least):
-            moved = moved or gains(h, count, SAME, SAME)
+        if worst <= F(1) or gains(h, count, KEPT, KEPT, least):
+            moved = moved or gains(h, count, SAME, SAME, SAME)
             hold_best(h, count)
             copy(q, work.best)
             if worst <= F(1):
                 return k, True, False
             mends = 0
             fresh = False
-            relax(h, WEAKER)
+            relax(h, count, WEAKER)
+            farthest = min(WIDER * farthest, problem.own[LARGEST])
             continue
         mends += 1
-        if mends > MENDS or count == 1 or size < SHORT:
+        if mends > MENDS or size < SHORT or keeps(h, last):
             mends = 0
             strongest = dampen(h, count)
+            farthest *= NARROWER
             copy(work.best, q)
             look(problem, work, targets, q, h)
             if strongest > HEAVIEST:
                 if fresh:
+                    h.floors[last] = floor
                     return k, True, moved
                 fresh = True
-                relax(h, F(0))
+                floor = F(0)
+                relax(h, count, F(0))
+                farthest = problem.own[LARGEST]
     copy(work.best, q)
+    h.floors[last] = floor
     return MOST_STEPS, False, moved

@@ -8,15 +8,15 @@ from synovia.kernels._jit import F, apart, device
 from synovia.kernels.chart import bounds
 from synovia.kernels.full_body_basis import PLACE
 from synovia.kernels.full_body_pace import take_up
-from synovia.kernels.full_body_refine import gains
+from synovia.kernels.full_body_refine import KEPT, gains
 from synovia.kernels.full_body_step import SAME, advance_pose, look
 from synovia.kernels.settle import ASIDE
 from synovia.kernels.variables import seed_state, uniform
 
 
 @device
-def bends_down(problem, work, targets, q, h, v):
-    """Return whether column v has room, and levels gain on each side of it where it has; q was put down.
+def bends_down(problem, work, targets, q, h, count, v):
+    """Return whether column v has room, and the first ``count`` levels gain on each side where it has; q was put down.
 
     The errors of q are the lowest.
     """
@@ -33,20 +33,20 @@ def bends_down(problem, work, targets, q, h, v):
         work.dq[v] = step
         advance_pose(problem, q, work.dq)
         look(problem, work, targets, q, h)
-        if not gains(h, problem.levels.shape[0], SAME, SAME):
+        if not gains(h, count, KEPT, SAME, SAME):
             return False
     return free > 0
 
 
 @apart
-def step_off(problem, work, targets, q, h, way):
+def step_off(problem, work, targets, q, h, count, way):
     """Move q, which was put down, a little along all columns that bend down, the same way every time; or the other.
 
     Returns:
         Whether there is one.
     """
     for v in range(work.dq.shape[0]):
-        h.v[PLACE, v] = F(bends_down(problem, work, targets, q, h, v))
+        h.v[PLACE, v] = F(bends_down(problem, work, targets, q, h, count, v))
     take_up(problem, q, h.began)
     bounds(problem, q, work.box)
     seed_state(work.state, problem.seed, 0)

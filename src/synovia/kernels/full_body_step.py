@@ -128,6 +128,8 @@ def fill(problem, work, targets, q, h):
         s = F(1) / s
         for i in range(m):
             h.G[i, k] = s * work.J[i, k]
+    for i in range(m):
+        h.holds[i] = F(1)
     stand_walls(problem.further, problem, q, work.frames, targets, h, n)
     missing(h, 0, m)
     for k in range(columns):
