@@ -133,8 +133,8 @@ def settings(solver, **given):
 
 
 def once(solver):
-    """Return settings for one attempt: few steps of steepest descent, which multiplies rounding."""
-    return settings(solver, attempts=1, **({"max_steps": 20} if solver == "transpose" else {}))
+    """Return settings for one attempt: few steps of steepest descent, whose rounding grows threefold with each."""
+    return settings(solver, attempts=1, **({"max_steps": 10} if solver == "transpose" else {}))
 
 
 def goals_on(ends):
