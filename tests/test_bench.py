@@ -36,7 +36,11 @@ def test_rows_tell_what_happened(result):
     assert few.reached < 1.0
     assert sum(few.statuses.values()) == 6
     assert 0.0 < lm.median_us <= lm.p99_us
-    assert lm.largest_step_deg < 30.0
+    problems = result.problems
+    q = sy.IK(problems.skeleton, problems.goals, "lm").track(problems.of_kind(problems.path)).q
+    turns = np.degrees(np.abs(np.diff(q, axis=0)))  # the arm has hinges alone
+    assert lm.largest_step_deg == pytest.approx(turns[1:].max(), rel=1e-6)
+    assert 0.0 < lm.roughness_deg < lm.largest_step_deg
 
 
 def test_curves_start_at_the_same_error_and_fall(result):
