@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -232,7 +233,8 @@ def law(seed: int) -> Said | None:
     for last in sorted({goals[i].priority for i in own})[:-1]:
         places = [i for i in own if goals[i].priority <= last]
         upper = [goals[i] for i in places]
-        alone = sy.IK(body, upper, sy.FullBody(attempts=1), root=root, tolerance=ik.tolerance)
+        with patch("synovia.problem.reduced.reach_of", lambda *_: ik.reach):  # lengths weigh as they did beside angles
+            alone = sy.IK(body, upper, sy.FullBody(attempts=1), root=root, tolerance=ik.tolerance)
         then = alone.solve(start=solution.pose)
         before = level_errors(solution, places, upper, ik.reach)
         after = level_errors(then, range(len(upper)), upper, ik.reach)
