@@ -46,7 +46,7 @@ def control(threads: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--targets", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--peer", type=Path, help="python of an environment with roboticstoolbox-python")
     args = parser.parse_args()
     where = machine()
