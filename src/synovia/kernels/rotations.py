@@ -146,19 +146,6 @@ def log_rotation(E):
 
 
 @inline
-def chord_rotation(E):
-    """Return the rotation vector of the matrix E with 2 sin(angle / 2) in place of the angle: without an arctangent.
-
-    The two agree to third order, and grow together up to half a turn, where 2 is largest.
-    """
-    half2 = F(0.25) * (F(1) + E[0] + E[4] + E[8])  # cos² of half the angle
-    if half2 > SMALL:
-        k = F(0.5) / math.sqrt(half2)
-        return k * (E[7] - E[5]), k * (E[2] - E[6]), k * (E[3] - E[1])
-    return scale(F(2) / PI, log_rotation(E))
-
-
-@inline
 def angle_of(E):
     """Return the angle of the matrix E, in [0, pi]."""
     v = (F(0.5) * (E[7] - E[5]), F(0.5) * (E[2] - E[6]), F(0.5) * (E[3] - E[1]))
