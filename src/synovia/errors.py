@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 _MANY: Final = 5000  # difflib is quadratic; beyond this many names only prefixes are compared
 _LONGEST_VALUE: Final = 120
+_E = TypeVar("_E", bound="SynoviaError")
 
 
 class SynoviaError(Exception):
@@ -93,6 +94,17 @@ def _short(value: object) -> str:
         plain = plain.tolist()
     text = " ".join(repr(plain).split())
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+
+def restated(error: SynoviaError, kind: type[_E], where: str) -> _E:
+    """Return an error that says the same as another, as one of another class or about another place.
+
+    Args:
+        error: The error that was raised where less was known.
+        kind: The class of the new one.
+        where: File, line, joint or argument that it concerns.
+    """
+    return kind(error.what, where=where, value=error.value, expected=error.expected, hint=error.hint)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

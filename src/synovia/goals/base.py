@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from synovia.arguments import Named
-from synovia.errors import InputError
+from synovia.errors import InputError, restated
 from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, dimensions, quat_to_matrix, rigid
 
 if TYPE_CHECKING:
@@ -224,10 +224,7 @@ def placed(joint: str | int) -> Generator[None]:
     try:
         yield
     except InputError as error:
-        where = error.where or f"goal on {joint!r}"
-        raise InputError(
-            error.what, where=where, value=error.value, expected=error.expected, hint=error.hint
-        ) from error
+        raise restated(error, InputError, error.where or f"goal on {joint!r}") from error
 
 
 def as_direction(value: Any, what: str) -> Array:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from synovia.errors import FormatError, InputError
+from synovia.errors import FormatError, InputError, restated
 from synovia.goals import Goal
 from synovia.ik.document import read_document
 from synovia.ik.goalentries import FIELDS, Entry, to_goal
@@ -71,6 +71,4 @@ def _placed(entry: Entry, where: str) -> Goal:
     try:
         return to_goal(entry)
     except InputError as error:
-        raise FormatError(
-            error.what, where=where, value=error.value, expected=error.expected, hint=error.hint
-        ) from error
+        raise restated(error, FormatError, where) from error

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from synovia.errors import FormatError, InputError
+from synovia.errors import FormatError, InputError, restated
 from synovia.geometry import Array, quat_to_matrix
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.document import read_document
@@ -113,8 +113,7 @@ def read_track(path: Path) -> Track:
         try:
             goal, target = _goal(entry, times, file.interpolation)
         except InputError as error:
-            place = f"{where}: goals[{i}]"
-            raise FormatError(error.what, where=place, value=error.value, expected=error.expected) from error
+            raise restated(error, FormatError, f"{where}: goals[{i}]") from error
         goals.append(goal)
         if target is not None:
             if goal.label in targets:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError
+from synovia.errors import FormatError, InputError, did_you_mean, restated
 from synovia.io.base import joint_keys, read_text, write_bytes
 from synovia.motion import Motion
 from synovia.skeleton import Kind, Skeleton
@@ -66,8 +66,6 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         raise FormatError("first column is not time", where=f"{where}, line 1", expected="time, then joints")
     for name in head[1:]:
         if name not in known:
-            from synovia.errors import did_you_mean
-
             raise FormatError(
                 f"column {name!r} belongs to no joint", where=f"{where}, line 1", hint=did_you_mean(name, list(known))
             )
@@ -90,6 +88,4 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     try:
         return Motion(skeleton, q, fps, name=where.stem)
     except InputError as error:
-        raise FormatError(
-            error.what, where=str(where), value=error.value, expected=error.expected, hint=error.hint
-        ) from error
+        raise restated(error, FormatError, str(where)) from error

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeVar
 
-from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean
+from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
 from synovia.io.base import Format
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
@@ -131,9 +131,6 @@ def _guarded(path: Path, read: Callable[[], _T]) -> _T:
     except (FileError, FormatError):
         raise
     except InputError as error:
-        place = f"{path}: {error.where}" if error.where else str(path)
-        raise FormatError(
-            error.what, where=place, value=error.value, expected=error.expected, hint=error.hint
-        ) from error
+        raise restated(error, FormatError, f"{path}: {error.where}" if error.where else str(path)) from error
     except (MemoryError, RecursionError) as error:
         raise FormatError("file describes more than fits in memory", where=str(path)) from error

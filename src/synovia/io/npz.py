@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError
+from synovia.errors import FormatError, InputError, restated
 from synovia.io.base import Format, read_bytes, write_bytes
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
@@ -99,9 +99,7 @@ def _read(path: Path) -> Motion:
             skeleton, content["q"], float(content["fps"]), name=str(content["name"]), stretch=content.get("stretch")
         )
     except InputError as error:
-        raise FormatError(
-            error.what, where=str(path), value=error.value, expected=error.expected, hint=error.hint
-        ) from error
+        raise restated(error, FormatError, str(path)) from error
 
 
 FORMAT = Format("Synovia motion", (".npz",), lambda head: head.startswith(_MARK), read_skeleton, read_motions)

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.errors import FormatError, InputError, unknown_name
+from synovia.errors import FormatError, InputError, restated, unknown_name
 from synovia.io.base import joint_keys, read_bytes, read_text, write_bytes
 from synovia.skeleton import Pose, Skeleton
 from synovia.text import parse_json
@@ -73,14 +73,13 @@ def read_pose(path: Path, skeleton: Skeleton) -> Pose:
     by_row: dict[Any, Any] = {}
     for key, value in cast(dict[str, Any], values).items():
         if key not in rows:
-            error = unknown_name("joint", key, keys, skeleton.name)
-            raise FormatError(error.what, where=where, hint=error.hint)
+            raise restated(unknown_name("joint", key, keys, skeleton.name), FormatError, where)
         by_row[rows[key]] = value
         _check(value, skeleton.joints[rows[key]].kind.q_size, f"{where}: joint {key!r}")
     try:
         return skeleton.rest_pose().with_values(by_row)
     except InputError as error:
-        raise FormatError(error.what, where=where, value=error.value, expected=error.expected) from error
+        raise restated(error, FormatError, where) from error
 
 
 def _check(value: object, size: int, where: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, restated
 from synovia.geometry import Array, as_numbers, as_transform
 from synovia.limits import Interval, Limit, SwingTwist
 
@@ -109,9 +109,7 @@ class Joint:
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             axis = as_numbers(self.axis, (3,), "axis")
         except InputError as error:
-            raise InputError(
-                error.what, where=place, value=error.value, expected=error.expected, hint=error.hint
-            ) from error
+            raise restated(error, InputError, place) from error
         if self.kind in (Kind.HINGE, Kind.SLIDE):
             length = float(np.linalg.norm(axis))
             if not length > 0.0:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from synovia.errors import FormatError, SynoviaError, did_you_mean
+from synovia.errors import FormatError, SynoviaError, did_you_mean, restated
 
 SCHEMA: Final = "synovia.skeleton/1"
 AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
@@ -44,7 +44,7 @@ class Table:
         """Return an error about a value as an error of this place: at the key that its message begins with."""
         word = error.what.split()[0]
         key = next((key for key in self.values if key.removesuffix("_deg") == word), "")
-        return self.error(error.what, key, value=error.value, expected=error.expected, hint=error.hint)
+        return restated(error, FormatError, self.where(key))
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse keys that mean nothing."""
