@@ -19,6 +19,7 @@ EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of qua
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # that NumPy makes numbers of
 _IDENTITY: Final = np.eye(3).tobytes()
+_SMALL: Final = 1e-8  # radians; below, a quotient of sines is its limit
 
 
 def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
@@ -205,4 +206,57 @@ def rigid(position: ArrayLike = (0.0, 0.0, 0.0), rotation: Array | None = None) 
     out[:3, 3] = position
     if rotation is not None:
         out[:3, :3] = rotation
+    return out
+
+
+def frames_to_transforms(frames: Array) -> Array:
+    """Return the transforms (..., 4, 4) of frames (..., 12): rotation row-major (9), then position (3)."""
+    out = np.zeros((*frames.shape[:-1], 4, 4))
+    out[..., :3, :3] = frames[..., :9].reshape(*frames.shape[:-1], 3, 3)
+    out[..., :3, 3] = frames[..., 9:]
+    out[..., 3, 3] = 1.0
+    return out
+
+
+def axis_vector(name: str) -> Array:
+    """Return the unit vector (3,) of an axis such as ``"y"`` or ``"-z"``."""
+    out = np.zeros(3)
+    out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
+    return out
+
+
+def same_side(quats: Array) -> Array:
+    """Return quaternions over time (T, 4), each with the sign that is nearer to the one before it.
+
+    Their values then do not jump, and may be interpolated.
+    """
+    flips = np.where(np.einsum("ij,ij->i", quats[1:], quats[:-1]) < 0.0, -1.0, 1.0)
+    return quats * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
+
+
+def times_exp(quat: Array, w: Array) -> Array:
+    """Return quat · exp(w), of length 1: quaternions (..., 4) xyzw and rotation vectors (..., 3)."""
+    angle = np.linalg.norm(w, axis=-1, keepdims=True)
+    half = 0.5 * angle
+    xyz = w * np.where(angle > _SMALL, np.sin(half) / np.maximum(angle, _SMALL), 0.5)
+    out = quat_product(quat, np.concatenate([xyz, np.cos(half)], axis=-1))
+    return out / np.linalg.norm(out, axis=-1, keepdims=True)
+
+
+def quat_product(a: Array, b: Array) -> Array:
+    """Return the products a b of quaternions (..., 4) xyzw."""
+    av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
+    return np.concatenate(
+        [aw * bv + bw * av + np.cross(av, bv), aw * bw - np.sum(av * bv, axis=-1, keepdims=True)], axis=-1
+    )
+
+
+def rotation_between(a: Array, b: Array) -> Array:
+    """Return the rotation vectors w (..., 3), of at most half a turn, with a · exp(w) = b; quaternions (..., 4)."""
+    back = a * np.array([-1.0, -1.0, -1.0, 1.0])
+    turn = quat_product(back, b)
+    turn = np.where(turn[..., 3:] < 0.0, -turn, turn)
+    sine = np.linalg.norm(turn[..., :3], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, turn[..., 3:])
+    out: Array = turn[..., :3] * np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
     return out

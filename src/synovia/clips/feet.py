@@ -14,6 +14,7 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
+from synovia.skeleton.tree import ancestors
 
 Bools = NDArray[np.bool_]
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
@@ -70,10 +71,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
 
 def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
     """Return whether one of the rows is an ancestor of a joint."""
-    while (row := skeleton.parents[row]) >= 0:
-        if row in rows:
-            return True
-    return False
+    return not set(rows).isdisjoint(ancestors(skeleton.parents, row)[1:])
 
 
 def up_axis(motion: Motion, feet: Sequence[Foot], up: str | None = None) -> int:

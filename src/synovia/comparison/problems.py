@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, frames_to_transforms
 from synovia.goals import Goal, PoseGoal, PositionGoal
 from synovia.skeleton import Kind, Skeleton
 from synovia.skeleton.pose import inside_limits, world_frames
@@ -102,13 +102,7 @@ def default_joints(skeleton: Skeleton) -> tuple[str, ...]:
 def _transforms(skeleton: Skeleton, q: Array, names: Sequence[str], rows: Sequence[int]) -> dict[str, Array]:
     """Return the world transforms of joints at joint values, (T, 4, 4) by joint."""
     frames = world_frames(skeleton, q)
-    out: dict[str, Array] = {}
-    for name, row in zip(names, rows, strict=True):
-        T = np.tile(np.eye(4), (len(q), 1, 1))
-        T[:, :3, :3] = frames[:, row, :9].reshape(-1, 3, 3)
-        T[:, :3, 3] = frames[:, row, 9:]
-        out[name] = T
-    return out
+    return {name: frames_to_transforms(frames[:, row]) for name, row in zip(names, rows, strict=True)}
 
 
 def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:

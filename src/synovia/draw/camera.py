@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError, unknown_name
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, axis_vector
 
 # Azimuth (counter-clockwise about up, from the direction that the body faces) and elevation, degrees.
 VIEWS: Final[dict[str, tuple[float, float]]] = {
@@ -84,11 +84,8 @@ class Camera:
 
 
 def direction(axis: str | None, otherwise: str) -> Array:
-    """Return the unit vector of an axis name such as ``"y"`` or ``"-z"``."""
-    name = axis if axis and axis.lstrip("+-") in _FORWARD else otherwise
-    out = np.zeros(3)
-    out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
-    return out
+    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``, or of another where a file names none."""
+    return axis_vector(axis if axis and axis.lstrip("+-") in _FORWARD else otherwise)
 
 
 def look(view: str | tuple[float, float], up: str | None, forward: str | None) -> Array:

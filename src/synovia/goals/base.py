@@ -12,7 +12,17 @@ import numpy as np
 
 from synovia.arguments import Named
 from synovia.errors import InputError, restated
-from synovia.geometry import Array, as_matrix, as_numbers, as_transform, as_unit_quat, dimensions, quat_to_matrix, rigid
+from synovia.geometry import (
+    Array,
+    as_matrix,
+    as_numbers,
+    as_transform,
+    as_unit_quat,
+    axis_vector,
+    dimensions,
+    quat_to_matrix,
+    rigid,
+)
 
 if TYPE_CHECKING:
     from synovia.skeleton import Skeleton
@@ -254,7 +264,7 @@ def up_of(skeleton: Skeleton, instead: str) -> Array:
         raise InputError(
             "the model does not say which way is up", where=skeleton.name, expected=f"a skeleton with up, or {instead}"
         )
-    return np.eye(3)["xyz".index(skeleton.up.removeprefix("-"))] * (-1.0 if skeleton.up.startswith("-") else 1.0)
+    return axis_vector(skeleton.up)
 
 
 def _as_offset(value: Any) -> Array:

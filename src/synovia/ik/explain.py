@@ -17,6 +17,7 @@ from synovia.ik.told import sentences
 from synovia.limits import Interval
 from synovia.problem.structure import freedoms
 from synovia.skeleton import Kind
+from synovia.skeleton.tree import ancestors
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -138,12 +139,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def _chain(ik: IK, i: int, row: int) -> list[int]:
     """Return the joints from one of goal i's up to the first that moves."""
-    rows: list[int] = []
-    while row >= 0:
-        rows.append(row)
-        row = ik.skeleton.parents[row]
-    if (ancestors := ik.goals[i].ancestors) is not None:
-        rows = rows[: ancestors + 1]
+    rows = ancestors(ik.skeleton.parents, row) if row >= 0 else []
+    if (most := ik.goals[i].ancestors) is not None:
+        rows = rows[: most + 1]
     while len(rows) > 1 and rows[-1] not in ik.moving:
         rows.pop()
     return rows

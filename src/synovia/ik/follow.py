@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-import numpy as np
-
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, frames_to_transforms
 from synovia.motion import Motion
 
 
@@ -41,10 +39,5 @@ def targets_from(
     frames = motion.frames()
     out: dict[str, Any] = {}
     for own, row in rows.items():
-        if not rotations:
-            out[own] = frames[:, row, 9:].copy()
-            continue
-        out[own] = np.tile(np.eye(4), (len(frames), 1, 1))
-        out[own][:, :3, :3] = frames[:, row, :9].reshape(-1, 3, 3)
-        out[own][:, :3, 3] = frames[:, row, 9:]
+        out[own] = frames_to_transforms(frames[:, row]) if rotations else frames[:, row, 9:].copy()
     return out

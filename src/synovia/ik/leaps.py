@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
 from synovia.ik.solution import HEAD
-from synovia.trajectory.model import times_exp, turn_between
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -38,7 +37,7 @@ def changes(ik: IK, a: Array, b: Array) -> Array:
         if block == 0:
             total += ((b[:, at] - a[:, at]) / (1.0 if angle else ik.reach)) ** 2
         else:
-            total += np.sum(turn_between(a[:, at : at + 4], b[:, at : at + 4]) ** 2, axis=1)
+            total += np.sum(rotation_between(a[:, at : at + 4], b[:, at : at + 4]) ** 2, axis=1)
     return total
 
 
@@ -99,7 +98,7 @@ def between(a: Array, b: Array, parts: int) -> Array:
         A, B = (row[g, :16].reshape(4, 4) for row in (a, b))
         p, q = matrix_to_quat(A[:3, :3]), matrix_to_quat(B[:3, :3])
         frames = out[:, g, :16].reshape(-1, 4, 4)
-        frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * turn_between(p, q)))
+        frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * rotation_between(p, q)))
         frames[:, :3, 3] = A[:3, 3] + share[:, None] * (B[:3, 3] - A[:3, 3])
     return out
 

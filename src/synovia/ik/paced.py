@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, rotation_between
 from synovia.ik.solution import HEAD, STATUS
 from synovia.ik.status import Status
 from synovia.trajectory import Model, Terms, solve_in_windows
-from synovia.trajectory.model import turn_between
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -73,7 +72,7 @@ def slowed(ik: IK, rows: Array, fps: float, most: Array) -> Bools:
             if block == 0:
                 q[t, at] = q[t - 1, at] + np.clip(q[t, at] - q[t - 1, at], -step, step)
                 continue
-            before, turn = q[t - 1, at : at + 4], turn_between(q[t - 1, at : at + 4], q[t, at : at + 4])
+            before, turn = q[t - 1, at : at + 4], rotation_between(q[t - 1, at : at + 4], q[t, at : at + 4])
             angle = float(np.linalg.norm(turn))
             if angle > step:
                 q[t, at : at + 4] = _part_way(before, q[t, at : at + 4], step / angle, angle)

@@ -21,7 +21,9 @@ from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, rows_of
 from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.skeleton.derived import with_joints
 from synovia.skeleton.pose import inside_limits
+from synovia.skeleton.tree import ancestors
 
 if TYPE_CHECKING:
     from synovia.goals import Goal
@@ -116,9 +118,7 @@ def _limits_that_count(solution: Solution, i: int) -> list[str]:
     names: dict[str, None] = {}
     for goal in goals:
         for row in ik.hangs[goal]:
-            while row >= 0:
-                names[ik.skeleton.joint_names[row]] = None
-                row = ik.skeleton.parents[row]
+            names |= dict.fromkeys(ik.skeleton.joint_names[above] for above in ancestors(ik.skeleton.parents, row))
         if not ik.hangs[goal]:  # the whole body
             names |= dict.fromkeys(at_limit)
     return [name for name in names if name in at_limit]
@@ -148,17 +148,9 @@ def _reliefs(ik: IK, found: list[Relief], now: float) -> tuple[Relief, ...]:
 def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     """Return the skeleton with one joint unlimited."""
     row = skeleton.index(name)
-    joints = [
-        dataclasses.replace(joint, parent=int(parent) if parent >= 0 else None, limit=None if i == row else joint.limit)
-        for i, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True))
-    ]
-    return Skeleton(
-        joints,
-        name=skeleton.name,
-        meters_per_unit=skeleton.meters_per_unit,
-        up=skeleton.up,
-        forward=skeleton.forward,
-    )
+    joints = [*skeleton.joints]
+    joints[row] = dataclasses.replace(joints[row], limit=None)
+    return with_joints(skeleton, joints)
 
 
 def _solve(

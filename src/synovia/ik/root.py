@@ -16,6 +16,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.geometry import Array, rigid
 from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.skeleton.derived import with_joints
 
 _AXES = {
     "x": (1.0, 0.0, 0.0),
@@ -97,13 +98,7 @@ def _with_before(skeleton: Skeleton, before: Sequence[Joint], back: Array | None
     for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):
         moved = joint.rest if parent >= 0 or back is None else back @ joint.rest
         joints.append(dataclasses.replace(joint, parent=parent + len(before), rest=moved))
-    return Skeleton(
-        joints,
-        name=skeleton.name,
-        meters_per_unit=skeleton.meters_per_unit,
-        up=skeleton.up,
-        forward=skeleton.forward,
-    )
+    return with_joints(skeleton, joints)
 
 
 def with_free_root(skeleton: Skeleton) -> Skeleton:

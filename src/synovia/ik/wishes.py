@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, rotation_between
 from synovia.ik.columns import units_of, velocities_of
 from synovia.problem import Reduced
 from synovia.skeleton import Pose, Skeleton
 from synovia.solver import NullSpace
-from synovia.trajectory.model import turn_between
 
 if TYPE_CHECKING:
     from synovia.ik.custom import Row
@@ -93,7 +92,7 @@ class Wishes:
         out = np.empty(self._reduced.columns)
         for block, at, column in self._reduced.variables.tolist():
             if block:
-                out[column : column + 3] = turn_between(a[at : at + 4], b[at : at + 4])
+                out[column : column + 3] = rotation_between(a[at : at + 4], b[at : at + 4])
             else:
                 out[column] = (b[at] - a[at]) / self._units[column]
         return out

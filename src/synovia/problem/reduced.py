@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, frames_to_transforms
 from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
 from synovia.goals.base import POLE, POSITION
 from synovia.limits.base import MARK
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 from synovia.skeleton import Kind, Skeleton
+from synovia.skeleton.tree import ancestors
 
 Ints = NDArray[np.int32]
 
@@ -158,7 +159,7 @@ def reduce(
     for i in np.flatnonzero(on_path):
         parent = skeleton.parents[i]
         carrier, frame = (place[parent], since[parent]) if parent >= 0 else (-1, np.eye(4))
-        frame = frame @ _as_4x4(t.fixed[i])
+        frame = frame @ frames_to_transforms(t.fixed[i])
         if t.ints[i, 0] == Kind.FIXED:
             place[i], since[i] = carrier, frame
             continue
@@ -194,9 +195,7 @@ def _moving(
         if not ends:
             return on_path  # a goal of the whole body
         for end in ends:
-            above = [end]
-            while skeleton.parents[above[-1]] >= 0:
-                above.append(skeleton.parents[above[-1]])
+            above = ancestors(skeleton.parents, end)
             wanted = len(above) - 1 if goal.ancestors is None else goal.ancestors
             if wanted >= len(above):
                 raise InputError(
@@ -207,14 +206,6 @@ def _moving(
                 )
             moving[above[: wanted + 1]] = True
     return moving
-
-
-def _as_4x4(frame: Array) -> Array:
-    """Return a row of twelve as a 4x4 transform."""
-    out = np.eye(4)
-    out[:3, :3] = frame[:9].reshape(3, 3)
-    out[:3, 3] = frame[9:]
-    return out
 
 
 def _variables(

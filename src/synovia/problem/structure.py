@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array
+from synovia.geometry import Array, frames_to_transforms
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
 from synovia.problem.reduced import Reduced, reach_of
@@ -94,9 +94,7 @@ def axes(reduced: Reduced, rows: Sequence[int]) -> tuple[Array, Array]:
     frame = np.eye(4)
     z, o = np.zeros((len(rows), 3)), np.zeros((len(rows), 3))
     for i, row in enumerate(rows):
-        step = np.eye(4)
-        step[:3, :3], step[:3, 3] = reduced.fixed[row, :9].reshape(3, 3), reduced.fixed[row, 9:]
-        frame = frame @ step
+        frame = frame @ frames_to_transforms(reduced.fixed[row])
         z[i], o[i] = frame[:3, 2], frame[:3, 3]
     return z, o
 

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, axis_vector
 from synovia.retargeting.names import SIDES
-from synovia.retargeting.roles import ancestors, find_roles
-from synovia.retargeting.shape import file_axis
+from synovia.retargeting.roles import find_roles
 from synovia.skeleton import Kind, Skeleton
+from synovia.skeleton.tree import ancestors
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # parts that carry all others
@@ -65,7 +65,7 @@ class Body:
         row = self.roles[role]
         others = set(self.roles.values()) - {row}
         group = row
-        for above in ancestors(self.skeleton, row)[1:]:
+        for above in ancestors(self.skeleton.parents, row)[1:]:
             if above in others or self.skeleton.joints[above].kind is not Kind.HINGE:
                 break
             group = above
@@ -74,7 +74,7 @@ class Body:
     def turns(self, role: str) -> bool:
         """Return whether a joint turns this part against the part above it; the hips always may."""
         others = set(self.roles.values()) - {self.roles[role]}
-        for row in ancestors(self.skeleton, self.roles[role]):
+        for row in ancestors(self.skeleton.parents, self.roles[role]):
             if row in others:
                 return False
             if self.skeleton.joints[row].kind in (Kind.HINGE, Kind.BALL, Kind.FREE):
@@ -94,7 +94,7 @@ class Body:
         up = up / np.linalg.norm(up)
         axis = int(np.argmax(np.abs(up)))
         if self.skeleton.up:
-            up = file_axis(self.skeleton.up)
+            up = axis_vector(self.skeleton.up)
         elif abs(up[axis]) > _NEARLY:  # files rarely say which of their axes is up, but bodies stand along it
             up = np.sign(up[axis]) * np.eye(3)[axis]
         left = np.zeros(3)
@@ -129,7 +129,7 @@ class Body:
         for leg in LEGS:
             foot = self.roles.get(leg[2])
             if foot is not None:
-                own = [row for row in range(foot, len(self.skeleton)) if foot in ancestors(self.skeleton, row)]
+                own = [row for row in range(foot, len(self.skeleton)) if foot in ancestors(self.skeleton.parents, row)]
                 out.append(float(heights[foot] - heights[own].min()))
         return float(np.mean(out)) if out else 0.0
 
@@ -137,6 +137,8 @@ class Body:
     def mover(self) -> int | None:
         """Row of the free joint that carries the hips, None where the file has none."""
         free = (
-            row for row in ancestors(self.skeleton, self.roles["hips"]) if self.skeleton.joints[row].kind is Kind.FREE
+            row
+            for row in ancestors(self.skeleton.parents, self.roles["hips"])
+            if self.skeleton.joints[row].kind is Kind.FREE
         )
         return next(free, None)

@@ -12,6 +12,7 @@ from synovia.geometry import Array, as_numbers
 from synovia.retargeting.names import SIDES
 from synovia.retargeting.roles import find_roles
 from synovia.skeleton import Skeleton
+from synovia.skeleton.derived import with_joints
 
 # Role: share of the whole in percent, how far along its bone the centre of mass is, where the bone leads to, and which
 # part carries it where a skeleton has no such joint. de Leva (1996), Table 4, males.
@@ -77,19 +78,12 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     joints = [
         dataclasses.replace(
             joint,
-            parent=int(parent) if parent >= 0 else None,
             mass=float(masses[row]),
             com=moments[row] / masses[row] if masses[row] > 0.0 else np.zeros(3),
         )
-        for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True))
+        for row, joint in enumerate(skeleton.joints)
     ]
-    return Skeleton(
-        joints,
-        name=skeleton.name,
-        meters_per_unit=skeleton.meters_per_unit,
-        up=skeleton.up,
-        forward=skeleton.forward,
-    )
+    return with_joints(skeleton, joints)
 
 
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.batch import Progress
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, same_side
 from synovia.ik.root import with_free_root
 from synovia.motion import Motion
 from synovia.retargeting.alignment import Part, align
@@ -152,7 +152,5 @@ def _nearest_signs(q: Array, skeleton: Skeleton) -> Array:
     """Return joint values whose quaternions keep their sign from frame to frame, so that they can be interpolated."""
     t = skeleton.tables
     for at in t.variables[t.variables[:, 0] == 1, 1]:
-        quat = q[:, at : at + 4]
-        flips = np.cumprod(np.where((quat[1:] * quat[:-1]).sum(1) < 0.0, -1.0, 1.0))
-        quat[1:] *= flips[:, None]
+        q[:, at : at + 4] = same_side(q[:, at : at + 4])
     return q

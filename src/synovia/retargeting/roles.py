@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from synovia.retargeting.names import CENTRE, FINGERS, LIMBS, SIDES, Word, read_name
 from synovia.retargeting.shape import limbs_by_shape
 from synovia.skeleton import Kind, Skeleton
+from synovia.skeleton.tree import ancestors
 
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
 
@@ -43,17 +44,9 @@ def find_roles(skeleton: Skeleton) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-def ancestors(skeleton: Skeleton, row: int) -> list[int]:
-    """Return a row and those above it, upwards."""
-    rows = [row]
-    while skeleton.parents[rows[-1]] >= 0:
-        rows.append(skeleton.parents[rows[-1]])
-    return rows
-
-
 def meeting(skeleton: Skeleton, rows: Iterable[int]) -> int | None:
     """Return the lowest joint above all rows, None if there is none."""
-    paths = [ancestors(skeleton, row) for row in rows]
+    paths = [ancestors(skeleton.parents, row) for row in rows]
     if not paths:
         return None
     return next((row for row in paths[0] if all(row in path for path in paths[1:])), None)
@@ -70,7 +63,7 @@ def _word(skeleton: Skeleton, row: int) -> Word | None:
 def _last_in_line(skeleton: Skeleton, words: list[Word | None], side: str, alias: str) -> int | None:
     """Return the joint that a word means on one side: of several in line (the hinges of a robot's hip), the last."""
     rows = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
-    line = [row for row in rows if rows[0] in ancestors(skeleton, row)]
+    line = [row for row in rows if rows[0] in ancestors(skeleton.parents, row)]
     return line[-1] if line else None
 
 
@@ -83,7 +76,7 @@ def _drop_disordered(skeleton: Skeleton, found: dict[str, int]) -> None:
                 row = found.get(f"{side}_{part}")
                 if row is None:
                     continue
-                if above is not None and above not in ancestors(skeleton, row)[1:]:
+                if above is not None and above not in ancestors(skeleton.parents, row)[1:]:
                     del found[f"{side}_{part}"]
                 else:
                     above = row
@@ -100,7 +93,7 @@ def _fill_trunk(skeleton: Skeleton, found: dict[str, int]) -> None:
     top = meeting(skeleton, [skeleton.parents[row] for row in arms if skeleton.parents[row] >= 0])
     if top is None or "hips" not in found:
         return
-    line = [row for row in ancestors(skeleton, top) if found["hips"] in ancestors(skeleton, row)[1:]]
+    line = [row for row in ancestors(skeleton.parents, top) if found["hips"] in ancestors(skeleton.parents, row)[1:]]
     line = [row for row in line if skeleton.joints[row].kind is not Kind.FIXED]
     if not line:
         return
@@ -118,13 +111,13 @@ def _fill_fingers(skeleton: Skeleton, words: list[Word | None], found: dict[str,
             continue
         for row in range(hand + 1, len(skeleton)):
             word = words[row]
-            if word is None or hand not in ancestors(skeleton, row):
+            if word is None or hand not in ancestors(skeleton.parents, row):
                 continue
             for ending, finger in FINGERS.items():
                 if word.word.endswith(ending):
                     depth = sum(
                         1
-                        for above in ancestors(skeleton, row)
+                        for above in ancestors(skeleton.parents, row)
                         if (other := words[above]) is not None and other.word.endswith(ending)
                     )
                     found.setdefault(f"{side}_{finger}_{depth}", row)

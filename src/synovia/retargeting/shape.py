@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from synovia.geometry import Array
+from synovia.geometry import Array, axis_vector
 from synovia.skeleton import Skeleton
 
 _ALIKE = 0.05  # relative difference of bone lengths between the two sides of a body
@@ -31,7 +31,7 @@ def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:
     feet = np.mean([rest[part[2]] for part in parts[:2]], axis=0)
     up = _unit(rest[hips] - feet)
     toes = [part[3] for part in parts[:2] if part[3] is not None]
-    ahead = np.mean([rest[toe] for toe in toes], axis=0) - feet if toes else file_axis(skeleton.forward or "z")
+    ahead = np.mean([rest[toe] for toe in toes], axis=0) - feet if toes else axis_vector(skeleton.forward or "z")
     left = np.cross(up, _unit(ahead - np.dot(ahead, up) * up))
     for lines, names in ((parts[:2], ("upper_leg", "lower_leg", "foot", "toes")), (parts[2:], _ARM)):
         first_is_left = float(np.dot(rest[lines[0][0]] - rest[lines[1][0]], left)) > 0.0
@@ -54,13 +54,6 @@ def _unit(v: Array) -> Array:
     """Return v / |v|, or v where it is 0."""
     length = float(np.linalg.norm(v))
     return v / length if length > 0.0 else v
-
-
-def file_axis(name: str) -> Array:
-    """Return an axis such as ``"-z"`` as a vector."""
-    out = np.zeros(3)
-    out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
-    return out
 
 
 def _longest_line(skeleton: Skeleton, row: int) -> list[int]:

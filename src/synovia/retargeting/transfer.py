@@ -11,8 +11,8 @@ from synovia.geometry import Array
 from synovia.motion import Motion
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.roles import ancestors
 from synovia.skeleton import Kind
+from synovia.skeleton.tree import ancestors
 
 _REPORT = 2000  # frames between two reports of progress
 _LOW = 5.0  # percentile of the ankles' heights that is taken for standing: below it are only dips of the capture
@@ -66,7 +66,7 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
     spans: list[tuple[int, int]] = []
     goals: list[Array] = []
     for row in sorted(ends):
-        path = [above for above in ancestors(skeleton, row)[::-1] if above not in covered]
+        path = [above for above in ancestors(skeleton.parents, row)[::-1] if above not in covered]
         covered.update(path)
         spans.append((len(paths), len(paths) + len(path)))
         paths += path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers, dimensions
+from synovia.geometry import Array, as_numbers, dimensions, frames_to_transforms
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -194,11 +194,7 @@ class Pose:
 
     def transform(self, joint: str | int) -> Array:
         """Return the 4x4 transform from a joint's frame to the world."""
-        frame = self.frames[self.skeleton.index(joint)]
-        out = np.eye(4)
-        out[:3, :3] = frame[:9].reshape(3, 3)
-        out[:3, 3] = frame[9:]
-        return out
+        return frames_to_transforms(self.frames[self.skeleton.index(joint)])
 
     def center_of_mass(self) -> Array:
         """Return the centre of mass in the world, (3,), length units of the file.

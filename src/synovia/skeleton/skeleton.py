@@ -17,7 +17,7 @@ from synovia.limits import Interval, SwingTwist
 from synovia.skeleton.joint import Joint, Kind
 from synovia.skeleton.pose import Pose
 from synovia.skeleton.tables import Tables, gate_of, pack
-from synovia.skeleton.tree import address_book, topological
+from synovia.skeleton.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
 
@@ -159,12 +159,7 @@ class Skeleton:
 
     def path(self, joint: str | int) -> str:
         """Return the names from the root to a joint, joined by slashes."""
-        row = self.index(joint)
-        names: list[str] = []
-        while row >= 0:
-            names.append(self.joint_names[row])
-            row = self.parents[row]
-        return "/".join(reversed(names))
+        return "/".join(self.joint_names[row] for row in reversed(ancestors(self.parents, self.index(joint))))
 
     @cached_property
     def roles(self) -> Mapping[str, str]:

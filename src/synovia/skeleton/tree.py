@@ -1,4 +1,4 @@
-"""The tree behind a skeleton: joints brought into an order with parents first, and the names that address them."""
+"""The tree behind a skeleton: joints in an order with parents first, who is above whom, and what names mean."""
 
 from __future__ import annotations
 
@@ -51,6 +51,14 @@ def address_book(joints: Sequence[Joint], parents: Sequence[int]) -> dict[str, l
         if joint.role and joint.role not in book:
             roles.setdefault(joint.role, []).append(row)
     return book | roles
+
+
+def ancestors(parents: Sequence[int], row: int) -> list[int]:
+    """Return a row and all above it, upwards to a root."""
+    rows = [row]
+    while parents[rows[-1]] >= 0:
+        rows.append(parents[rows[-1]])
+    return rows
 
 
 def _rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:

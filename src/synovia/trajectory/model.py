@@ -9,13 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.batch import checked_threads
-from synovia.geometry import Array
+from synovia.geometry import Array, rotation_between, times_exp
 from synovia.goals import Goal
 from synovia.problem import pack, reduce
 from synovia.skeleton import Skeleton
 
 _BLOCK: Final = 32  # frames; starting a thread costs as much as a few
-_SMALL: Final = 1e-8  # radians; below, a quotient of sines is its limit
 
 
 class Model:
@@ -121,7 +120,7 @@ class Model:
         """Return the step (T, columns) that takes joint values a (T, nq) to b."""
         out = np.empty((len(a), self.columns))
         out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
-        out[:, self._turns] = turn_between(a[:, self._quats], b[:, self._quats])
+        out[:, self._turns] = rotation_between(a[:, self._quats], b[:, self._quats])
         return out
 
     def pressed(self, q: Array, gradient: Array) -> Any:
@@ -133,31 +132,3 @@ class Model:
             (values <= self.lower + slack) & (push < 0.0)
         )
         return held
-
-
-def times_exp(quat: Array, w: Array) -> Array:
-    """Return quat · exp(w), of length 1: quaternions (..., 4) xyzw and rotation vectors (..., 3)."""
-    angle = np.linalg.norm(w, axis=-1, keepdims=True)
-    half = 0.5 * angle
-    xyz = w * np.where(angle > _SMALL, np.sin(half) / np.maximum(angle, _SMALL), 0.5)
-    out = quat_product(quat, np.concatenate([xyz, np.cos(half)], axis=-1))
-    return out / np.linalg.norm(out, axis=-1, keepdims=True)
-
-
-def quat_product(a: Array, b: Array) -> Array:
-    """Return the products a b of quaternions (..., 4) xyzw."""
-    av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    return np.concatenate(
-        [aw * bv + bw * av + np.cross(av, bv), aw * bw - np.sum(av * bv, axis=-1, keepdims=True)], axis=-1
-    )
-
-
-def turn_between(a: Array, b: Array) -> Array:
-    """Return the rotation vectors (..., 3) w of at most half a turn with a · exp(w) = b; a, b (..., 4)."""
-    back = a * np.array([-1.0, -1.0, -1.0, 1.0])
-    turn = quat_product(back, b)
-    turn = np.where(turn[..., 3:] < 0.0, -turn, turn)
-    sine = np.linalg.norm(turn[..., :3], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, turn[..., 3:])
-    out: Array = turn[..., :3] * np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
-    return out

@@ -12,11 +12,12 @@ import numpy as np
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z, rigid
+from synovia.geometry import Array, align_z, frames_to_transforms, rigid
 from synovia.goals import Goal, RangeGoal
 from synovia.goals.base import POSITION, ROTATION, as_direction
 from synovia.goals.base import up_of as up_axis
 from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.skeleton.tree import ancestors
 from synovia.viewer.wish import JOINTS, Wish, address, kind_of, value_ends
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def place_at_current(wish: Wish, pose: Pose, added: int, reach: float) -> None:
         wish.place = wish.place + _BEFORE * reach * (turn @ axis) / (np.linalg.norm(axis) or 1.0)
     elif wish.kind == "relative":
         other = pose.frames[wish.values["other"] + added]
-        frame_of_other = rigid(other[9:], other[:9].reshape(3, 3)) @ as_frame(wish.values.get("other_offset"))
+        frame_of_other = frames_to_transforms(other) @ as_frame(wish.values.get("other_offset"))
         held = np.linalg.inv(frame_of_other) @ rigid(wish.place, wish.turn)
         parts = wish.values["parts"]
         wish.values["position"] = None if parts == "rotation" else held[:3, 3]
@@ -249,18 +250,11 @@ def ends_of(skeleton: Skeleton, word: str) -> list[int]:
         return [skeleton.index(skeleton.roles[role]) for role in roles]
     for said in _WORDS[word]:
         named = [said in joint.name.lower() for joint in skeleton.joints]
-        top = [row for row in range(len(skeleton)) if named[row] and not _below(skeleton, row, named)]
+        rows = [row for row, is_named in enumerate(named) if is_named]
+        top = [row for row in rows if not any(named[above] for above in ancestors(skeleton.parents, row)[1:])]
         if len(top) == 2:
             return top
     return []
-
-
-def _below(skeleton: Skeleton, row: int, marked: list[bool]) -> bool:
-    """Return whether a joint above is marked."""
-    while (row := skeleton.parents[row]) >= 0:
-        if marked[row]:
-            return True
-    return False
 
 
 def first_goals(session: Session) -> None:
@@ -283,11 +277,7 @@ def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
     for row in range(len(skeleton)):
         if skeleton.children[row]:
             continue
-        chain: list[int] = []
-        at = row
-        while at >= 0:
-            chain.append(at)
-            at = skeleton.parents[at]
+        chain = ancestors(skeleton.parents, row)
         moves = any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain)
         if moves and not set(chain) & set(feet):
             chains.append(chain)

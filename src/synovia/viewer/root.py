@@ -7,9 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, rigid
+from synovia.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, rigid
 from synovia.ik.root import as_root, with_root, with_root_at_rest
-from synovia.skeleton import Joint, Kind, Pose, Skeleton
+from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.skeleton.derived import with_joints
 
 ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
 _SAME: Final = 1e-12  # below, a root is where the file has it
@@ -53,17 +54,11 @@ def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
 
 def _placed(skeleton: Skeleton, base: Array) -> Skeleton:
     """Return the skeleton at another place of the world."""
-    joints: list[Joint] = []
-    for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):
-        rest = joint.rest if parent >= 0 else base @ joint.rest
-        joints.append(dataclasses.replace(joint, parent=parent if parent >= 0 else None, rest=rest))
-    return Skeleton(
-        joints,
-        name=skeleton.name,
-        meters_per_unit=skeleton.meters_per_unit,
-        up=skeleton.up,
-        forward=skeleton.forward,
-    )
+    joints = [
+        joint if parent >= 0 else dataclasses.replace(joint, rest=base @ joint.rest)
+        for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True)
+    ]
+    return with_joints(skeleton, joints)
 
 
 def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Rooted, Array]:
@@ -119,8 +114,7 @@ def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
 
 def _frame(pose: Pose, row: int) -> Array:
     """Return the world frame of a joint, (4, 4)."""
-    values = pose.frames[row]
-    return rigid(values[9:], values[:9].reshape(3, 3))
+    return frames_to_transforms(pose.frames[row])
 
 
 def lifted(q: Array, to: Rooted) -> Array:

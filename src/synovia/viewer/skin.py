@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.geometry import Array, matrix_to_quat
+from synovia.geometry import Array, frames_to_transforms, matrix_to_quat
 from synovia.viewer.surface import Surface
-from synovia.viewer.surface.base import as_matrices
 
 if TYPE_CHECKING:
     from viser import ClientHandle
@@ -68,7 +67,7 @@ class Skin:
         """Let the surface follow the joints' frames, (n, 12), length units; what is still or hidden waits."""
         if self._hidden:
             return
-        frames = as_matrices(world)
+        frames = frames_to_transforms(world)
         for part, _, (to_place, to_turn), places, turns in self._parts:
             now = frames[part.rows]
             place, turn = now[:, :3, 3] * self._scale, _wxyz(now[:, :3, :3])

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, quat_to_matrix, rigid
+from synovia.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.io.gltf.animation import Animation
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.scene import Rest, Scene
@@ -166,10 +166,8 @@ def _relative(rest: Array, quat: Array) -> Array:
     """Return rest⁻¹ · quat (T, 4), each on the side of its predecessor so that the values do not jump."""
     x, y, z, w = -rest[0], -rest[1], -rest[2], rest[3]
     product = np.array([[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]])
-    out = quat @ product.T
-    turn = np.where(np.einsum("ij,ij->i", out[1:], out[:-1]) < 0.0, -1.0, 1.0)
-    first = -1.0 if out[0, 3] < 0.0 else 1.0
-    return out * np.cumprod(np.concatenate([[first], turn]))[:, None]
+    out = same_side(quat @ product.T)
+    return -out if out[0, 3] < 0.0 else out
 
 
 def _rate(animation: Animation) -> tuple[Array, float, int]:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
 from synovia.io.base import read_bytes, write_bytes
 from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
 from synovia.io.gltf.scene import Rest, Scene, read_scene
@@ -107,7 +107,7 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
                     f"joint {names[row + extra]!r} slides below a scale that is not uniform", where=motion.name
                 )
             out[row, "translation"] = scene.translation[row] + shift / (rest.uniform[row] * rest.signs[row])
-        quat = _continuous(rest.conjugated(row, matrix_to_quat(turn)))
+        quat = same_side(rest.conjugated(row, matrix_to_quat(turn)))  # some players do not look for the shorter way
         if np.abs(np.abs(quat @ scene.rotation[row]) - 1.0).max() > _STILL * _STILL:
             out[row, "rotation"] = np.broadcast_to(quat, (len(motion), 4))
         if motion.stretch is not None and np.abs(motion.stretch[:, row + extra] - 1.0).max() > _STILL:
@@ -124,12 +124,6 @@ def _root(motion: Motion) -> Array:
     out[:, :3, :3] = rest[:3, :3] @ quat_to_matrix(motion.q[:, 3:7])
     out[:, :3, 3] = rest[:3, 3] + motion.q[:, :3] @ rest[:3, :3].T
     return out
-
-
-def _continuous(quat: Array) -> Array:
-    """Return quaternions each on the side of its predecessor: players interpolate the short way, some do not check."""
-    flips = np.where(np.einsum("ij,ij->i", quat[1:], quat[:-1]) < 0.0, -1.0, 1.0)
-    return quat * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
 
 
 def _as_parts(node: dict[str, Any], scene: Scene, row: int) -> None:

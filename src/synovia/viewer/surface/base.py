@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array
+from synovia.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
 Faces = NDArray[np.int64]
@@ -44,7 +44,7 @@ class Part:
 
     def placed(self, frames: Array) -> Array:
         """Return the vertices, (v, 3), where the skeleton's joints have the frames (n, 12): linear blend skinning."""
-        moves = as_matrices(frames)[self.rows] @ np.linalg.inv(self.bind)
+        moves = frames_to_transforms(frames)[self.rows] @ np.linalg.inv(self.bind)
         each = np.einsum("vbij,vj->vbi", moves[self.bones][..., :3, :3], self.vertices)
         return np.einsum("vb,vbi->vi", self.weights, each + moves[self.bones][..., :3, 3])
 
@@ -128,15 +128,6 @@ def _together(parts: Sequence[Part]) -> Part:
         parts[0].colour,
         parts[0].flat,
     )
-
-
-def as_matrices(frames: Array) -> Array:
-    """Return frames (n, 12), rotation row-major and position, as matrices (n, 4, 4)."""
-    out = np.zeros((len(frames), 4, 4))
-    out[:, :3, :3] = frames[:, :9].reshape(-1, 3, 3)
-    out[:, :3, 3] = frames[:, 9:]
-    out[:, 3, 3] = 1.0
-    return out
 
 
 def colour_of(rgba: Sequence[float]) -> Colour:

@@ -18,13 +18,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array, quat_to_matrix, rigid
+from synovia.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document, read_document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
 from synovia.skeleton import Skeleton
-from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, as_matrices, colour_of, rigid_part
+from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
@@ -49,7 +49,7 @@ class _Reader:
         self.nodes = document.root.items("nodes")
         self.above = parents_of(document.root, self.nodes)
         self.row_of = read_scene(document).row_of
-        self.rest = as_matrices(skeleton.rest_pose().frames)
+        self.rest = frames_to_transforms(skeleton.rest_pose().frames)
         self.lost: dict[str, int] = {}
         self._worlds: dict[int, Array] = {}
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.geometry import Array, quat_to_matrix
+from synovia.geometry import Array, frames_to_transforms, quat_to_matrix
 from synovia.io.mjcf.model import read_model
 from synovia.skeleton import Skeleton
-from synovia.viewer.surface.base import Colour, Faces, Part, Surface, as_matrices, colour_of, rigid_part
+from synovia.viewer.surface.base import Colour, Faces, Part, Surface, colour_of, rigid_part
 from synovia.viewer.surface.shapes import ball, box, capsule, cylinder
 
 _SHOWN: Final = 2  # the last group that is shown
@@ -29,7 +29,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
         SynoviaError: If the file cannot be read.
     """
     model, rows = read_model(path)
-    rest = as_matrices(skeleton.rest_pose().frames)
+    rest = frames_to_transforms(skeleton.rest_pose().frames)
     parts: list[Part] = []
     for geom in range(model.ngeom):
         row = rows[int(model.geom_bodyid[geom])]

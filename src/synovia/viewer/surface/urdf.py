@@ -13,11 +13,11 @@ from urllib.parse import unquote
 import numpy as np
 
 from synovia.errors import FileError, SynoviaError
-from synovia.geometry import Array
+from synovia.geometry import Array, frames_to_transforms
 from synovia.io.base import read_bytes
 from synovia.io.urdf import origin_of
 from synovia.skeleton import MAX_JOINTS, Skeleton
-from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, as_matrices, colour_of, rigid_part
+from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
 from synovia.viewer.surface.shapes import ball, box, capsule, cylinder, read_mesh
 from synovia.xmltree import Element, parse
 
@@ -40,7 +40,7 @@ class _Reader:
 
     def __init__(self, path: Path, robot: Element, skeleton: Skeleton) -> None:
         self.path, self.robot, self.skeleton = path, robot, skeleton
-        self.rest = as_matrices(skeleton.rest_pose().frames)
+        self.rest = frames_to_transforms(skeleton.rest_pose().frames)
         self.colours = {
             element.attributes.get("name", ""): colour
             for element in robot.children
