@@ -6,6 +6,7 @@ xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -184,6 +185,18 @@ def matrix_to_quat(matrix: Array) -> Array:
     quat = np.take_along_axis(outer, best[..., None, None], axis=-2)[..., 0, :]
     unit: Array = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
     return np.where(unit[..., 3:] < 0.0, -unit, unit)
+
+
+def fixed_xyz(roll: float, pitch: float, yaw: float) -> Array:
+    """Return the rotation (3, 3) that turns about the fixed x, then y, then z axis, radians: the ``rpy`` of URDF."""
+    (a, b, c), (u, v, w) = ([f(angle) for angle in (roll, pitch, yaw)] for f in (math.cos, math.sin))
+    return np.array(
+        [
+            [b * c, u * v * c - a * w, a * v * c + u * w],
+            [b * w, u * v * w + a * c, a * v * w - u * c],
+            [-v, u * b, a * b],
+        ]
+    )
 
 
 def align_z(axis: Array) -> Array:

@@ -1,8 +1,12 @@
-"""JSON and TOML read strictly: what the standards forbid or leave open is an error with its place, never a guess."""
+"""JSON and TOML: read strictly, where what the standards forbid or leave open is an error and never a guess.
+
+And the words that writers of TOML need: texts and keys.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from typing import Any, Final
 
@@ -69,3 +73,13 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         raise FormatError(f"is no TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
+
+
+def toml_text(value: str) -> str:
+    """Return a text as TOML writes it, in quotes."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which JSON allows and TOML does not
+
+
+def toml_key(name: str) -> str:
+    """Return a key as TOML writes it: bare where that is allowed, else in quotes."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)

@@ -12,7 +12,8 @@ from synovia.cli.model import is_bundled, load, load_clip
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import MISSED, REACHED
-from synovia.errors import FileError, InputError
+from synovia.errors import InputError
+from synovia.io.base import check_writable
 
 if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
@@ -47,8 +48,8 @@ def retarget_request(request: Request) -> int:
 
     if request.output is not None:
         check_target(request.output, force=request.force)
-    if request.save_map is not None and request.save_map.exists() and not request.force:
-        raise FileError("file exists", where=str(request.save_map), hint="pass --force to replace it")
+    if request.save_map is not None:
+        check_writable(request.save_map, force=request.force)
     motion, target = load_clip(request.source, request.clip), load(request.target)
     joint_map = read_map(request.joint_map) if request.joint_map is not None else None
     try:

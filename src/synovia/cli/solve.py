@@ -13,7 +13,8 @@ import typer
 from synovia.cli.model import load
 from synovia.cli.run import MISSED, REACHED
 from synovia.cli.targets import goals_from, numbers
-from synovia.errors import FileError, UnsupportedError
+from synovia.errors import UnsupportedError
+from synovia.io.base import check_writable
 
 if TYPE_CHECKING:
     from synovia.ik import IK, Solution
@@ -138,17 +139,7 @@ def _check_files(request: Request) -> None:
             raise UnsupportedError(
                 "cannot write this format", where=str(path), expected=f"a name that ends in {ending}"
             )
-        try:
-            if path.is_dir():
-                raise FileError("is a folder", where=str(path), expected="a file")
-            if path.exists() and not request.force:
-                raise FileError("file exists", where=str(path), hint="pass --force to replace it")
-            if not path.parent.is_dir():
-                raise FileError("folder does not exist", where=str(path.parent))
-        except FileError:
-            raise
-        except OSError as error:  # no permission to look, or a name that is too long
-            raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
+        check_writable(path, force=request.force)
     if request.picture is not None:
         from synovia.draw.raster import require_pillow
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.errors import FileError, MissingExtraError, UnsupportedError
-from synovia.io.base import write_bytes
+from synovia.io.base import check_writable, write_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -26,12 +26,12 @@ _PALETTE: Final = 6  # frames whose colours make the palette
 
 
 def check_film(path: Path, *, force: bool) -> None:
-    """Refuse a file that could not be written in the end, before anything is drawn.
+    """Refuse a film's file that could not be written in the end, before anything is drawn.
 
     Raises:
         UnsupportedError: If no film has its extension.
         MissingExtraError: If the package for it is not installed.
-        FileError: If it exists and ``force`` is not set, or its folder does not exist.
+        FileError: As ``check_writable`` does.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UnsupportedError(
@@ -39,10 +39,7 @@ def check_film(path: Path, *, force: bool) -> None:
         )
     if path.suffix.lower() == ".mp4":
         _ffmpeg()
-    if path.exists() and not force:
-        raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
-    if not path.parent.is_dir():
-        raise FileError("folder does not exist", where=str(path.parent))
+    check_writable(path, force=force)
 
 
 def write_film(frames: Iterator[Image.Image], count: int, fps: float, path: Path, *, force: bool) -> None:

@@ -22,7 +22,7 @@ from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
 from synovia.ik import Solution
-from synovia.io.base import write_bytes
+from synovia.io.base import as_path, write_bytes
 from synovia.skeleton import Pose, Skeleton
 
 if TYPE_CHECKING:
@@ -210,12 +210,9 @@ def checked_size(size: object) -> tuple[int, int]:
     return width, height
 
 
-def _png(path: object) -> Path:
+def _png(path: str | os.PathLike[str]) -> Path:
     """Return where to write; checked before anything is drawn."""
-    try:
-        where = Path(cast(str, path))
-    except TypeError as error:
-        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
+    where = as_path(path)
     if where.suffix.lower() != ".png":
         raise UnsupportedError("pictures are written as PNG", where=str(where), expected="a name that ends in .png")
     return where

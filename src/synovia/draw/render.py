@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.ik import Tracked
+from synovia.io.base import as_path
 from synovia.motion import Motion
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def render(
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
     require_pillow()
-    where = Path(path)
+    where = as_path(path)
     check_film(where, force=force)
     colours = theme_of(theme)
     width, height = (n - n % 2 for n in checked_size(size))

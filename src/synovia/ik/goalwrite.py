@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
@@ -28,10 +25,11 @@ from synovia.goals import (
 )
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.goalentries import FIELDS
-from synovia.io.base import write_bytes
+from synovia.ik.goalfile import SCHEMA
+from synovia.io.base import as_path, write_bytes
 from synovia.skeleton import Pose
+from synovia.text import toml_key, toml_text
 
-_SCHEMA: Final = "synovia.goals/1"
 _PARTS: Final = {POSITION: "position", ROTATION: "rotation", POSITION | ROTATION: "pose"}
 
 
@@ -47,7 +45,7 @@ def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: b
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         UnsupportedError: If the file format has no room for a goal.
     """
-    write_bytes(Path(path), goals_text(goals).encode(errors="replace"), force=force)
+    write_bytes(as_path(path), goals_text(goals).encode(errors="replace"), force=force)
 
 
 def goals_text(goals: Iterable[Goal]) -> str:
@@ -56,7 +54,7 @@ def goals_text(goals: Iterable[Goal]) -> str:
     Raises:
         UnsupportedError: If there is no goal, or the file format has no room for one.
     """
-    blocks = [f'schema = "{_SCHEMA}"\n']
+    blocks = [f'schema = "{SCHEMA}"\n']
     for goal in goals:
         lines = [f"{key} = {_literal(value)}" for key, value in entry_of(goal).items()]
         blocks.append("[[goals]]\n" + "\n".join(lines) + "\n")
@@ -202,15 +200,10 @@ def _turn(matrix: Array) -> dict[str, Any]:
 def _literal(value: Any) -> str:
     """Return a value in TOML's words; numbers with as many digits as they need to come back the same."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return toml_text(value)
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return "{ " + ", ".join(f"{_key(key)} = {_literal(part)}" for key, part in pairs) + " }"
+        return "{ " + ", ".join(f"{toml_key(key)} = {_literal(part)}" for key, part in pairs) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(part) for part in cast("list[Any]", value)) + "]"
     return repr(float(value)) if isinstance(value, float) else str(int(value))
-
-
-def _key(name: str) -> str:
-    """Return a name as TOML writes it before an equals sign."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _literal(name)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from synovia.errors import FileError
+from synovia.errors import FileError, InputError
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
+_REPLACE: Final = "pass force=True (--force) to replace it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,18 @@ class Format:
     looks_like: Callable[[bytes], bool]
     read_skeleton: Callable[[Path], Skeleton]
     read_motions: Callable[[Path], list[Motion]] | None = None
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return the argument as a path.
+
+    Raises:
+        InputError: If it is neither text nor a path.
+    """
+    try:
+        return Path(path)
+    except TypeError as error:
+        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
 
 def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
@@ -87,6 +100,25 @@ def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
         return data.decode("latin-1")
 
 
+def check_writable(path: Path, *, force: bool) -> None:
+    """Refuse a file that could not be written in the end, before any work is done for it.
+
+    Raises:
+        FileError: If it is a folder, exists and ``force`` is not set, or its folder does not exist.
+    """
+    try:
+        if path.is_dir():
+            raise FileError("is a folder", where=str(path), expected="a file")
+        if path.exists() and not force:
+            raise FileError("file exists", where=str(path), hint=_REPLACE)
+        if not path.parent.is_dir():
+            raise FileError("folder does not exist", where=str(path.parent))
+    except FileError:
+        raise
+    except OSError as error:  # no permission to look, or a name that is too long
+        raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
+
+
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file so that at any moment either the old or the whole new content is there.
 
@@ -94,7 +126,7 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
         FileError: If it exists and ``force`` is not set, or the folder cannot be written.
     """
     if path.exists() and not force:
-        raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
+        raise FileError("file exists", where=str(path), hint=_REPLACE)
     handle = -1
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"  # known before it exists: none is left behind
     try:

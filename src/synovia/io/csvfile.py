@@ -10,13 +10,12 @@ from __future__ import annotations
 import csv
 import io
 import os
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.io.base import joint_keys, read_text, write_bytes
+from synovia.io.base import as_path, joint_keys, read_text, write_bytes
 from synovia.motion import Motion
 from synovia.skeleton import Kind, Skeleton
 
@@ -44,7 +43,7 @@ def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     writer.writerow(["time", *columns(motion.skeleton)])
     for time, row in zip(motion.times.tolist(), motion.q.tolist(), strict=True):
         writer.writerow([repr(time), *map(repr, row)])
-    write_bytes(Path(path), out.getvalue().encode(), force=force)
+    write_bytes(as_path(path), out.getvalue().encode(), force=force)
 
 
 def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
@@ -58,7 +57,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         FileError: If the file cannot be read.
         FormatError: If a column belongs to no joint, a row is too short, or a number cannot be used; names the line.
     """
-    where = Path(path)
+    where = as_path(path)
     rows = [row for row in csv.reader(io.StringIO(read_text(where))) if row]
     known = {name: at for at, name in enumerate(columns(skeleton))}
     head = [name.strip() for name in rows[0]] if rows else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
-from synovia.io.base import Format
+from synovia.io.base import Format, as_path
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
@@ -52,14 +52,6 @@ def format_of(path: Path) -> Format:
     raise FormatError(
         "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}", hint=hint
     )
-
-
-def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return the argument as a path."""
-    try:
-        return Path(path)
-    except TypeError as error:
-        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
 
 def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:

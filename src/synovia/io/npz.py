@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import FormatError, InputError, restated
-from synovia.io.base import Format, read_bytes, write_bytes
+from synovia.io.base import Format, as_path, read_bytes, write_bytes
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
@@ -49,7 +49,7 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         content["stretch"] = motion.stretch
     data = io.BytesIO()
     np.savez_compressed(data, **content)
-    write_bytes(Path(path), data.getvalue(), force=force)
+    write_bytes(as_path(path), data.getvalue(), force=force)
 
 
 def read_skeleton(path: Path) -> Skeleton:

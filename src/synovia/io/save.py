@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from synovia.errors import FileError, FormatError, InputError
-from synovia.io.load import as_path
+from synovia.errors import FormatError, InputError
+from synovia.io.base import as_path, check_writable
 from synovia.motion import Motion
 
 
@@ -47,7 +47,7 @@ def save_motion(
     if writer is None:
         raise FormatError(
             "no motion can be written with this extension", where=str(where), value=ending or None,
-            expected=".bvh, .glb, .gltf, .npz or .csv",
+            expected=", ".join(suffixes()),
         )  # fmt: skip
     writer(motion, where, force=force)
 
@@ -75,10 +75,10 @@ def suffixes() -> tuple[str, ...]:
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Refuse a file that could not be written in the end, before the work begins.
+    """Refuse a motion's file that could not be written in the end, before the work begins.
 
     Raises:
-        FileError: If it exists and ``force`` is not set, or its folder does not exist.
+        FileError: As ``check_writable`` does.
         FormatError: If no format has its extension.
     """
     if path.suffix.lower() not in suffixes():
@@ -86,7 +86,4 @@ def check_target(path: Path, *, force: bool) -> None:
             "no motion can be written with this extension", where=str(path), value=path.suffix or None,
             expected=", ".join(suffixes()),
         )  # fmt: skip
-    if path.exists() and not force:
-        raise FileError("file exists", where=str(path), hint="pass force=True (--force) to replace it")
-    if not path.parent.is_dir():
-        raise FileError("folder does not exist", where=str(path.parent))
+    check_writable(path, force=force)

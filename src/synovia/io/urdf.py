@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import did_you_mean
-from synovia.geometry import Array, align_z, rigid
+from synovia.geometry import Array, align_z, fixed_xyz, rigid
 from synovia.io.base import Format, read_bytes
 from synovia.limits import Interval
 from synovia.skeleton import MAX_JOINTS, Joint, Kind, Mimic, Skeleton
@@ -197,16 +197,8 @@ def origin_of(element: Element) -> Array:
     origin = element.only("origin")
     if origin is None:
         return rigid()
-    (r, p, y) = origin.numbers("rpy", 3, default=(0.0, 0.0, 0.0))
-    cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
-    rotation = np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
-    return rigid(origin.numbers("xyz", 3, default=(0.0, 0.0, 0.0)), rotation)
+    turn = fixed_xyz(*origin.numbers("rpy", 3, default=(0.0, 0.0, 0.0)))
+    return rigid(origin.numbers("xyz", 3, default=(0.0, 0.0, 0.0)), turn)
 
 
 def _axis(element: Element) -> Array:

@@ -7,8 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from synovia.errors import FileError, InputError, MissingExtraError
-from synovia.io.base import write_bytes
+from synovia.errors import InputError, MissingExtraError
+from synovia.io.base import as_path, check_writable, write_bytes
 
 # Colours that people with any colour vision can tell apart (Okabe & Ito 2008)
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
@@ -24,21 +24,18 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
     Raises:
         MissingExtraError: If matplotlib is not installed.
         InputError: If the extension is none of .png, .svg and .pdf.
-        FileError: If there is no such folder, or the file exists and ``force`` is not set.
+        FileError: As ``check_writable`` does.
     """
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
         raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"')
-    where = Path(path)
+    where = as_path(path)
     if where.suffix.lower().removeprefix(".") not in _FORMATS:
         raise InputError(
             "no plot can be written with this extension", value=where.suffix or None, expected=".png, .svg or .pdf"
         )
-    if not where.parent.is_dir():
-        raise FileError("there is no such folder", where=str(where.parent), hint="make it first")
-    if where.exists() and not force:
-        raise FileError("file exists", where=str(where), hint="pass force=True (--force) to replace it")
+    check_writable(where, force=force)
     return where
 
 

@@ -12,15 +12,13 @@ any name. A line with a gap, ``["LeftUpLeg", ""]``, is written as a comment, to 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, cast
 
 from synovia.errors import FormatError
-from synovia.io.base import read_text, write_bytes
-from synovia.text import parse_toml
+from synovia.io.base import as_path, read_text, write_bytes
+from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.map/1"
 
@@ -42,7 +40,7 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     if len(known) < len(joints):
         lines += ["", "# Not found. Fill in the empty names, and take the # away."]
         lines += [f"# {_line(part, pair)}" for part, pair in joints.items() if part not in known]
-    write_bytes(Path(path), ("\n".join(lines) + "\n").encode(), force=force)
+    write_bytes(as_path(path), ("\n".join(lines) + "\n").encode(), force=force)
 
 
 def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
@@ -52,7 +50,7 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
         FileError: If the file cannot be read.
         FormatError: If it is no joint map.
     """
-    where = Path(path)
+    where = as_path(path)
     content = parse_toml(read_text(where), str(where))
     joints = content.get("joints")
     if content.get("schema") != SCHEMA or not isinstance(joints, dict) or not joints:
@@ -76,14 +74,4 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
 
 def _line(part: str, pair: tuple[str, str]) -> str:
     """Return the line of one part."""
-    return f"{_key(part)} = [{_text(pair[0])}, {_text(pair[1])}]"
-
-
-def _key(part: str) -> str:
-    """Return a part as a key: bare where TOML allows it."""
-    return part if part.isascii() and part.replace("_", "a").isalnum() else _text(part)
-
-
-def _text(value: str) -> str:
-    """Return a name in TOML's words."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"{toml_key(part)} = [{toml_text(pair[0])}, {toml_text(pair[1])}]"

@@ -6,7 +6,6 @@ import base64
 import json
 import os
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES
 from synovia.geometry import Array
-from synovia.io.base import write_bytes
+from synovia.io.base import as_path, write_bytes
 from synovia.motion import Motion
 from synovia.viewer.bodies import build
 
@@ -34,7 +33,7 @@ def write_page(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
-    write_bytes(Path(path), page_text(motion, targets).encode(), force=force)
+    write_bytes(as_path(path), page_text(motion, targets).encode(), force=force)
 
 
 def page_text(motion: Motion, targets: Array | None = None) -> str:

@@ -11,14 +11,12 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from synovia.errors import InputError
 from synovia.geometry import Array, matrix_to_quat
-from synovia.io.base import write_bytes
+from synovia.io.base import as_path, write_bytes
 from synovia.io.bvh.euler import AXES, from_quat
 from synovia.io.bvh.text import CHANNELS
 from synovia.motion import Motion
@@ -66,7 +64,7 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
-    where = _as_path(path)
+    where = as_path(path)
     nodes = _nodes(motion)
     _fill_angles(nodes.values())
     lines = ["HIERARCHY"]
@@ -75,14 +73,6 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     table = np.array(columns).T if columns else np.empty((len(motion), 0))
     lines += [" ".join([format(value, ".12g") for value in row]) for row in (table + 0.0).tolist()]  # + 0.0: no -0
     write_bytes(where, ("\n".join(lines) + "\n").encode(errors="replace"), force=force)
-
-
-def _as_path(path: str | os.PathLike[str]) -> Path:
-    """Return the argument as a path."""
-    try:
-        return Path(path)
-    except TypeError as error:
-        raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
 
 def _nodes(motion: Motion) -> dict[int, _Node]:

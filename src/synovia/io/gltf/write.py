@@ -13,7 +13,7 @@ import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
-from synovia.io.base import read_bytes, write_bytes
+from synovia.io.base import as_path, read_bytes, write_bytes
 from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
 from synovia.io.gltf.scene import Rest, Scene, read_scene
 from synovia.motion import Motion
@@ -44,7 +44,7 @@ def write_gltf(
         InputError: If the motion belongs to another skeleton.
         UnsupportedError: If a joint slides below a scale that is not uniform.
     """
-    source, target = Path(into), Path(path)
+    source, target = as_path(into), as_path(path)
     document = read_document(source)
     scene = read_scene(document)
     data = read_bytes(source)

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
-from synovia.geometry import Array, as_unit_quat, quat_to_matrix, rigid
+from synovia.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
 from synovia.io.base import Format, read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
 from synovia.limits import Interval, Limit, SwingTwist
@@ -136,15 +136,7 @@ def _rotation(table: Table) -> Array:
     """Return the rest rotation of a joint."""
     if table.one_of("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
         return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
-    rpy = table.angles("rpy", 3)
-    (a, b, c), (u, v, w) = ([f(angle) for angle in rpy or (0.0, 0.0, 0.0)] for f in (math.cos, math.sin))
-    return np.array(
-        [
-            [b * c, u * v * c - a * w, a * v * c + u * w],
-            [b * w, u * v * w + a * c, a * v * w - u * c],
-            [-v, u * b, a * b],
-        ]
-    )
+    return fixed_xyz(*(table.angles("rpy", 3) or (0.0, 0.0, 0.0)))
 
 
 def _limit(table: Table, kind: Kind) -> Limit | None:

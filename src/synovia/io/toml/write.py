@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import matrix_to_quat
-from synovia.io.base import write_bytes
+from synovia.io.base import as_path, write_bytes
 from synovia.io.toml.table import AXES, SCHEMA
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Mimic, Skeleton
+from synovia.text import toml_text
 
 
 def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -31,7 +30,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
     """
-    write_bytes(Path(path), skeleton_text(skeleton).encode(), force=force)
+    write_bytes(as_path(path), skeleton_text(skeleton).encode(), force=force)
 
 
 def skeleton_text(skeleton: Skeleton) -> str:
@@ -87,7 +86,7 @@ def _block(keys: Mapping[str, Any]) -> str:
 def _literal(value: object) -> str:
     """Return a value in TOML's words; numbers with as many digits as they need to come back the same."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return toml_text(value)
     if isinstance(value, Mimic):
         return f"{{ leader = {_literal(value.leader)}, ratio = {value.ratio!r}, offset = {value.offset!r} }}"
     if isinstance(value, bool):

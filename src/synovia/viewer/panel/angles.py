@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synovia.geometry import Array, as_numbers
+from synovia.geometry import Array, as_numbers, fixed_xyz
 
 
 def turn_of(angles: Sequence[float]) -> Array:
@@ -16,15 +16,7 @@ def turn_of(angles: Sequence[float]) -> Array:
     Raises:
         InputError: If one is not finite.
     """
-    (a, b, c) = np.radians(as_numbers(angles, (3,), "turn"))
-    (ca, cb, cc), (sa, sb, sc) = np.cos((a, b, c)), np.sin((a, b, c))
-    return np.array(
-        [
-            [cc * cb, cc * sb * sa - sc * ca, cc * sb * ca + sc * sa],
-            [sc * cb, sc * sb * sa + cc * ca, sc * sb * ca - cc * sa],
-            [-sb, cb * sa, cb * ca],
-        ]
-    )
+    return fixed_xyz(*np.radians(as_numbers(angles, (3,), "turn")).tolist())
 
 
 def angles_of(turn: Array) -> list[float]:
