@@ -53,7 +53,7 @@ def animate_request(request: Request) -> int:
         typer.BadParameter: If options do not go together.
         SynoviaError: If what an option says cannot be used.
     """
-    from synovia.cli.animated import animation_object, animation_text
+    from synovia.cli.animation_report import animation_object, animation_text
     from synovia.io.save import check_target, save_motion
     from synovia.motion import Motion
 

@@ -15,7 +15,9 @@ BAD_INPUT: Final = 3
 NO_EXTRA: Final = 4
 BUG: Final = 70
 INTERRUPTED: Final = 130
-_ISSUES: Final = "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
+_REPORT_BUG: Final = (
+    "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001 - the last door: whatever comes here is a bug, and is shown as one
         import traceback
 
-        talk(traceback.format_exc() + _ISSUES)
+        talk(traceback.format_exc() + _REPORT_BUG)
         return BUG
     return REACHED

@@ -9,8 +9,9 @@ import numpy as np
 
 from synovia.cli.output import number, printable
 from synovia.geometry import matrix_to_quat
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
-from synovia.ik.told import as_json as reasons_as_json
 from synovia.io.base import joint_keys
 from synovia.io.posefile import values_of
 
@@ -40,7 +41,7 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
-        place, turn = bool(goal.takes & 1), bool(goal.takes & 2)
+        place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
         goals.append(
             {
                 "joint": skeleton.joint_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
@@ -111,12 +112,12 @@ def _goals(solution: Solution, ik: IK) -> RenderableType:
     missed = solution.missed
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
-        left = [length_text(error.position, unit)] if goal.measures & 1 else []
-        left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & 2 else []
+        left = [length_text(error.position, unit)] if goal.measures & POSITION else []
+        left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
         table.add_row(
             Text(printable(goal.label)),
             Text(", ".join(left), style="yellow" if i in missed else "green"),
-            Text(_vector(target[:3, 3]) if goal.takes & 1 else goal.kind.replace("_", " ")),
+            Text(_vector(target[:3, 3]) if goal.takes & POSITION else goal.kind.replace("_", " ")),
             Text(_vector(at[:3, 3]) if goal.measures else ""),
         )
     return table

@@ -18,7 +18,6 @@ from synovia.geometry import (
     as_numbers,
     as_transform,
     as_unit_quat,
-    axis_vector,
     dimensions,
     quat_to_matrix,
     rigid,
@@ -250,23 +249,6 @@ def as_direction(value: Any, what: str) -> Array:
     return vector / length
 
 
-def up_of(skeleton: Skeleton, instead: str) -> Array:
-    """Return the unit vector that points up.
-
-    Args:
-        skeleton: The skeleton.
-        instead: What can be given where its file does not say.
-
-    Raises:
-        InputError: If its file does not say which way is up.
-    """
-    if skeleton.up is None:
-        raise InputError(
-            "the model does not say which way is up", where=skeleton.name, expected=f"a skeleton with up, or {instead}"
-        )
-    return axis_vector(skeleton.up)
-
-
 def _as_offset(value: Any) -> Array:
     """Return the 4x4 transform from a goal's frame to its joint's: from nothing, a point (3,) or a transform."""
     if value is None:
@@ -274,6 +256,21 @@ def _as_offset(value: Any) -> Array:
     if dimensions(value) == 2:
         return as_transform(value, "offset")
     return rigid(as_numbers(value, (3,), "offset"))
+
+
+def pick_pose(joint: str | int, position: Any, rotation: Any, transform: Any) -> tuple[Any, Any]:
+    """Return position and rotation as they are given, or as the parts of a transform.
+
+    Raises:
+        InputError: If a transform is given beside one of its parts, or is none.
+    """
+    if transform is None:
+        return position, rotation
+    with placed(joint):
+        if position is not None or rotation is not None:
+            raise InputError("both transform and its parts are given", expected="one of them")
+        frame = as_transform(transform)
+    return frame[:3, 3], frame[:3, :3]
 
 
 def pick_rotation(joint: str | int, rotation: Any, quat_xyzw: Any, quat_wxyz: Any) -> Any:

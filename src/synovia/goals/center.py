@@ -8,7 +8,8 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array, align_z, as_numbers
-from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_direction, placed, up_of
+from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_direction, placed
+from synovia.skeleton.derived import up_vector
 
 if TYPE_CHECKING:
     from synovia.skeleton import Skeleton
@@ -92,7 +93,7 @@ class CenterOfMassGoal(Goal):
                 expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
                 hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
             )
-        return self if self.polygon is None or self.up is not None else self._with(up=up_of(skeleton, "up="))
+        return self if self.polygon is None or self.up is not None else self._with(up=up_vector(skeleton, "up="))
 
 
 def _hull(points: Array, up: Array) -> Array:

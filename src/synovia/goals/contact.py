@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z, as_transform
-from synovia.goals.base import ALIGN, POSITION, ROTATION, Ask, Goal, as_direction, pick_rotation, placed, up_of
+from synovia.geometry import Array, align_z
+from synovia.goals.base import (
+    ALIGN,
+    POSITION,
+    ROTATION,
+    Ask,
+    Goal,
+    as_direction,
+    pick_pose,
+    pick_rotation,
+    placed,
+)
+from synovia.skeleton.derived import up_vector
 
 if TYPE_CHECKING:
     from synovia.skeleton import Skeleton
@@ -65,12 +76,8 @@ class ContactGoal(Goal):
     ) -> None:
         """Check and keep the values; a normal becomes the z axis of the target, the sole's that of the goal's frame."""
         turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
+        position, turn = pick_pose(joint, position, turn, transform)
         with placed(joint):
-            if transform is not None:
-                if position is not None or turn is not None:
-                    raise InputError("both transform and its parts are given", expected="one of them")
-                frame = as_transform(transform)
-                position, turn = frame[:3, 3], frame[:3, :3]
             if keep is None:
                 keep = "normal" if normal is not None or axis is not None else "pose"
             if keep not in _KEEPS:
@@ -113,7 +120,7 @@ class ContactGoal(Goal):
             return self
         axis = self.axis
         if axis is None:
-            axis = skeleton.rest_pose().matrix(self.joints[0]).T @ up_of(skeleton, "axis=")
+            axis = skeleton.rest_pose().matrix(self.joints[0]).T @ up_vector(skeleton, "axis=")
         offset = self.offset.copy()
         offset[:3, :3] = align_z(axis)
         return self._with(offset=offset, axis=axis)

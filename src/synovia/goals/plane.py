@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.geometry import align_z
-from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, as_direction, placed, up_of
+from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, as_direction, placed
+from synovia.skeleton.derived import up_vector
 
 if TYPE_CHECKING:
     from synovia.skeleton import Skeleton
@@ -70,5 +71,5 @@ class PlaneGoal(Goal):
         if self.target is None or self.given & ROTATION:
             return self
         target = self.target.copy()
-        target[:3, :3] = align_z(up_of(skeleton, "normal="))
+        target[:3, :3] = align_z(up_vector(skeleton, "normal="))
         return self._with(target=target, given=self.given | ROTATION)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import as_transform
-from synovia.goals.base import POSITION, ROTATION, Goal, pick_rotation
+from synovia.goals.base import POSITION, ROTATION, Goal, pick_pose, pick_rotation
 
 
 class PoseGoal(Goal):
@@ -50,14 +49,10 @@ class PoseGoal(Goal):
     ) -> None:
         """Check and keep the values."""
         turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        where = f"goal on {joint!r}"
-        if transform is not None:
-            if position is not None or turn is not None:
-                raise InputError("both transform and its parts are given", where=where, expected="one of them")
-            frame = as_transform(transform, f"transform of {where}")
-            position, turn = frame[:3, 3], frame[:3, :3]
-        elif (position is None) != (turn is None):
+        position, turn = pick_pose(joint, position, turn, transform)
+        if (position is None) != (turn is None):
             given, other = ("position", "PositionGoal") if turn is None else ("rotation", "RotationGoal")
+            where = f"goal on {joint!r}"
             raise InputError(f"only the {given} is given", where=where, expected="both", hint=f"use {other} for one")
         super().__init__(
             joint,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers, as_transform, dimensions, rigid
-from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, pick_rotation, placed
+from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, pick_pose, pick_rotation, placed
 
 _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATION}
 
@@ -62,14 +62,10 @@ class RelativeGoal(Goal):
     ) -> None:
         """Check and keep the values."""
         turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
+        position, turn = pick_pose(joint, position, turn, transform)
         with placed(joint):
             if other == joint:
                 raise InputError("a joint is measured against itself", value=other, expected="another joint")
-            if transform is not None:
-                if position is not None or turn is not None:
-                    raise InputError("both transform and its parts are given", expected="one of them")
-                frame = as_transform(transform)
-                position, turn = frame[:3, 3], frame[:3, :3]
             given = POSITION * (position is not None) | ROTATION * (turn is not None)
             if parts is None:
                 parts = next((word for word, bits in _PARTS.items() if bits == given), "pose")

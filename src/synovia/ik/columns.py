@@ -8,16 +8,17 @@ from typing import Final
 import numpy as np
 
 from synovia.geometry import Array
+from synovia.limits.base import MARK
 from synovia.problem import Reduced
 from synovia.skeleton import Skeleton
 
 NUDGE: Final = 1e-6  # radians or reaches, for differences
 
 
-def velocities_of(skeleton: Skeleton, reduced: Reduced) -> Array:
+def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
     """Return what one unit of each column is in the velocities of all joints, followers included, (nv, columns)."""
     first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
-    unit = units_of(reduced)
+    unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
     for (block, at, column), joint in zip(reduced.variables.tolist(), reduced.owner.tolist(), strict=True):
         inside = at - skeleton.q_slice(joint).start  # in a free joint translation comes first, in q as in velocities
@@ -32,18 +33,18 @@ def velocities_of(skeleton: Skeleton, reduced: Reduced) -> Array:
     return out
 
 
-def units_of(reduced: Reduced) -> Array:
+def column_units(reduced: Reduced) -> Array:
     """Return what one unit of each column is: 1 radian, or one reach."""
     unit = np.ones(reduced.columns)
     for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
-        if not block and limit[10] == 0.0:
+        if not block and limit[MARK] == 0.0:
             unit[column] = reduced.reach
     return unit
 
 
 def nudged(skeleton: Skeleton, reduced: Reduced, q: Array) -> Sequence[tuple[Array, Array]]:
     """Return q a little ahead and a little behind along every column."""
-    unit = units_of(reduced)
+    unit = column_units(reduced)
     pairs: list[tuple[Array, Array]] = []
     for block, at, column in reduced.variables.tolist():
         for c in range(3 if block else 1):

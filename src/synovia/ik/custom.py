@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from synovia.geometry import Array
 from synovia.goals import CustomGoal, Goal
-from synovia.ik.columns import NUDGE, nudged, velocities_of
+from synovia.ik.columns import NUDGE, column_velocities, nudged
 from synovia.ik.status import Status
 from synovia.ik.wishes import Wishes
 from synovia.problem import Reduced
@@ -39,7 +39,7 @@ class Part:
         self.rows = slice(first, first + goal.size)
         self.root = float(reduced.goals.roots[place])
         self._skeleton, self._reduced = skeleton, reduced
-        self._velocities = velocities_of(skeleton, reduced)
+        self._velocities = column_velocities(skeleton, reduced)
 
     def residual(self, q: Array) -> Array:
         """Return the residual at q, (k,)."""

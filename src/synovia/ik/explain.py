@@ -11,9 +11,9 @@ import numpy as np
 from synovia.geometry import Array
 from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RangeGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.reason_text import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
-from synovia.ik.told import sentences
 from synovia.limits import Interval
 from synovia.problem.structure import freedoms
 from synovia.skeleton import Kind

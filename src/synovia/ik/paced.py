@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array, as_numbers, rotation_between
-from synovia.ik.solution import HEAD, STATUS
+from synovia.ik.rows import kept_targets
+from synovia.ik.solution import STATUS
 from synovia.ik.status import Status
 from synovia.trajectory import Model, Terms, solve_in_windows
 
@@ -87,7 +88,7 @@ def _part_way(a: Array, b: Array, share: float, angle: float) -> Array:
     return out / np.linalg.norm(out)
 
 
-def velocities_of(ik: IK, limits: Any) -> Array:
+def velocity_limits(ik: IK, limits: Any) -> Array:
     """Return the highest velocity of each joint, radians or length units per second.
 
     Raises:
@@ -116,18 +117,15 @@ def _velocity(value: Any, what: str) -> float:
 
 def _parts(ik: IK, rows: Array) -> tuple[Array, Array]:
     """Return joint values (T, nq) and targets (T, goals, 16) of rows of answers."""
-    nq = ik.skeleton.nq
-    targets = rows[:, HEAD + nq + 2 * len(ik.goals) :].reshape(len(rows), -1, 16)
-    return rows[:, HEAD : HEAD + nq].copy(), np.ascontiguousarray(targets)
+    return rows[:, ik.places].copy(), np.ascontiguousarray(kept_targets(ik, rows))
 
 
 def _replace(ik: IK, model: Model, rows: Array, q: Array, why: Status) -> Bools:
     """Write other joint values into rows of answers, with their errors; return which are missed only now."""
     _, targets = _parts(ik, rows)
     _, _, errors = model.evaluate(q, targets, derivative=False)
-    nq = ik.skeleton.nq
-    rows[:, HEAD : HEAD + nq] = q
-    rows[:, HEAD + nq : HEAD + nq + 2 * len(ik.goals)] = errors.reshape(len(rows), -1)
+    rows[:, ik.places] = q
+    rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals)] = errors.reshape(len(rows), -1)
     reached = (errors <= np.array(ik.tolerance)).all((1, 2))
     was = rows[:, STATUS] == Status.REACHED
     rows[:, STATUS] = np.where(reached, Status.REACHED, np.where(was, why, rows[:, STATUS]))

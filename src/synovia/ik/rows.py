@@ -9,11 +9,16 @@ import numpy as np
 from synovia.batch import Progress, run_rows
 from synovia.geometry import Array
 from synovia.ik.frames import Ints, follow_frames
-from synovia.ik.solution import HEAD, rows_of
+from synovia.ik.solution import rows_of
 
 if TYPE_CHECKING:
     from synovia.ik.door import Targets
     from synovia.ik.ik import IK
+
+
+def kept_targets(ik: IK, rows: Array) -> Array:
+    """Return the targets that rows of answers (T, ...) hold for each goal, (T, goals, 16)."""
+    return rows[:, ik.places.stop + 2 * len(ik.goals) :].reshape(len(rows), -1, 16)
 
 
 def rows_apart(
@@ -64,7 +69,7 @@ def rows_in_turn(ik: IK, table: Array, first: Array, progress: Progress, *, targ
 
     def conclude(frame: int) -> None:
         """Settle a miss."""
-        start = out[frame - 1 : frame, HEAD : HEAD + ik.skeleton.nq].copy() if frame else first
+        start = out[frame - 1 : frame, ik.places].copy() if frame else first
         inner._conclude(start, out[frame : frame + 1], scratch)
 
     follow_frames(out, run, conclude, inner._ints, not ik.solver.ranks, progress)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.ik.solution import Frame, Solution
+from synovia.ik.solution import STATUS, Frame, Solution
 from synovia.ik.status import Status
 from synovia.motion import Motion
 from synovia.skeleton import Pose
@@ -18,7 +18,7 @@ from synovia.skeleton import Pose
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
-_STATUS, _STEPS, _HEAD = 0, 1, 6  # see kernels.problem
+_STEPS = 1  # see kernels.problem
 
 
 class Solutions:
@@ -56,7 +56,7 @@ class Solutions:
     @property
     def status(self) -> NDArray[np.int64]:
         """Status of each problem, (B,), numbers of ``Status``."""
-        return self._rows[:, _STATUS].astype(np.int64)
+        return self._rows[:, STATUS].astype(np.int64)
 
     @property
     def reached(self) -> NDArray[np.bool_]:
@@ -71,13 +71,12 @@ class Solutions:
     @property
     def q(self) -> Array:
         """Joint values, (B, nq)."""
-        return self._rows[:, _HEAD : _HEAD + self.ik.skeleton.nq].copy()
+        return self._rows[:, self.ik.places].copy()
 
     @property
     def errors(self) -> Array:
         """Position (length units) and angle (radians) by which each goal is missed, (B, goals, 2)."""
-        first = _HEAD + self.ik.skeleton.nq
-        g = len(self.ik.goals)
+        first, g = self.ik.places.stop, len(self.ik.goals)
         return self._rows[:, first : first + 2 * g].reshape(-1, g, 2).copy()
 
     def __repr__(self) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 from synovia.batch import Progress
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
-from synovia.ik.leaps import Bools, Follow, changes, leaps
-from synovia.ik.paced import slowed, smoothed, velocities_of
-from synovia.ik.solution import HEAD, STATUS, WINNER
+from synovia.ik.branch_switches import Bools, Follow, branch_switches, changes
+from synovia.ik.paced import slowed, smoothed, velocity_limits
+from synovia.ik.rows import kept_targets
+from synovia.ik.solution import STATUS, WINNER
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
 
@@ -52,20 +53,20 @@ def tracked(
         raise InputError("smoothness is negative", value=smoothness, expected="seconds from 0")
     if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
         raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
-    most = None if velocity is None else velocities_of(ik, velocity)
+    most = None if velocity is None else velocity_limits(ik, velocity)
     parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
-    told = Told(progress, parts, len(table))
-    rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways, threads, told)
+    shared = SharedProgress(progress, parts, len(table))
+    rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways, threads, shared)
     held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
     if seconds > 0.0 and len(rows) > 2:
-        held[smoothed(ik, rows, rate, seconds, threads, told.part(parts - 1))] = "smoothness"
+        held[smoothed(ik, rows, rate, seconds, threads, shared.part(parts - 1))] = "smoothness"
     if most is not None:
         held[slowed(ik, rows, rate, most)] = "velocity"
     return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held))
 
 
-class Told:
-    """Tells of the progress of several tracks as of one, from whichever thread follows them.
+class SharedProgress:
+    """Reports the progress of several tracks as that of one piece of work, from whichever thread follows them.
 
     Args:
         progress: Called with (frames done, all), one call after the other.
@@ -101,7 +102,7 @@ class Told:
 
 
 def follow_best(
-    ik: IK, table: Array, pose: Pose, follow: Follow, starts: int, both_ways: bool, threads: int, told: Told
+    ik: IK, table: Array, pose: Pose, follow: Follow, starts: int, both_ways: bool, threads: int, shared: SharedProgress
 ) -> tuple[Array, Bools]:
     """Return the rows of the best path through the tracks that are asked for, and where it jumps.
 
@@ -113,21 +114,21 @@ def follow_best(
         starts: Starts, the first one included.
         both_ways: Whether the last frame of each track is a start of the way back.
         threads: How many tracks are followed at once.
-        told: Hears of the progress.
+        shared: Told of the progress of each.
     """
-    first = follow(ik, table, pose.inside, told.part(0))
+    first = follow(ik, table, pose.inside, shared.part(0))
     if len(table) < 2 or (starts == 1 and not both_ways):
         return first, jumps_of(ik, table, pose.inside, first, follow)
     full = complete(ik, table, first)
 
     def there_and_back(k: int) -> list[tuple[Array, Bools]]:
         start = pose.inside if k == 0 else ik.skeleton.random_pose(k).inside
-        rows = first if k == 0 else follow(ik, full, start, told.part(k))
+        rows = first if k == 0 else follow(ik, full, start, shared.part(k))
         found = [(rows, jumps_of(ik, full, start, rows, follow))]
         if both_ways:
-            end = rows[-1:, HEAD : HEAD + ik.skeleton.nq].copy()
+            end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
-            back = follow(ik, reverse, end, told.part(starts + k))
+            back = follow(ik, reverse, end, shared.part(starts + k))
             jumped = np.concatenate([[False], jumps_of(ik, reverse, end, back, follow)[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found
@@ -136,7 +137,7 @@ def follow_best(
         try:
             found = list(pool.map(there_and_back, range(starts)))
         except BaseException:
-            told.stopped = True
+            shared.stopped = True
             raise
     pairs = [one for way in zip(*found, strict=True) for one in way]
     return best_path(ik, [rows for rows, _ in pairs], [jumped for _, jumped in pairs])
@@ -147,17 +148,17 @@ def complete(ik: IK, table: Array, rows: Array) -> Array:
     out = table.copy()
     given = np.array([goal.what for goal in ik.goals])
     plain = given > 0
-    kept = rows[:, HEAD + ik.skeleton.nq + 2 * len(ik.goals) :].reshape(len(rows), -1, 16)
+    kept = kept_targets(ik, rows)
     out[:, plain, :16] = kept[:, plain]
     out[:, plain, 16] = given[plain]
     return out
 
 
 def jumps_of(ik: IK, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
-    """Return which frames of a track do not follow from the one before: restarts, and leaps of closed forms."""
+    """Return which frames do not follow from the one before: restarts, and switches of a closed form's branch."""
     jumped = rows[:, WINNER] > 0
     if ik.solver.closed and len(rows) > 1:
-        jumped |= leaps(ik, complete(ik, table, rows), start, rows, follow)
+        jumped |= branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
     return jumped
 
@@ -168,7 +169,7 @@ def best_path(ik: IK, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[
     Dynamic programming over the frames (Viterbi 1967): from each frame of a track the path may go on in any.
     """
     count, size = len(tracks[0]), len(tracks)
-    values = [rows[:, HEAD : HEAD + ik.skeleton.nq] for rows in tracks]
+    values = [rows[:, ik.places] for rows in tracks]
     misses = np.array([_MISS * (rows[:, STATUS] != Status.REACHED) for rows in tracks])
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from synovia.geometry import Array, as_numbers, rotation_between
-from synovia.ik.columns import units_of, velocities_of
+from synovia.ik.columns import column_units, column_velocities
 from synovia.problem import Reduced
 from synovia.skeleton import Pose, Skeleton
 from synovia.solver import NullSpace
@@ -44,7 +44,7 @@ class Wishes:
         """Find what the columns are."""
         self._skeleton, self._reduced = skeleton, reduced
         self._function = None if terms is None else terms.gradient
-        self._velocities, self._units = velocities_of(skeleton, reduced), units_of(reduced)
+        self._velocities, self._units = column_velocities(skeleton, reduced), column_units(reduced)
 
     def at(self, row: Row) -> Wish:
         """Return the wish at a row's pose."""

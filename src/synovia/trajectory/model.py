@@ -11,6 +11,7 @@ import numpy as np
 from synovia.batch import checked_threads
 from synovia.geometry import Array, rotation_between, times_exp
 from synovia.goals import Goal
+from synovia.limits.base import MARK
 from synovia.problem import pack, reduce
 from synovia.skeleton import Skeleton
 
@@ -63,7 +64,7 @@ class Model:
         self.turn_at, self.turn_column = turns[:, 1], turns[:, 2]
         self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
         self._turns = self.turn_column[:, None] + np.arange(3)
-        angles = reduced.limits[variables[:, 0] == 0, 10] != 0.0
+        angles = reduced.limits[variables[:, 0] == 0, MARK] != 0.0
         self.unit = np.where(angles, 1.0, self.reach)  # of each number, in the units of q
         self.lower = reduced.limits[variables[:, 0] == 0, 0]
         self.upper = reduced.limits[variables[:, 0] == 0, 1]

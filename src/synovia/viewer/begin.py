@@ -15,8 +15,8 @@ from synovia.errors import InputError
 from synovia.geometry import Array, align_z, frames_to_transforms, rigid
 from synovia.goals import Goal, RangeGoal
 from synovia.goals.base import POSITION, ROTATION, as_direction
-from synovia.goals.base import up_of as up_axis
 from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.skeleton.derived import up_vector
 from synovia.skeleton.tree import ancestors
 from synovia.viewer.wish import JOINTS, Wish, address, kind_of, value_ends
 
@@ -74,7 +74,7 @@ def fit_frame(wish: Wish, skeleton: Skeleton) -> None:
         if wish.values["keep"] == "normal":
             axis = wish.values.get("axis")
             if axis is None:
-                axis = skeleton.rest_pose().matrix(wish.row).T @ up_axis(skeleton, "axis=")
+                axis = skeleton.rest_pose().matrix(wish.row).T @ up_vector(skeleton, "axis=")
             turn = align_z(as_direction(axis, "axis"))
         elif wish.values.pop("axis", None) is not None or wish.values["keep"] == "point":
             turn = np.eye(3)

@@ -1,8 +1,9 @@
-"""Where the answers of a closed form leap: steps of the joints that do not shrink with those of the targets.
+"""Where a closed form switches branches in a track, with a large step of the joints.
 
 A closed form takes the branch nearest to the frame before. Where that branch ends, at a limit or a singular pose, the
-next one may be far, though nothing was restarted. A frame with a large step is therefore solved once more with its
-targets moving there little by little: a step that belongs to the motion falls to pieces, a leap stays one.
+next one may be far away, though nothing was restarted. To tell such a switch from quick motion, a frame with a large
+step is solved again with its targets moving there little by little: a step that belongs to the motion then falls into
+small ones, a switch stays one large step.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
-from synovia.ik.solution import HEAD
+from synovia.limits.base import MARK
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
 Bools = NDArray[np.bool_]
 Follow = Callable[["IK", Array, Array, Callable[..., None]], Array]
-"""Solves frames in turn: from targets, the first start, and what is told of the progress."""
-_LARGE: Final = 0.2  # root of the summed squares of all joints' steps, radians and reaches
-_PARTS: Final = (4, 32)  # of a step: a few suffice to acquit most of them
-_WHOLE: Final = 0.5  # of a step that one part may make
-_SAME: Final = 0.25  # of it: as near is the pose that it began with
+"""Solves frames in turn, given the problem, the targets, the first start and what to call with the progress."""
+_LARGE: Final = 0.2  # root of the summed squares of all joints' steps, radians and reaches; below, nothing jumps
+_PARTS: Final = (4, 32)  # into how many a step is cut: most that are no switch show it in four
+_WHOLE: Final = 0.5  # share of the large step above which a single part of it counts as a switch
+_SAME: Final = 0.25  # share of the large step within which two poses count as one
 
 
 def changes(ik: IK, a: Array, b: Array) -> Array:
     """Return the squared change of all joints, radians and reaches, between rows of joint values."""
     variables = ik.skeleton.tables.variables
-    angles = ik.skeleton.tables.limits[:, 10] != 0.0
+    angles = ik.skeleton.tables.limits[:, MARK] != 0.0
     total = np.zeros(len(a))
     for (block, at, _), angle in zip(variables.tolist(), angles.tolist(), strict=True):
         if block == 0:
@@ -41,49 +42,44 @@ def changes(ik: IK, a: Array, b: Array) -> Array:
     return total
 
 
-def leaps(ik: IK, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
-    """Return which frames of a track leap.
+def branch_switches(ik: IK, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
+    """Return in which frames of a track a closed form switches branches.
 
     Args:
         ik: The problem.
         table: Targets, (T, goals, 17), complete.
         start: The first start, (1, nq).
         rows: The answers.
-        follow: What has solved them.
+        follow: What has solved the track.
     """
-    values = _values(ik, rows)
+    values = rows[:, ik.places]
     large = np.flatnonzero(np.sqrt(changes(ik, values[:-1], values[1:])) > _LARGE) + 1
-    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # what leaps is the answer before it is blended
-        ik = _whole(ik)
-        values = _values(ik, follow(ik, table, start, _untold))
+    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # the answer switches before it is blended
+        ik = _unblended(ik)
+        values = follow(ik, table, start, _ignore)[:, ik.places]
     out = np.zeros(len(rows), bool)
     for t in large.tolist():
         out[t] = all(
-            _leaps(ik, between(table[t - 1], table[t], parts), values[t - 1 : t + 1], follow) for parts in _PARTS
+            _is_switch(ik, between(table[t - 1], table[t], parts), values[t - 1 : t + 1], follow) for parts in _PARTS
         )
     return out
 
 
-def _values(ik: IK, rows: Array) -> Array:
-    """Return the joint values of rows of answers."""
-    return rows[:, HEAD : HEAD + ik.skeleton.nq]
-
-
-def _whole(ik: IK) -> IK:
-    """Return the same problem with the whole way to its solution."""
+def _unblended(ik: IK) -> IK:
+    """Return the same problem with answers that go the whole way from the start to the solution."""
     build, (given, goals, solver, tolerance, root) = ik.__reduce__()
     return build(given, goals, solver.replace(weight=1.0), tolerance, root)
 
 
-def _leaps(ik: IK, table: Array, ends: Array, follow: Follow) -> bool:
-    """Return whether a large step stays one where the targets move from frame to frame as in the table.
+def _is_switch(ik: IK, table: Array, ends: Array, follow: Follow) -> bool:
+    """Return whether a large step stays large when the targets move little by little, as in the table.
 
-    It may also have gone to another branch than the little steps do, from the same pose.
+    It is a switch as well if the little steps, from the same pose, end on another branch than the large one.
     """
     step = float(np.sqrt(changes(ik, ends[:1], ends[1:])[0]))
     if step <= _LARGE:
         return False
-    path = _values(ik, follow(ik, table, ends[:1].copy(), _untold))
+    path = follow(ik, table, ends[:1].copy(), _ignore)[:, ik.places]
     if np.sqrt(changes(ik, path[:-1], path[1:]).max()) > _WHOLE * step:
         return True
     first, last = np.sqrt(changes(ik, path[[0, -1]], ends))
@@ -103,5 +99,5 @@ def between(a: Array, b: Array, parts: int) -> Array:
     return out
 
 
-def _untold(*_: Any) -> None:
-    """Hear of the progress of a few frames."""
+def _ignore(*_: Any) -> None:
+    """Report no progress: a few frames are quick."""

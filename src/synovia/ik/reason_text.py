@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reasons import Reason, Relief
 from synovia.ik.solution import Solution, length_text
 
@@ -61,8 +62,8 @@ def _left(ik: IK, goal: Goal, relief: Relief) -> str:
     error, unit = relief.error, ik.skeleton.meters_per_unit
     if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
         return "it would hold"
-    parts = [length_text(error.position, unit)] if goal.measures & 1 else []
-    parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & 2 else []
+    parts = [length_text(error.position, unit)] if goal.measures & POSITION else []
+    parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
     return f"{' and '.join(parts)} would be left"
 
 
