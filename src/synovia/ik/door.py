@@ -97,16 +97,13 @@ class Door:
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if kind is dict and len(targets) == self._count:
             slots, written = desk.slots, 0
-            for key in targets:  # pairs would take longer
-                slot = slots.get(key)
-                if slot is None:
+            for key in targets:  # pairs would take longer, as would ``get``
+                if key not in slots:
                     break
-                shape, mark, view, memory = slot
+                shape, mark, view, memory = slots[key]
                 value = targets[key]
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-                if kind is _ndarray:
-                    if value.dtype is not _DOUBLE or value.shape != shape:
-                        break
+                if kind is _ndarray and value.dtype is _DOUBLE and value.shape == shape:
                     if shape is _FRAME:
                         memory[:] = value.tobytes()  # takes two thirds of an assignment between arrays
                     else:

@@ -141,7 +141,9 @@ class IK:
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self._as_start(start)
-            first = start.inside
+            first = start.ready
+            if first is None:
+                first = start.inside
         try:
             desk = self._idle.pop()  # atomic, so two threads never share a desk
         except IndexError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -95,8 +95,7 @@ class Solution:
     def q(self) -> Array:
         """Joint values, (nq,), read-only: those of the pose, in less time than by way of it."""
         q = self._rows[self._b, self._ik.places]
-        freeze: Any = q.setflags  # its types leave out that it takes places
-        freeze(False)
+        q.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
         return q
 
     @property

@@ -31,7 +31,7 @@ from synovia.kernels.rotations import (
     turn_z,
 )
 from synovia.kernels.scatter import scatter_numbers
-from synovia.kernels.trigonometry import BLOCK, near, sincos_block
+from synovia.kernels.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.vectors import add, axpy, cross, dot, load, scale, store, sub
 
 MOST_BENT = F(0.25)  # squared share of a step that following the curve may add: where it asks for more it is no guide
@@ -65,9 +65,20 @@ def arm_forward(problem, q, axes):
 
 
 @inline
+def arm_weights(problem):
+    """Return the weights, in a step, of an error of the place (per length) and of the turn (per radian).
+
+    Half a turn counts as much as the reach: these are the largest errors of both. Counted by the radian, turns would
+    rule the damping, and six hinges would take a fifth more steps.
+    """
+    return problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1] / PI
+
+
+@inline
 def arm_normal(problem, q, axes, p, e, damping):
     """Write the Jacobian without the joints that are held at a limit (6-11 of each row); return J Jᵀ + λ (21)."""
-    wp, wr, reach = problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1], problem.reach
+    wp, wr = arm_weights(problem)
+    reach = problem.reach
     n = problem.tree.ints.shape[0]
     o = F(0)
     a00 = a11 = a22 = a33 = a44 = a55 = damping
@@ -140,7 +151,8 @@ def arm_bend(problem, axes, y):
         twist = add(twist, cross(t, w))
         pull = add(pull, cross(add(add(t, t), w), scale(d, load(axes, i, 6))))
         t = add(t, w)
-    return scale(F(-0.5), pull), scale(F(-0.5) * problem.goal_data[0, 1], twist)
+    _, wr = arm_weights(problem)
+    return scale(F(-0.5), pull), scale(F(-0.5) * wr, twist)
 
 
 @inline
@@ -169,9 +181,10 @@ def arm_step(problem, q, axes, p, e, damping):
 def attempt(problem, work, targets, q):
     """Descend from q until the goal holds, the error stops falling fast enough, or the steps are spent."""
     T, t = target_frame(targets, 0)
-    wp, wr = problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1]
+    wp, wr = arm_weights(problem)
     placed = problem.goals[0, 0] & POSITION
     turns = problem.goals[0, 0] & ROTATION
+    weight2 = problem.goal_data[0, 1] ** 2
     most2 = (AIM * problem.tolerance) ** 2
     most_turned2 = (AIM * problem.tolerance_angle) ** 2
     mark = F(0)
@@ -181,9 +194,7 @@ def attempt(problem, work, targets, q):
         d = sub(t, p)
         w = log_rotation(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
         far2, turned2 = dot(d, d) if placed else F(0), dot(w, w)
-        d = scale(wp, d)
-        w = scale(wr, w)
-        cost = dot(d, d) + dot(w, w)
+        cost = wp * wp * far2 + weight2 * turned2  # as the goal counts it: a miss is settled so
         if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)
@@ -195,13 +206,15 @@ def attempt(problem, work, targets, q):
             mark = lowest
         if k == problem.max_steps:
             break
+        d = scale(wp, d)
+        w = scale(wr, w)
         arm_step(
             problem,
             q,
             work.frames,
             p,
             (d[0], d[1], d[2], w[0], w[1], w[2]),
-            problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost,
+            problem.own[DAMPING] + problem.own[ERROR_DAMPING] * (dot(d, d) + dot(w, w)),
         )
     copy(work.trial, q)
     return k, lowest

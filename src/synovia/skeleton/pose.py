@@ -98,7 +98,7 @@ class Pose:
         array([0., 2., 0.])
     """
 
-    __slots__ = ("_frames", "_inside", "_q", "skeleton")
+    __slots__ = ("_frames", "_inside", "_q", "ready", "skeleton")
 
     def __init__(self, skeleton: Skeleton, q: Any) -> None:
         """Check and copy the values."""
@@ -108,6 +108,7 @@ class Pose:
         self._q = checked_q(skeleton, q)
         self._frames: Array | None = None
         self._inside: Array | None = None
+        self.ready: Array | None = None  # ``inside``, once it was asked for: a slot takes a third of a property's time
 
     @classmethod
     def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
@@ -117,6 +118,7 @@ class Pose:
         pose._q = q
         pose._frames = None
         pose._inside = q if inside else None
+        pose.ready = None
         return pose
 
     @classmethod
@@ -139,14 +141,14 @@ class Pose:
         pose._q = inside if told else q.copy()
         pose._frames = None
         pose._inside = inside
+        pose.ready = None
         return pose
 
     @property
     def q(self) -> Array:
         """Joint values, (nq,), read-only."""
         view = self._q.view()
-        freeze: Any = view.setflags  # by place, which its types leave out: a name would take longer than all the rest
-        freeze(False)
+        view.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
         return view
 
     @property
@@ -157,12 +159,11 @@ class Pose:
     @property
     def inside(self) -> Array:
         """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
-        inside = self._inside
-        if inside is None:
-            self._inside = inside = inside_limits(self.skeleton, self._q.reshape(1, -1))
-        elif inside.ndim == 1:
-            self._inside = inside = inside[None]
-        return inside
+        ready = self.ready
+        if ready is None:
+            known = self._inside
+            self.ready = ready = inside_limits(self.skeleton, self._q.reshape(1, -1)) if known is None else known[None]
+        return ready
 
     @property
     def frames(self) -> Array:
