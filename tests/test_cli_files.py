@@ -125,6 +125,10 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
         ({"kind": "position", "joint": True}, ["goals[1].joint", "True"]),
         ({"kind": "position", "joint": None}, ["goals[1].joint"]),
         ({"kind": "position", "joint": "hand", "name": ""}, ["goals[1].name"]),
+        (
+            {"kind": "contact", "joint": "hand", "keep": "nrmal"},
+            ["goals[1].keep", "'nrmal'", "normal, point, pose", "mean 'normal'?"],
+        ),
         ({"kind": "rotation", "joint": "hand", "rotation": [0, 0, 0, 1]}, ["goals[1].rotation"]),
         ({"kind": "rotation", "joint": "hand", "rotation": {}}, ["goals[1]", "given in 0 ways", "quat_xyzw"]),
         ({"kind": "rotation", "joint": "h", "rotation": {"quat": [1]}}, ["goals[1].rotation", "mean 'quat_"]),

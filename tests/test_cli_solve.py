@@ -233,12 +233,16 @@ def test_goals_from_a_file_and_options_together(tmp_path: Path) -> None:
         [[goals]]
         kind = "pose"
         joint = "right_foot"
+        [[goals]]
+        kind = "rest"
         """
     )
     ran = run("solve", "humanoid", "-g", tmp_path / "goals.toml", "-t", "right_hand=-0.4,1.3,0.3", "--json")
     assert ran.code == 0
-    assert [goal["name"] for goal in ran.data["goals"]] == ["reach", "right_foot", "right_hand"]
+    assert [goal["name"] for goal in ran.data["goals"]] == ["reach", "right_foot", "rest", "right_hand"]
     assert ran.data["goals"][0]["weight"] == 2.0
+    posture = ran.data["goals"][2]  # a posture is nowhere, and below all priorities
+    assert [posture[key] for key in ("position", "quat_xyzw", "target_position", "priority")] == [None] * 4
     rest = sy.bundled("humanoid").rest_pose()
     np.testing.assert_allclose(ran.data["goals"][1]["target_position"], rest.position("right_foot"), atol=1e-12)
 

@@ -51,6 +51,21 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     return array
 
 
+def as_direction(value: Any, what: str) -> Array:
+    """Return a unit vector.
+
+    Raises:
+        InputError: If the value is no vector of three, or has no direction.
+    """
+    vector = as_numbers(value, (3,), what)
+    largest = float(np.abs(vector).max())
+    if largest == 0.0:
+        raise InputError(f"{what} has no direction", value=vector.tolist(), expected="a vector not 0")
+    if not 1e-100 < largest < 1e100:  # its square would overflow, or be 0
+        vector = vector / largest
+    return vector / float(np.linalg.norm(vector))
+
+
 def _masked(parts: list[Any], kinds: set[type]) -> bool:
     """Return whether one of some arrays has masked entries: their numbers mean nothing."""
     if not any(hasattr(kind, "mask") for kind in kinds):

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.geometry import as_direction
+from synovia.ik.explain import _limits_in_the_way
+from synovia.ik.reasons import Reason, Relief
+from synovia.ik.solution import GoalError
 
 
 def test_beyond_reach_says_from_where_and_how_far_it_goes():
@@ -40,6 +44,8 @@ def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
     text = " ".join(solution.explain())
     assert "At a limit" in text
     assert "left_lower_leg" not in text
+    knee = Relief("left_lower_leg", GoalError(0.1, 0.0))  # with the foot planted it would be its reason
+    assert "left_lower_leg" in _limits_in_the_way(solution, [Reason(0, (), (knee,), None, None)])
 
 
 def test_raising_carries_the_explanation():
@@ -100,6 +106,20 @@ def test_goals_and_all_that_holds_them_are_copied_and_pickled():
 def test_lengths_whose_squares_overflow_are_refused():
     with pytest.raises(sy.InputError, match="too far away"):
         sy.Skeleton.chain([(0, 0, 0), (1e160, 0, 0)])
+    for goal in (
+        lambda: sy.CenterOfMassGoal(polygon=[(0, 0, 0), (1e200, 0, 0), (0, 0, 1e200)]),
+        lambda: sy.PositionGoal("tool", offset=(1e200, 0, 0)),
+        lambda: sy.RelativeGoal("tool", "joint1", other_offset=(0, 1e200, 0)),
+        lambda: sy.DistanceGoal("tool", "joint1", minimum=1e200),
+    ):
+        with pytest.raises(sy.InputError, match="too far away"):
+            goal()
+
+
+def test_a_direction_has_no_length():
+    """However long or short it is written."""
+    for length in (1e-200, 1.0, 1e200):
+        np.testing.assert_allclose(as_direction((0.0, -3.0 * length, 4.0 * length), "axis"), (0.0, -0.6, 0.8))
 
 
 def five():

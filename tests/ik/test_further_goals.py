@@ -366,6 +366,14 @@ def test_what_cannot_be_is_refused():
         sy.IK(body, sy.AimGoal("head"), "ccd")
     with pytest.raises(sy.InputError, match="minimum <= maximum"):
         sy.DistanceGoal("a", "b", minimum=2, maximum=1)
+    with pytest.raises(sy.InputError, match=r"other is no joint.*point= for a place"):
+        sy.DistanceGoal("a", (0.0, 1.0, 0.0), maximum=1)
+    with pytest.raises(sy.InputError, match="'center_of_mass' takes no target"):
+        sy.IK(body, sy.CenterOfMassGoal(polygon=[(0, 0, 0)])).solve({"center_of_mass": (0, 0, 0)})
+    with pytest.raises(sy.InputError, match="largest_step is out of range"):
+        sy.FullBody(largest_step=0.0)
+    level = sy.PositionGoal("head", priority=np.int64(2)).priority
+    assert (level, type(level)) == (2, int)
     with pytest.raises(sy.InputError, match="no direction"):
         sy.AimGoal("head", axis=(0, 0, 0))
     for bounds, word in (

@@ -469,5 +469,5 @@ def test_one_ik_serves_many_threads():
 
 def test_a_solver_that_has_no_priorities_says_so_with_the_goal():
     """UnsupportedError, when the IK is built."""
-    with pytest.raises(UnsupportedError, match="'tool'"):
+    with pytest.raises(UnsupportedError, match=r"'tool'.*'full-body'"):
         sy.IK(ARM, [sy.PositionGoal("tool", priority=2)], "lm")

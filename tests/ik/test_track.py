@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import synovia as sy
 from synovia.errors import InputError
+from synovia.ik.paced import _turned
 from synovia.skeleton import Joint, Kind
 
 ARM = sy.bundled("arm7")
@@ -243,6 +245,30 @@ def test_velocities_hold_and_what_they_cost_is_told():
     assert 10 not in ik.track({"tool": targets}, start, velocity=0.5).late
     with pytest.raises(InputError, match="velocity"):
         ik.track({"tool": targets}, start, velocity=-1.0)
+    balance = sy.IK(sy.bundled("humanoid"), [sy.PositionGoal("left_hand"), sy.CenterOfMassGoal()])
+    with pytest.raises(sy.UnsupportedError, match=r"held to velocities.*CenterOfMass.*largest_move=velocity / fps"):
+        balance.track({"left_hand": np.zeros((2, 3))}, velocity=1.0)
+
+
+@pytest.mark.compiled
+def test_on_the_way_from_pose_to_pose_balls_keep_their_limits():
+    """The shortest way between two turns that a limit allows may lead past it."""
+    body = sy.bundled("humanoid")
+    ik = sy.IK(body, sy.PositionGoal("left_hand"))
+    balls = [(body.q_slice(name).start, 0.2) for name in ("chest", "left_shoulder", "left_upper_arm", "left_upper_leg")]
+    past = 0
+    for seed in range(30):
+        before, goal = body.random_pose(2 * seed), body.random_pose(2 * seed + 1)
+        q = _turned(ik, before.q, goal.q, balls)
+        assert not ik.outside(sy.Pose(body, q))
+        for at, step in balls:
+            a, b, end = (Rotation.from_quat(x[at : at + 4]) for x in (before.q, q, goal.q))
+            assert 0.0 < (a.inv() * b).magnitude() <= step + 1e-9
+            straight = goal.q.copy()
+            way = (a.inv() * end).as_rotvec()
+            straight[at : at + 4] = (a * Rotation.from_rotvec(step / np.linalg.norm(way) * way)).as_quat()
+            past += len(ik.outside(sy.Pose(body, straight)))
+    assert past
 
 
 @pytest.mark.compiled

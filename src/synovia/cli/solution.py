@@ -9,6 +9,7 @@ import numpy as np
 
 from synovia.cli.output import number, printable
 from synovia.geometry import matrix_to_quat
+from synovia.goals import RelativeGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from synovia.geometry import Array
+    from synovia.goals import Goal
     from synovia.ik import IK, Solution
     from synovia.skeleton import Pose
 
@@ -42,6 +45,7 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
         place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
+        body = goal.joint is None  # nothing of it has a rotation, and of a posture no place either
         goals.append(
             {
                 "joint": skeleton.joint_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
@@ -50,12 +54,13 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
                 "reached": i not in missed,
                 "position_error": error.position,
                 "angle_error": error.angle,
-                "position": at[:3, 3].tolist(),
+                "position": at[:3, 3].tolist() if goal.measures or not body else None,
                 "target_position": target[:3, 3].tolist() if place else None,
-                "quat_xyzw": matrix_to_quat(at[:3, :3]).tolist(),
+                "quat_xyzw": None if body else matrix_to_quat(at[:3, :3]).tolist(),
                 "target_quat_xyzw": matrix_to_quat(target[:3, :3]).tolist() if turn else None,
+                "target_seen_from": goal.other if isinstance(goal, RelativeGoal) else None,
                 "weight": goal.weight,
-                "priority": goal.priority,
+                "priority": None if isinstance(goal, RestGoal) else goal.priority,  # below all
             }
         )
     return {
@@ -117,10 +122,18 @@ def _goals(solution: Solution, ik: IK) -> RenderableType:
         table.add_row(
             Text(printable(goal.label)),
             Text(", ".join(left), style="yellow" if i in missed else "green"),
-            Text(_vector(target[:3, 3]) if goal.takes & POSITION else goal.kind.replace("_", " ")),
+            Text(printable(_target(goal, target))),
             Text(_vector(at[:3, 3]) if goal.measures else ""),
         )
     return table
+
+
+def _target(goal: Goal, target: Array) -> str:
+    """Return where a goal's target is, or what else it asks for."""
+    if not goal.takes & POSITION:
+        return goal.kind.replace("_", " ")
+    seen = f" from {goal.other}" if isinstance(goal, RelativeGoal) else ""
+    return f"{_vector(target[:3, 3])}{seen}"
 
 
 def _joints(pose: Pose, start: Pose) -> RenderableType:

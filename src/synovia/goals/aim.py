@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from synovia.geometry import align_z, as_numbers, rigid
-from synovia.goals.base import AIM, POSITION, ROTATION, Ask, Goal, as_direction, placed
+from synovia.geometry import align_z, as_direction, rigid
+from synovia.goals.base import AIM, POSITION, ROTATION, Ask, Goal, as_lengths, placed
 
 
 class AimGoal(Goal):
@@ -48,7 +48,7 @@ class AimGoal(Goal):
     ) -> None:
         """Check and keep the values; the axis becomes the z axis of the goal's frame."""
         with placed(joint):
-            place = (0.0, 0.0, 0.0) if offset is None else as_numbers(offset, (3,), "offset")
+            place = (0.0, 0.0, 0.0) if offset is None else as_lengths(offset, (3,), "offset")
             frame = rigid(place, align_z(as_direction(axis, "axis")))
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
 

@@ -22,6 +22,7 @@ from synovia.geometry import (
     quat_to_matrix,
     rigid,
 )
+from synovia.skeleton.joint import LONGEST
 
 if TYPE_CHECKING:
     from synovia.skeleton import Skeleton
@@ -109,7 +110,7 @@ class Goal(Named):
                     raise InputError("weight is not positive", value=weight, expected="a finite number above 0")
             except (TypeError, OverflowError) as error:
                 raise InputError("weight is not a number", value=weight) from error
-            if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
+            if isinstance(priority, bool) or not isinstance(priority, int | np.integer) or priority < 0:
                 raise InputError("priority is no level", value=priority, expected="0 (highest), 1, 2, ...")
             place = None if position is None else as_numbers(position, (3,), "position")
             turn = None if rotation is None else as_matrix(rotation)
@@ -117,7 +118,7 @@ class Goal(Named):
             if name is not None and not isinstance(name, str):
                 raise InputError("name is no text", value=name, expected="a string, or None for the joint's name")
             if ancestors is not None and (
-                isinstance(ancestors, bool) or not isinstance(ancestors, int) or ancestors < 0
+                isinstance(ancestors, bool) or not isinstance(ancestors, int | np.integer) or ancestors < 0
             ):
                 raise InputError("ancestors is no number of joints", value=ancestors, expected="0, 1, 2, ... or None")
         target = None
@@ -126,10 +127,10 @@ class Goal(Named):
         self._keep(
             joint=joint,
             weight=float(weight),
-            priority=priority,
+            priority=int(priority),
             offset=frame,
             name=name,
-            ancestors=ancestors,
+            ancestors=None if ancestors is None else int(ancestors),
             target=target,
             given=POSITION * (place is not None) | ROTATION * (turn is not None),
         )
@@ -236,17 +237,16 @@ def placed(joint: str | int) -> Generator[None]:
         raise restated(error, InputError, error.where or f"goal on {joint!r}") from error
 
 
-def as_direction(value: Any, what: str) -> Array:
-    """Return a unit vector.
+def as_lengths(value: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Return lengths, as ``as_numbers``, that a solver can square.
 
     Raises:
-        InputError: If the value is no vector of three, or has no direction.
+        InputError: If they cannot be used.
     """
-    vector = as_numbers(value, (3,), what)
-    length = float(np.linalg.norm(vector))
-    if not 0.0 < length < math.inf:
-        raise InputError(f"{what} has no direction", value=vector.tolist(), expected="a vector not 0")
-    return vector / length
+    lengths = as_numbers(value, shape, what)
+    if lengths.size and np.abs(lengths).max() > LONGEST:
+        raise InputError(f"{what} is too far away", value=lengths.tolist(), expected=f"at most {LONGEST:g}")
+    return lengths
 
 
 def _as_offset(value: Any) -> Array:
@@ -254,8 +254,10 @@ def _as_offset(value: Any) -> Array:
     if value is None:
         return rigid()
     if dimensions(value) == 2:
-        return as_transform(value, "offset")
-    return rigid(as_numbers(value, (3,), "offset"))
+        frame = as_transform(value, "offset")
+        as_lengths(frame[:3, 3], (3,), "offset")
+        return frame
+    return rigid(as_lengths(value, (3,), "offset"))
 
 
 def pick_pose(joint: str | int, position: Any, rotation: Any, transform: Any) -> tuple[Any, Any]:

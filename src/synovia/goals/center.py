@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z, as_numbers
-from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_direction, placed
+from synovia.geometry import Array, align_z, as_direction
+from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_lengths, placed
 from synovia.skeleton.derived import up_vector
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class CenterOfMassGoal(Goal):
     Args:
         position: World position (3,), length units; None to stay where the start has it.
         polygon: World points (n, 3) whose convex hull, seen from above, must hold the centre: the corners of the feet.
+            Two points are a line, and one is a place, to stand above.
         up: World direction that is up for the polygon, (3,); the skeleton's own without.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
@@ -54,7 +55,7 @@ class CenterOfMassGoal(Goal):
         with placed(self.kind):
             if position is not None and polygon is not None:
                 raise InputError("both a position and a polygon are given", expected="one of them")
-            corners = None if polygon is None else as_numbers(polygon, (-1, 3), "polygon")
+            corners = None if polygon is None else as_lengths(polygon, (-1, 3), "polygon")
             if corners is not None and not len(corners):
                 raise InputError("the polygon has no corners", expected="at least one point (3,)")
             upwards = None if up is None else as_direction(up, "up")

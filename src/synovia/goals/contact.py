@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z
+from synovia.geometry import Array, align_z, as_direction
 from synovia.goals.base import (
     ALIGN,
     POSITION,
     ROTATION,
     Ask,
     Goal,
-    as_direction,
     pick_pose,
     pick_rotation,
     placed,

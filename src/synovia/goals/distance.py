@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from synovia.errors import InputError
 from synovia.geometry import as_numbers, rigid
-from synovia.goals.base import DISTANCE, POSITION, Ask, Goal, placed
+from synovia.goals.base import DISTANCE, POSITION, Ask, Goal, as_lengths, placed
 
 
 class DistanceGoal(Goal):
@@ -55,6 +57,8 @@ class DistanceGoal(Goal):
     ) -> None:
         """Check and keep the values."""
         with placed(joint):
+            if other is not None and not isinstance(other, str | int | np.integer):
+                raise InputError("other is no joint", value=other, expected="its name, or point= for a place")
             if other == joint:
                 raise InputError("a joint is measured against itself", value=other, expected="another joint")
             if other is not None and point is not None:
@@ -62,9 +66,10 @@ class DistanceGoal(Goal):
             least, most = (float(as_numbers(v, (), "bound", finite=False)) for v in (minimum, maximum))
             if not 0.0 <= least <= most or math.isinf(least):
                 raise InputError("bounds leave no distance", value=(least, most), expected="0 <= minimum <= maximum")
+            as_lengths(least, (), "minimum")
             if least == 0.0 and math.isinf(most):
                 raise InputError("no distance is ruled out", expected="minimum= above 0, a finite maximum=, or both")
-            place = (0.0, 0.0, 0.0) if other_offset is None else as_numbers(other_offset, (3,), "other_offset")
+            place = (0.0, 0.0, 0.0) if other_offset is None else as_lengths(other_offset, (3,), "other_offset")
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=offset, name=name)
         self._keep(other=other, minimum=least, maximum=most, other_offset=rigid(place))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from synovia.geometry import align_z
-from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, as_direction, placed
+from synovia.geometry import align_z, as_direction
+from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, placed
 from synovia.skeleton.derived import up_vector
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers, as_transform, dimensions, rigid
-from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, pick_pose, pick_rotation, placed
+from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, as_lengths, pick_pose, pick_rotation, placed
 
 _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATION}
 
@@ -76,6 +76,7 @@ class RelativeGoal(Goal):
             if other_offset is None or dimensions(other_offset) != 2:
                 other_offset = rigid(as_numbers((0, 0, 0) if other_offset is None else other_offset, (3,), "offset"))
             frame = as_transform(other_offset, "other_offset")
+            as_lengths(frame[:3, 3], (3,), "other_offset")
         super().__init__(
             joint, position=position, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
         )

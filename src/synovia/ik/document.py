@@ -59,11 +59,12 @@ def read_document(
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
-        raise _explained(str(error), content, where, what, schema, fields, choices, forms) from error
+        raise _explained(str(error), kind, content, where, what, schema, fields, choices, forms) from error
 
 
 def _explained(
     message: str,
+    kind: type[object],
     content: object,
     where: str,
     what: str,
@@ -99,6 +100,10 @@ def _explained(
         return FormatError("no such kind of goal", where=place, value=value, expected=", ".join(choices), hint=near)
     if path == "schema":
         return FormatError(f"no {what} of this version", where=place, value=value, expected=repr(schema))
+    if problem.startswith("Invalid enum value"):
+        known = _known_words(kind, path.rpartition(".")[2])
+        near = did_you_mean(value, known) if isinstance(value, str) else None
+        return FormatError("no such word", where=place, value=value, expected=", ".join(known), hint=near)
     told, _, expected = problem.partition("Expected ")
     form = next((form for word, form in forms.items() if path.endswith(word)), None)
     return FormatError(
@@ -107,6 +112,16 @@ def _explained(
         value=value,
         expected=form or _in_words(expected.partition(", got")[0], where) or None,
     )
+
+
+def _known_words(kind: type[object], field: str) -> list[str]:
+    """Return the words that a field of this name may hold."""
+    found: list[str] = []
+    for part in msgspec.json.schema(kind)["$defs"].values():
+        one = part.get("properties", {}).get(field, {})
+        for option in (one, *one.get("anyOf", ())):
+            found += [word for word in option.get("enum", ()) if word is not None and word not in found]
+    return found
 
 
 def _in_words(expected: str, where: str) -> str:

@@ -21,6 +21,7 @@ from synovia.skeleton.tree import ancestors
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
+    from synovia.ik.reasons import Reason
     from synovia.ik.solution import GoalError, Solution
 
 _MOST_JOINTS = 6  # names in one sentence
@@ -55,11 +56,11 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"{hint[0].upper()}{hint[1:]}")
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
-    if not solution.reached and (joints := _limits_in_the_way(solution)):
+    reasons = solution.reasons if solution.missed and ik.solver.ranks else ()
+    if not solution.reached and (joints := _limits_in_the_way(solution, reasons)):
         lines.append(f"At a limit: {_listed(joints)}.")
     lines += causes
-    if solution.missed and ik.solver.ranks:
-        lines += sentences(solution, solution.reasons)
+    lines += sentences(solution, reasons)
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
     if not solution.reached and solution.attempts > 1:
@@ -147,12 +148,13 @@ def _chain(ik: IK, i: int, row: int) -> list[int]:
     return rows
 
 
-def _limits_in_the_way(solution: Solution) -> list[str]:
-    """Return the joints at a limit that a missed goal hangs on."""
+def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
+    """Return the joints at a limit that a missed goal hangs on, or that hold it back from afar: a knee, a hand."""
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     if any(not ik.hangs[i] for i in solution.missed):  # the whole body
         return list(solution.active_limits)
     names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, i, end)}
+    names |= {limit.name for reason in reasons for limit in reason.limits}
     return [name for name in solution.active_limits if name in names]
 
 

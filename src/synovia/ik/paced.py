@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from synovia.geometry import Array, as_numbers, rotation_between
 from synovia.ik.rows import kept_targets
 from synovia.ik.solution import STATUS
 from synovia.ik.status import Status
+from synovia.skeleton.pose import inside_limits
 from synovia.trajectory import Model, Terms, solve_in_windows
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ Bools = NDArray[np.bool_]
 _PULL: Final = 1e-6  # of the track as it was, on what no goal shows
 _STEPS: Final = 20
 _ENOUGH: Final = 1e-4
+_HALVINGS: Final = 40
+_ROUNDED: Final = 1.0 + 1e-12  # a turn of just the step, as rounding has it
+_NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) holds joints back whatever the goals"
 
 
 def _model(ik: IK, threads: int) -> Model:
@@ -30,11 +34,20 @@ def _model(ik: IK, threads: int) -> Model:
     Raises:
         UnsupportedError: If a goal asks for more than a place or a rotation.
     """
-    for goal in ik.goals:
-        if goal.what == 0:
-            raise UnsupportedError("a track can be smoothed for places and rotations alone", value=goal)
+    _check(ik, "smoothed")
     free = ik.root == "free"
     return Model(ik.skeleton, ik.goals, ik.hangs, free_root=free, tolerance=ik.tolerance, threads=threads)
+
+
+def _check(ik: IK, done: str, hint: str | None = None) -> None:
+    """Refuse goals that a track as a whole does not know.
+
+    Raises:
+        UnsupportedError: If a goal asks for more than a place or a rotation.
+    """
+    for goal in ik.goals:
+        if goal.what == 0:
+            raise UnsupportedError(f"a track can be {done} for places and rotations alone", value=goal, hint=hint)
 
 
 def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
@@ -64,20 +77,64 @@ def slowed(ik: IK, rows: Array, fps: float, most: Array) -> Bools:
         Which frames are missed for it.
     """
     model = _model(ik, threads=1)
-    variables = ik.skeleton.tables.variables.tolist()
-    owner = ik.skeleton.tables.owner.tolist()
     q, _ = _parts(ik, rows)
+    steps = [
+        (bool(block), int(at), float(most[row]) / fps)
+        for (block, at, _), row in zip(
+            ik.skeleton.tables.variables.tolist(), ik.skeleton.tables.owner.tolist(), strict=True
+        )
+    ]
+    balls = [(at, step) for block, at, step in steps if block]
     for t in range(1, len(q)):
-        for (block, at, _), row in zip(variables, owner, strict=True):
-            step = float(most[row]) / fps
-            if block == 0:
+        for block, at, step in steps:
+            if not block:
                 q[t, at] = q[t - 1, at] + np.clip(q[t, at] - q[t - 1, at], -step, step)
-                continue
-            before, turn = q[t - 1, at : at + 4], rotation_between(q[t - 1, at : at + 4], q[t, at : at + 4])
-            angle = float(np.linalg.norm(turn))
-            if angle > step:
-                q[t, at : at + 4] = _part_way(before, q[t, at : at + 4], step / angle, angle)
+        q[t] = _turned(ik, q[t - 1], q[t], balls)
     return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
+
+
+def _turned(ik: IK, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
+    """Return the joint values of a frame (nq,) with each ball turned from the one before by no more than its step.
+
+    The shortest way between two rotations that a ball's limit allows may lead past it. What is outside is brought to
+    the nearest place within, and less of the way is taken where that would turn the ball farther than its step.
+
+    Args:
+        ik: The problem.
+        before: The frame before (nq,).
+        after: The frame as it would be (nq,).
+        balls: Place among the joint values, and step in radians.
+    """
+    angles = np.array([_angle(before, after, at) for at, _ in balls])
+    far = angles > np.array([step for _, step in balls])
+    if not far.any():
+        return after
+    late = [(*ball, angle) for ball, angle, is_far in zip(balls, angles.tolist(), far, strict=True) if is_far]
+
+    def there(shares: Array) -> Array:
+        out = after.copy()
+        for (at, _, angle), share in zip(late, shares, strict=True):
+            out[at : at + 4] = _part_way(before[at : at + 4], after[at : at + 4], share, angle)
+        return inside_limits(ik.skeleton, out)
+
+    def fits(out: Array) -> Bools:
+        return np.array([_angle(before, out, at) <= step * _ROUNDED for at, step, _ in late])
+
+    high = np.array([step / angle for _, step, angle in late])
+    out = there(high)
+    if (good := fits(out)).all():
+        return out
+    low = np.where(good, high, 0.0)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        good = fits(there(middle))
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return there(low)
+
+
+def _angle(a: Array, b: Array, at: int) -> float:
+    """Return by how much the ball at a place among the joint values turns from a to b, radians."""
+    return float(np.linalg.norm(rotation_between(a[at : at + 4], b[at : at + 4])))
 
 
 def _part_way(a: Array, b: Array, share: float, angle: float) -> Array:
@@ -93,6 +150,7 @@ def velocity_limits(ik: IK, limits: Any) -> Array:
 
     Raises:
         InputError: If one is not positive.
+        UnsupportedError: If a goal asks for more than a place or a rotation.
     """
     most = np.full(len(ik.skeleton), np.inf)
     if isinstance(limits, Mapping):
@@ -100,6 +158,7 @@ def velocity_limits(ik: IK, limits: Any) -> Array:
             most[ik.skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
     else:
         most[:] = _velocity(limits, "velocity")
+    _check(ik, "held to velocities", _NO_SPEED)
     return most
 
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -78,34 +81,42 @@ _NOWHERE = Way()
 
 
 def reasons(solution: Solution) -> tuple[Reason, ...]:
-    """Return a reason for each missed goal; some tenths of a second for a whole body."""
+    """Return a reason for each missed goal: some tenths of a second for a character, seconds for many limits.
+
+    Everything is tried at once, on all cores: the trials know nothing of each other.
+    """
     missed = solution.missed
-    ways = {i: _nearest(solution, i) for i in missed}
-    together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
-    if together:
-        ways = _together(solution)
     goals = _of(solution).goals
     found: list[Reason] = []
-    for i in missed:
-        along = tuple(goals[j].label for j in ways if together and i in ways and j != i)
-        found.append(_reason(solution, i, ways.get(i, _NOWHERE), along))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        nearest = pool.map(partial(_nearest, solution), missed)
+        ways = dict(zip(missed, nearest, strict=True))
+        together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
+        if together:
+            ways = _together(solution)
+        for i in missed:
+            along = tuple(goals[j].label for j in ways if together and i in ways and j != i)
+            found.append(_reason(solution, i, ways.get(i, _NOWHERE), along, pool))
     return tuple(found)
 
 
-def _reason(solution: Solution, i: int, way: Way, along: tuple[str, ...]) -> Reason:
+def _reason(solution: Solution, i: int, way: Way, along: tuple[str, ...], pool: ThreadPoolExecutor) -> Reason:
     """Return why goal i is missed."""
     ik = _of(solution)
-    rivals: list[Relief] = []
-    for j, other in enumerate(ik.goals):
-        if j != i and other.rows and other.priority <= ik.goals[i].priority:
-            rest = [k for k in range(len(ik.goals)) if k != j]
-            tried = _solve(solution, _given(ik), [ik.goals[k] for k in rest], rest, attempts=1)
-            rivals.append(Relief(other.label, tried.errors[rest.index(i)]))
-    limits: list[Relief] = []
-    every = list(range(len(ik.goals)))
-    for name in _limits_that_count(solution, i)[:_MOST_LIMITS]:
+
+    def without_goal(j: int) -> Relief:
+        rest = [k for k in range(len(ik.goals)) if k != j]
+        tried = _solve(solution, _given(ik), [ik.goals[k] for k in rest], rest, attempts=1)
+        return Relief(ik.goals[j].label, tried.errors[rest.index(i)])
+
+    def without_limit(name: str) -> Relief:
+        every = range(len(ik.goals))
         tried = _solve(solution, _without_limit(_given(ik), name), ik.goals, every, attempts=1)
-        limits.append(Relief(name, tried.errors[i]))
+        return Relief(name, tried.errors[i])
+
+    others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
+    rivals = list(pool.map(without_goal, others))
+    limits = list(pool.map(without_limit, _limits_that_count(solution, i)[:_MOST_LIMITS]))
     now = _size(ik, solution.errors[i])
     return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), way.move, way.turn, along, way.pose)
 

@@ -57,6 +57,8 @@ def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, p
     except TypeError as error:
         raise InputError("a key of targets is no name", value=key, expected="a joint's or a goal's name") from error
     if places is None:
+        if any(goal.label == key for goal in goals):
+            raise InputError(f"goal {key!r} takes no target", expected="one that asks for a place or a rotation")
         raise unknown_name("goal on a joint", key, [str(name) for name in book])
     if len(places) > 1:
         fitting = [i for i in places if goals[i].takes == parts]

@@ -176,10 +176,10 @@ class Solver(Named, ABC):
             if goal.priority != 0 and not self.ranks:
                 raise UnsupportedError(
                     f"{self.name} has no priorities",
-                    where=f"goal on {goal.joint!r}",
+                    where=f"goal {goal.label!r}",
                     value=goal.priority,
                     expected="priority 0",
-                    hint="use weights",
+                    hint="use the solver 'full-body', or weights",
                 )
 
     def replace(self, **settings: Any) -> Solver:
@@ -245,6 +245,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "seed": (0, 2**31 - 1, True),
     "largest_error": (1e-6, LARGEST, False),
     "largest_turn": (1e-6, LARGEST, False),
+    "largest_step": (1e-6, LARGEST, False),
     "joints": (0, 2, True),
     "soften": (0, 1, False),
     "twist": (-LARGEST, LARGEST, False),
