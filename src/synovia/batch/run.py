@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.batch.pace import Pace
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
 
@@ -21,6 +24,7 @@ _SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few
 _LANES_BLOCK: Final = 2048  # at the end of a block lanes run empty, for as long as two hundred rows take
 _LANES_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
 _LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
+_AHEAD: Final = 2  # blocks for each thread: one at work, and one that waits
 
 
 def checked_threads(threads: int | None) -> int:
@@ -119,36 +123,55 @@ def run_rows(
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
     count = len(out)
-    if count == 0:
-        return 0
     sizes = (_LANES_BLOCK, _LANES_LEAST) if lanes else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
     block = _block_size(count, threads, *sizes)
-    places = range(0, count, block)
+    pace = Pace(count, block, _LANES_LEAST, block) if lanes else Pace(count, _SMALLEST_BLOCK, 1, block)
 
-    def solve_block(first: int) -> int:
-        last = min(first + block, count)
+    def solve_block(first: int, last: int) -> tuple[int, int, float]:
+        """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
+        began = time.perf_counter()
         own_starts = starts if len(starts) == 1 else starts[first:last]
         scratch = np.empty(scratch_size)
         code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
         if code > 0 and code % 2:
             judge(own_starts, out[first:last], scratch)
-        return code - targets.shape[1] * first if code < 0 else 0
+        refused = code - targets.shape[1] * first if code < 0 else 0
+        return refused, last - first, time.perf_counter() - began
 
-    def first_refusal(codes: Iterable[int]) -> int:
-        for first, code in zip(places, codes, strict=True):
-            if code < 0:
-                return code
-            if progress is not None:
-                progress(min(first + block, count), count)
-        return 0
+    refused = done = 0
+    with closing(_at_work(solve_block, pace, 1 if block >= count else threads)) as ended:
+        for code, rows, seconds in ended:
+            if code < 0:  # the others at work end, and of what they refuse the first row counts
+                refused = max(code, refused) if refused else code
+                pace.stop()
+            pace.learn(rows, seconds)
+            done += rows
+            if progress is not None and not refused:
+                progress(done, count)
+    return refused
 
-    if threads == 1 or len(places) == 1:
-        return first_refusal(map(solve_block, places))
-    pool = ThreadPoolExecutor(min(threads, len(places)))
+
+def _at_work(
+    solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int
+) -> Generator[tuple[int, int, float]]:
+    """Yield what each block gives, as they end; blocks that wait are dropped when nobody asks on, or after Ctrl-C."""
+    if threads == 1:
+        while (place := pace.next()) is not None:
+            yield solve(*place)
+        return
+    pool = ThreadPoolExecutor(threads)
+    running: set[Future[tuple[int, int, float]]] = set()
     try:
-        return first_refusal(pool.map(solve_block, places))
+        while True:
+            while len(running) < _AHEAD * threads and (place := pace.next()) is not None:
+                running.add(pool.submit(solve, *place))
+            if not running:
+                return
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for one in ended:
+                yield one.result()
     finally:
-        pool.shutdown(cancel_futures=True)  # after a refusal, or Ctrl-C
+        pool.shutdown(cancel_futures=True)
 
 
 def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
@@ -160,6 +183,8 @@ def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
         smallest: Rows of a block where each thread has several.
         least: Rows of a block where each thread has one.
     """
+    if count == 0:
+        return 1
     blocks = max(1, min(_BLOCKS_PER_THREAD * threads, count // smallest), min(threads, count // least))
     blocks = max(blocks, -(-count // _LARGEST_BLOCK))
     if blocks > 1:

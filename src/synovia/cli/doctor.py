@@ -96,7 +96,7 @@ def _cache() -> dict[str, Any]:
     off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return {
         "folder": str(root),
-        "writable": seam.CACHE is not None or (off and os.access(_nearest(root), os.W_OK)),
+        "writable": seam.WRITABLE or (off and os.access(_nearest(root), os.W_OK)),
         "compiling": not off and seam.numba is not None,
         "files": here[0],
         "bytes": here[1],
@@ -168,7 +168,8 @@ def _text(state: dict[str, Any]) -> list[Any]:
     kept = state["cache"]
     cache = table()
     cache.add_row("folder", Text(kept["folder"]))
-    writable = "yes" if kept["writable"] else "no: every process compiles anew; set SYNOVIA_CACHE_DIR"
+    lacking = "no: what is not there yet, every process compiles anew; set SYNOVIA_CACHE_DIR"
+    writable = "yes" if kept["writable"] else lacking
     cache.add_row("writable", Text(writable, style=good if kept["writable"] else bad))
     compiling = "yes" if kept["compiling"] else "no: kernels run as plain Python, correct and slow"
     cache.add_row("compiling", Text(compiling, style=good if kept["compiling"] else bad))

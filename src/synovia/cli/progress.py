@@ -110,8 +110,10 @@ class Patience(logging.Handler):
         self._stop()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Start the clock when a kernel is compiled, and stop it when that is done."""
+        """Start the clock when a kernel is compiled, and stop it when that is done; pass on what is worth a warning."""
         self._stop()
+        if record.levelno >= logging.WARNING:
+            talk(record.getMessage())
         if getattr(record, "compiling", False) and self._left > 0.0:
             self._begun = time.monotonic()
             self._timer = threading.Timer(self._left, self._tell)

@@ -76,16 +76,17 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synovia" / "kernels"
 
 
-def _writable_cache() -> Path | None:
-    """Return the cache folder, made and tried, or None where nothing can be written."""
+def _cache() -> tuple[Path | None, bool]:
+    """Return the cache folder, None where there is none and none can be made, and whether it can be written."""
+    folder = None
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home folder
         folder = cache_root()
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
         probe.touch()
         probe.unlink()
-        return folder
-    return None
+        return folder, True
+    return folder, False
 
 
 @contextlib.contextmanager
@@ -132,7 +133,7 @@ def compiled() -> bool:
     return numba is not None and not numba.config.DISABLE_JIT
 
 
-CACHE = _writable_cache() if compiled() else None
+CACHE, WRITABLE = _cache() if compiled() else (None, False)
 if compiled():
     from synovia.kernels import _told  # by way of the package: it changes no code, so the hash leaves it out
 
@@ -140,7 +141,7 @@ if compiled():
 
 
 def cache_folder(name: str, file: str | None = None) -> Path | None:
-    """Return where the entry points of a kernel file are kept, None where nothing can be written."""
+    """Return where the entry points of a kernel file are kept, None without a folder for them."""
     return None if CACHE is None else CACHE / f"{name}-{source_hash(name, file)}"
 
 
@@ -166,6 +167,8 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
         if not cached or CACHE is None or not Path(file).is_file():  # a kernel typed at a prompt has no file to hash
             return numba.njit(**options)(function)
         keep = _keeper(Path(file))
+        if keep is None and not WRITABLE:
+            return numba.njit(**options)(function)
         before = numba.config.CACHE_DIR
         # read when a function is decorated, so only ours land there
         numba.config.CACHE_DIR = str(cache_folder(Path(file).stem, file))
