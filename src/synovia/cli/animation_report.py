@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.cli.solution import unit_name
+from synovia.clips.feet import Bools, runs
 from synovia.ik.solution import length_text
 
 if TYPE_CHECKING:
@@ -165,6 +166,6 @@ def animation_object(
     return out
 
 
-def _spans(flags: Any) -> list[list[int]]:
+def _spans(flags: Bools) -> list[list[int]]:
     """Return [first, last] of each run of frames in contact."""
-    return [[a, b] for a, b in _runs(tuple(int(frame) for frame in flags.nonzero()[0]))]
+    return [[first, end - 1] for first, end in runs(flags)]

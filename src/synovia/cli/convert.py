@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synovia.cli.model import is_bundled, load, load_clip
+from synovia.cli.clips import load_clip
 from synovia.cli.output import talk
 from synovia.cli.run import REACHED
 from synovia.errors import FormatError
+from synovia.io.load import is_bundled, load_model
 
 _GLTF = (".glb", ".gltf")
 
@@ -22,7 +23,7 @@ def convert(source: str, output: Path, *, clip: str | None, into: str | None, fo
     from synovia.io.toml import write_skeleton
 
     if output.suffix.lower() == ".toml":
-        write_skeleton(load(source), output, force=force)
+        write_skeleton(load_model(source), output, force=force)
         talk(f"{output}: skeleton of {source}")
         return REACHED
     if output.suffix.lower() not in suffixes():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from synovia.cli.model import is_bundled, load
 from synovia.cli.output import emit_json, emit_rich, number, printable
 from synovia.cli.solution import unit_name
+from synovia.io.load import is_bundled, load_model
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Kind, Skeleton
 
@@ -29,7 +29,7 @@ def inspect_model(name: str, *, as_json: bool) -> None:
     Raises:
         SynoviaError: If it cannot be read.
     """
-    skeleton = load(name)
+    skeleton = load_model(name)
     if is_bundled(name):
         motions: list[Motion] = []
     else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synovia.cli.model import load, load_clip
+from synovia.cli.clips import load_clip
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
 from synovia.errors import InputError
+from synovia.io.load import load_model
 
 
 def render_clip(
@@ -57,7 +58,7 @@ def plot_file(
 
     check_plot(output, force=force)
     if reach is not None:
-        plot_reach(load(source), reach, output, force=force)
+        plot_reach(load_model(source), reach, output, force=force)
     else:
         motion = load_clip(source, clip, instead="--reach JOINT draws where a model can reach; else give a clip")
         if feet:

@@ -9,7 +9,6 @@ npy   positions (T, K, 3) of all joints of the skeleton, in its order
 
 from __future__ import annotations
 
-import csv
 import io
 import zipfile
 from collections.abc import Mapping
@@ -20,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import FormatError, unknown_name
-from synovia.geometry import Array
-from synovia.io.base import read_bytes, read_text
+from synovia.io.base import read_bytes
+from synovia.io.csvfile import frame_rate, numbers_of, read_table
 
 _PARTS: Final = ("x", "y", "z", "confidence")
 
@@ -104,12 +103,7 @@ def read_points(path: Path) -> PointFile:
 
 def _from_csv(path: Path) -> PointFile:
     """Return the points of comma-separated text; messages name the line."""
-    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if row]
-    head = [name.strip() for name in rows[0]] if rows else []
-    if not head or head[0] != "time":
-        raise FormatError(
-            "first column is not time", where=f"{path}, line 1", expected="time, then JOINT.x, JOINT.y, ..."
-        )
+    head, rows = read_table(path, expected="time, then JOINT.x, JOINT.y, ...")
     columns: dict[str, dict[str, int]] = {}
     for at, name in enumerate(head[1:], 1):
         joint, _, part = name.rpartition(".")
@@ -126,14 +120,7 @@ def _from_csv(path: Path) -> PointFile:
         raise FormatError(
             "a column is missing", where=f"{path}, line 1", expected=lacking or "JOINT.x, JOINT.y, JOINT.z"
         )
-    values = np.empty((len(rows) - 1, len(head)))
-    for number, row in enumerate(rows[1:]):
-        try:
-            values[number] = [float(cell) if cell.strip() else np.nan for cell in row]
-        except ValueError as error:
-            raise FormatError(
-                f"row does not fit: {error}", where=f"{path}, line {number + 2}", expected=f"{len(head)} numbers"
-            ) from error
+    values = numbers_of(rows, len(head), path, gap=np.nan)
     places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
     confidence = np.stack(
         [
@@ -142,12 +129,4 @@ def _from_csv(path: Path) -> PointFile:
         ],
         axis=1,
     )
-    return PointFile(places, list(columns), None, confidence, _rate(values[:, 0], path))
-
-
-def _rate(times: Array, path: Path) -> float | None:
-    """Return the frames per second of times, None for a single one."""
-    steps = np.diff(times)
-    if len(steps) and not (np.isfinite(steps).all() and steps.min() > 0.0):
-        raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
-    return len(steps) / float(times[-1] - times[0]) if len(steps) else None
+    return PointFile(places, list(columns), None, confidence, frame_rate(values[:, 0], path))

@@ -1,4 +1,4 @@
-"""``load_skeleton`` and ``load_motion``: the right reader for a file."""
+"""``load_skeleton`` and ``load_motion``: the right reader for a file; and what a model's name means."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
 from synovia.io.base import Format, as_path
+from synovia.io.bundled import bundled, bundled_names
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
@@ -55,7 +56,7 @@ def format_of(path: Path) -> Format:
 
 
 def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
-    """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH or Synovia TOML file.
+    """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
     Args:
         path: The file. Its content decides the format where it can, else its extension.
@@ -69,8 +70,31 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
     return _guarded(where, lambda: format_of(where).read_skeleton(where))
 
 
+def is_bundled(name: str) -> bool:
+    """Return whether a name means a bundled model: a file of that name goes first."""
+    return name in bundled_names() and not Path(name).exists()
+
+
+def load_model(name: str) -> Skeleton:
+    """Return the skeleton of a file, or of a bundled model where there is no such file.
+
+    Raises:
+        FileError: If there is neither, or the file cannot be read.
+        FormatError: If the file's content is malformed.
+    """
+    if is_bundled(name):
+        return bundled(name)
+    try:
+        return load_skeleton(name)
+    except FileError as error:
+        if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        known = ", ".join(bundled_names())
+        raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error
+
+
 def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
-    """Return one motion of a BVH or glTF/GLB file.
+    """Return one motion of a BVH, glTF/GLB or npz file.
 
     Args:
         path: The file.
@@ -85,7 +109,7 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
     where = as_path(path)
     fmt = format_of(where)
     if fmt.read_motions is None:
-        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH or glTF file")
+        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH, glTF or npz file")
     motions = load_motions(where)
     if not motions:
         raise FormatError("file has no motion", where=str(where))

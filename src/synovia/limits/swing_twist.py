@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import as_numbers, matrix_to_quat
-from synovia.limits.base import MARK, ROW, Limit
+from synovia.limits.base import MARK, ROW, TWIST, Limit
 
 _SMALLEST: Final = 1e-9  # half-angle of a swing that is not allowed at all; keeps the ellipse's equation finite
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
@@ -102,7 +102,7 @@ class SwingTwist(Limit):
         row = np.zeros(ROW)
         row[:4] = matrix_to_quat(np.asarray(self.frame))
         row[4:8] = np.maximum((*self.x, *self.y), _SMALLEST)
-        row[8:10] = self.twist
+        row[list(TWIST)] = self.twist
         row[MARK] = 1.0
         return row
 

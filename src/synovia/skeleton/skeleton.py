@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.geometry import Array, as_numbers, rigid
 from synovia.limits import Interval, SwingTwist
+from synovia.limits.base import TWIST
 from synovia.skeleton.joint import Joint, Kind
 from synovia.skeleton.pose import Pose
 from synovia.skeleton.tables import Tables, gate_of, pack
@@ -235,7 +236,7 @@ class Skeleton:
         scalars = t.variables[:, 0] == 0
         at = t.variables[scalars, 1]
         q[at] = np.clip(q[at], t.limits[scalars, 0], t.limits[scalars, 1])
-        if np.any((t.limits[~scalars, 8] > 0.0) | (t.limits[~scalars, 9] < 0.0)):
+        if np.any((t.limits[~scalars, TWIST[0]] > 0.0) | (t.limits[~scalars, TWIST[1]] < 0.0)):
             from synovia.kernels.tables import clamp_rows
 
             clamp_rows(t.variables, t.limits, q.reshape(1, -1))

@@ -98,4 +98,6 @@ class Hinges(Solver):
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for the candidates, and for the roots of a polynomial."""
         del residuals, columns
-        return 160
+        from synovia.kernels.hinges import SPARE
+
+        return SPARE

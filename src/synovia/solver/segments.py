@@ -28,6 +28,7 @@ from synovia.problem.structure import (
 from synovia.skeleton import Kind, Skeleton
 from synovia.solver.base import Kernel, Solver
 
+_ROOM: Final = 160  # numbers: eight candidates of seven joints, then samples, roots and the search for them
 _EXPECTED: Final = (
     "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
     "point, or the second to fourth are parallel and the last two meet; or seven hinges of which the first three meet "
@@ -158,7 +159,7 @@ class Segments(Solver):
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for the branches, and for the roots of a polynomial."""
         del residuals, columns
-        return 160
+        return _ROOM
 
 
 def _is_limb(reduced: Reduced) -> bool:

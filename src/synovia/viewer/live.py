@@ -12,7 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import FileError, InputError, MissingExtraError
+from synovia.errors import InputError, MissingExtraError
 from synovia.goals import Goal
 from synovia.motion import Motion
 from synovia.skeleton import Pose, Skeleton
@@ -233,22 +233,10 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
         return model.pose.skeleton, model.pose, [], model.pose.skeleton.name
     if not isinstance(model, str | Path):
         raise InputError("model cannot be viewed", value=model, expected="a file, a Skeleton, a Pose or a Motion")
-    from synovia.io import load_skeleton
-    from synovia.io.bundled import bundled, bundled_names
-    from synovia.io.load import load_motions
+    from synovia.io.load import is_bundled, load_model, load_motions
 
-    path = Path(model)
-    if str(model) in bundled_names() and not path.exists():
-        return bundled(str(model)), None, [], str(model)
-    try:
-        skeleton = load_skeleton(path)
-    except FileError as error:
-        if error.hint is not None or path.exists():
-            raise
-        raise FileError(
-            error.what, where=error.where, hint="bundled models are " + ", ".join(bundled_names())
-        ) from error
-    return skeleton, None, load_motions(path), str(model)
+    name = str(model)
+    return load_model(name), None, [] if is_bundled(name) else load_motions(name), name
 
 
 def _surface(model: Any, skeleton: Skeleton) -> Surface:

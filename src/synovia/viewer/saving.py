@@ -20,6 +20,7 @@ from synovia.geometry import Array, quat_to_matrix, rigid
 from synovia.goals import Goal
 from synovia.ik.goalwrite import entry_of, goals_text
 from synovia.io.bvh import write_bvh
+from synovia.io.load import is_bundled
 from synovia.io.posefile import write_pose
 from synovia.motion import Motion
 from synovia.skeleton import Pose
@@ -133,11 +134,7 @@ def _start_values(pose: Pose) -> list[str]:
 
 def _opened(model: str) -> str:
     """Return the expression that opens a model."""
-    from synovia.io.bundled import bundled_names
-
-    if model in bundled_names() and not Path(model).exists():
-        return f"sy.bundled({model!r})"
-    return f"sy.load_skeleton({model!r})"
+    return f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
 
 
 def _arguments(goal: Goal) -> list[str]:
