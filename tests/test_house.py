@@ -154,3 +154,21 @@ def test_no_file_of_the_package_is_ignored() -> None:
     )
     lost = [line for line in ignored.stdout.splitlines() if not line.endswith((".pyc", ".nbi", ".nbc"))]
     assert not lost, f"files of the package that git ignores, and so would the wheel: {lost}"
+
+
+def test_the_tour_of_the_code_names_files_that_exist() -> None:
+    text = (REPO / "docs" / "internals.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
+    assert len(named) > 20
+    assert not {name for name in named if not (PACKAGE / name).is_file()}
+
+
+def test_contributing_lists_the_layers_that_are_checked() -> None:
+    config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
+    checked = [sorted(re.findall(r"\w+", layer)) for layer in reversed(layers)]
+    rule = re.search(
+        r"point down the layers: (.*?)\. Only", (REPO / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert rule is not None
+    assert [sorted(re.findall(r"`(\w+)`", layer)) for layer in rule[1].split("<")] == checked

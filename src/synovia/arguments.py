@@ -1,4 +1,4 @@
-"""Misspelt arguments of settings and goals, refused with the name that was meant."""
+"""Misspelt and surplus arguments of settings and goals: refused, with the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Self
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 
 
-class Named:
-    """A class whose unknown arguments are refused by an error of ours, before ``__init__`` sees them.
+class ChecksArguments:
+    """Base of classes that refuse unknown arguments with an error of Synovia's own instead of a ``TypeError``.
 
     Raises:
-        UnknownNameError: If there is no argument of a name.
-        InputError: If there are more arguments without a name than it takes.
+        UnknownNameError: If an argument is given by a name that does not exist.
+        InputError: If more arguments are given by position than it takes.
     """
 
     __slots__ = ()
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
-        """Look at the names."""
+        """Check names and number of the arguments before ``__init__`` sees them."""
         if args or named:
             known, places, open_ended = _arguments(cls)
             for name in named:

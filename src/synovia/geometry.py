@@ -1,4 +1,4 @@
-"""Rotations and transforms at the door: checked, and turned into plain arrays with NumPy alone.
+"""Rotations, transforms and numbers that users give: checked, and turned into plain arrays with NumPy alone.
 
 Everything here runs once per file, goal or call; what runs once per step is in ``kernels``. Quaternions in arrays are
 xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
@@ -75,7 +75,7 @@ def _masked(parts: list[Any], kinds: set[type]) -> bool:
 
 
 def _unread(value: Any, kinds: set[type]) -> NDArray[Any]:
-    """Return a value as the array that it is: told to make numbers of it, NumPy would read text and count truth values.
+    """Return a value as an array of its own type. Asked for floats at once, NumPy would convert text and booleans too.
 
     Raises:
         TypeError: If there is text, a truth value, a complex number or a time.

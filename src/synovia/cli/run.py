@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: What follows the program's name on the command line; that of this process without.
+        arguments: What follows the program's name on the command line; None for those of this process.
 
     Returns:
         The exit code.

@@ -44,7 +44,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
 
     Args:
         skeleton: The skeleton.
-        names: The joint of each foot (the ankle); by roles and names without.
+        names: The joint of each foot (the ankle); None: found by roles and names.
 
     Raises:
         UnsupportedError: If no joint is known as a foot.

@@ -80,14 +80,14 @@ def fit_positions(
         skeleton: The skeleton; a root that is not free gets a free joint before it.
         positions: Places in the world, (T, K, 3) in the skeleton's length unit, NaN where a point was not seen; or a
             dict from joints to (T, 3).
-        joints: Joint of each point, by name, body, role or row; all joints in order without. A joint may have many.
-        offsets: The points in their joints' frames, (K, 3); the joints' origins without.
+        joints: Joint of each point, by name, body, role or row; None for all joints in order. A joint may have many.
+        offsets: The points in their joints' frames, (K, 3); None for the joints' origins.
         confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
         fps: Frames per second.
         smoothness: Weight of the squared accelerations of the joints (per frame², in radians and reaches) beside the
-            squared distances (in reaches); learned from the points without, 0 for none.
+            squared distances (in reaches); None: learned from the points; 0: no smoothing.
         name: Name of the motion.
-        threads: Number of threads; all cores without. The bits are the same.
+        threads: Number of threads; None for all cores. The bits are the same.
         progress: Called with the share of the work that is done.
 
     Raises:

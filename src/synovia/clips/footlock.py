@@ -71,12 +71,11 @@ def foot_lock(
 
     Args:
         motion: The clip.
-        feet: The joint of each foot (the ankle); by roles and names without.
-        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``; as the file says, or the clip shows, without.
-        floor: Height of the floor, length units; without, the median height of the lowest points of
-            standing feet.
+        feet: The joint of each foot (the ankle); None: found by roles and names.
+        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``; None: as the file says, or the clip shows.
+        floor: Height of the floor, length units; None for the median height of the lowest points of standing feet.
         blend: Seconds that a change takes to come or go.
-        threads: Number of threads; all cores without. The bits are the same.
+        threads: Number of threads; None for all cores. The bits are the same.
         progress: Called with the share of the work that is done.
 
     Raises:

@@ -36,7 +36,7 @@ class PointFile:
     fps: float | None = None
 
     def chosen(self, pairs: Mapping[str, str] | None, path: Path) -> PointFile:
-        """Return the points that some joints follow: by joint, the name of its point; all without.
+        """Return the points that some joints follow, given the name of its point by joint; all points for None.
 
         Raises:
             InputError: If there is no such point, or points without names do not match.

@@ -1,4 +1,4 @@
-"""Points over time at the door: places of joints or markers, with gaps and confidence, as arrays."""
+"""Points over time that users give: places of joints or markers, with gaps and confidence, checked, as arrays."""
 
 from __future__ import annotations
 

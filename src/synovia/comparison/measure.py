@@ -92,8 +92,8 @@ def compare(
 
     Args:
         problems: The problems.
-        names: Names or settings of solvers; all of the registry without. Of one solver in several settings each row
-            says what is not as set by default.
+        names: Names or settings of solvers; None for all of the registry. Where one solver runs with several settings,
+            each row names those that differ from the defaults.
         tolerance: As in ``IK``.
         root: As in ``IK``.
         budget: Seconds that one solver may take for the separate problems, at most.

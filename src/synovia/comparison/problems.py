@@ -57,7 +57,7 @@ def make_problems(
 
     Args:
         skeleton: The model.
-        joints: Joints with a goal each; hands, feet and head of a body, else the tips, without.
+        joints: Joints with a goal each; None for hands, feet and head of a body, else the tips.
         pose: Whether the goals ask for the orientation too.
         count: Number of separate problems.
         frames: Frames of the path, which goes through five random poses, half as far from rest.

@@ -65,13 +65,13 @@ def render(
             their joint where missed), and a strip below shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
         beside: Another clip, shown at the left: the original of a clip that was solved, for example.
-        titles: Lines of text at the top, one a clip, the left one first.
+        titles: Lines of text at the top, one for each clip, the left one first.
         size: Width and height of the film, pixels; made even for MP4.
-        fps: Frames per second of the film; the clip's own, at most 30, without.
+        fps: Frames per second of the film; None for the clip's own, at most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the ground and shadows.
-        jobs: Number of threads; all cores without.
+        jobs: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
         watch: Called with the number of frames that are drawn, and of all.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
-from synovia.arguments import Named
+from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, restated
 from synovia.geometry import (
     Array,
@@ -62,7 +62,7 @@ class Ask:
     points: Array = field(default_factory=_no_points)
 
 
-class Goal(Named):
+class Goal(ChecksArguments):
     """What should happen to one joint. Immutable.
 
     Args:
@@ -70,9 +70,9 @@ class Goal(Named):
         weight: How much its squared error counts beside those of other goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
         offset: Point (3,) or frame (4, 4) on the joint (its frame, length units) that should meet the target.
-        name: What to call the goal; its joint's name without.
-        ancestors: How many joints above its own may move for it, as in a chain given by a leaf and a length; all
-            without. Another goal may move the others.
+        name: What to call the goal; None for its joint's name.
+        ancestors: How many joints above its own may move for it, as in a chain given by a leaf and a length; None
+            for all. Another goal may move the others.
 
     Raises:
         InputError: If a value cannot be used; the message names the goal's joint.

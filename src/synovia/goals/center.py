@@ -25,7 +25,7 @@ class CenterOfMassGoal(Goal):
         position: World position (3,), length units; None to stay where the start has it.
         polygon: World points (n, 3) whose convex hull, seen from above, must hold the centre: the corners of the feet.
             Two points are a line, and one is a place, to stand above.
-        up: World direction that is up for the polygon, (3,); the skeleton's own without.
+        up: World direction that is up for the polygon, (3,); None for the skeleton's own.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.

@@ -35,9 +35,9 @@ class ContactGoal(Goal):
         joint: Name, body, role or row of the joint.
         position: World position (3,), length units.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3), for a full pose.
-        keep: ``"point"``, ``"normal"`` or ``"pose"``; without, the normal where one is given, else the pose.
+        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for the normal where one is given, else the pose.
         normal: World direction (3,) of the sole's normal, such as that of the ground.
-        axis: The sole's normal in the joint's frame, (3,); without, what points up at rest.
+        axis: The sole's normal in the joint's frame, (3,); None for what points up at rest.
         transform: Position and rotation at once, (4, 4).
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.

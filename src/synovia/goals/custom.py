@@ -94,7 +94,7 @@ class CustomGoal(Goal):
 
         Args:
             value: What it gave.
-            shape: What it must have; any (k,) without.
+            shape: The shape that it must have; None for (k,) of any length.
 
         Raises:
             InputError: If it is nothing of the kind.

@@ -20,7 +20,7 @@ class PlaneGoal(Goal):
     Args:
         joint: Name, body, role or row of the joint.
         point: World point (3,) on the plane, length units.
-        normal: World direction (3,) to the allowed side; up without.
+        normal: World direction (3,) to the allowed side; None for the way that is up.
         offset: Point on the joint, (3,), in its frame.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.

@@ -23,8 +23,8 @@ class PoleGoal(Goal):
     Args:
         joint: Name, body, role or row of the joint in the middle (elbow, knee).
         point: World point (3,), length units; None to keep the plane in which the start bends.
-        root: Joint at the limb's beginning; the next one above that is at another place without.
-        tip: Joint at the limb's end; the next one below that is at another place without.
+        root: Joint at the limb's beginning; None for the nearest one above that is at another place.
+        tip: Joint at the limb's end; None for the nearest one below that is at another place.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.

@@ -22,7 +22,7 @@ class PoseGoal(Goal):
         priority: 0 is the highest.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
         name: What to call the goal.
-        ancestors: How many joints above this one may move for it; all without.
+        ancestors: How many joints above this one may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used, or only one of position and rotation is given.

@@ -17,7 +17,7 @@ class PositionGoal(Goal):
         priority: 0 is the highest.
         offset: Point on the joint, (3,), in its frame.
         name: What to call the goal.
-        ancestors: How many joints above this one may move for it; all without.
+        ancestors: How many joints above this one may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used.

@@ -26,8 +26,8 @@ class RestGoal(Goal):
     Args:
         pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``.
             What is not given is each joint's preferred value, or its rest value.
-        joints: Joints that it concerns, or a mapping from joints to their parts (0 or more); all but free joints
-            without.
+        joints: Joints that it concerns, or a mapping from joints to their parts (0 or more); None for all but free
+            joints.
         weight: How hard it pulls: 1 is as strong as it can be without slowing a solver down.
         name: What to call the goal.
 

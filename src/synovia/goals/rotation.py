@@ -19,7 +19,7 @@ class RotationGoal(Goal):
         priority: 0 is the highest.
         offset: Frame (4, 4) on the joint that should take the orientation.
         name: What to call the goal.
-        ancestors: How many joints above this one may move for it; all without.
+        ancestors: How many joints above this one may move for it; None for all.
 
     Raises:
         InputError: If a value cannot be used.

@@ -1,4 +1,8 @@
-"""What the columns of a problem are, for derivatives that users write by the velocities of joints, or not at all."""
+"""What each Jacobian column of a problem stands for.
+
+Users write derivatives by the velocities of all joints, or leave them out. The solvers have a column only for what may
+move, in radians and reaches. Here is the map from one to the other, and small steps along each column for differences.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ NUDGE: Final = 1e-6  # radians or reaches, for differences
 
 
 def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
-    """Return what one unit of each column is in the velocities of all joints, followers included, (nv, columns)."""
+    """Return the velocities of all joints, followers included, for one unit of each column, (nv, columns)."""
     first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
@@ -34,7 +38,7 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
 
 
 def column_units(reduced: Reduced) -> Array:
-    """Return what one unit of each column is: 1 radian, or one reach."""
+    """Return one unit of each column in radians or length units: 1, or the reach."""
     unit = np.ones(reduced.columns)
     for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
         if not block and limit[MARK] == 0.0:
@@ -43,7 +47,7 @@ def column_units(reduced: Reduced) -> Array:
 
 
 def nudged(skeleton: Skeleton, reduced: Reduced, q: Array) -> Sequence[tuple[Array, Array]]:
-    """Return q a little ahead and a little behind along every column."""
+    """Return, for every column, the joint values a small step ahead along it and a small step behind."""
     unit = column_units(reduced)
     pairs: list[tuple[Array, Array]] = []
     for block, at, column in reduced.variables.tolist():

@@ -1,6 +1,8 @@
-"""The loop of a solve with goals or wishes in Python: what a kernel does, the user's functions called in between.
+"""Solving with residuals or gradients that a user wrote in Python.
 
-It stands in for a kernel, and so ``solve``, ``solve_many`` and ``track`` work as ever.
+A compiled kernel cannot call them, so ``Driver`` runs its loop in Python: compiled parts (``kernels.parts``) for the
+built-in goals and the step, the user's functions in between. It has the signature of a kernel, so ``solve``,
+``solve_many`` and ``track`` need not know.
 """
 
 from __future__ import annotations

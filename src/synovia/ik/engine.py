@@ -1,4 +1,4 @@
-"""What carries out a problem: the kernel that solves it, and the one that judges its misses."""
+"""Which kernel solves a problem, and which one judges its misses: settles them and finds their status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frames of a track one after the other, each from where the one before ended, and what a miss is given."""
+"""Solving the frames of a track in turn, each from where the one before ended, and what is tried when one misses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from synovia.geometry import Array
 
 Ints = NDArray[np.int32]
 Run = Callable[[Ints, int, int, int], tuple[int, bool]]
-"""Solve the frames from one to another: run(settings, the frame that takes the first start, from, up to).
+"""Solves frames: run(packed settings, the frame that takes the first start, the first frame, the one to stop before).
 
-It ends at the first miss; returns the frame after the last that is done, and whether that one missed.
+It stops at the first miss. It returns the frame after the last one that it solved, and whether that last one missed.
 """
 _REPORT: Final = 200  # frames between two reports of progress, at least
-_STILL: Final = 1e-6  # change of every joint (radians, length units) that is none
-_LONGER: Final = 10  # attempts whose steps a frame may take before it is started elsewhere
+_STILL: Final = 1e-6  # radians, length units: if no joint changed by more, the pose did not move
+_LONGER: Final = 10  # attempts: the steps of so many are given to a frame before it is restarted elsewhere
 
 
 def follow_frames(
@@ -37,8 +37,8 @@ def follow_frames(
         run: Solves frames.
         conclude: Settles a frame that missed.
         ints: The packed problem with its settings.
-        patient: Whether it may take the steps of several attempts from there before it is started elsewhere: an attempt
-            is given up early only because another start may be cheaper, and in a track another start is a jump.
+        patient: Whether a frame may take the steps of several attempts before it is restarted elsewhere. An attempt is
+            normally given up early because another start may be cheaper; in a track another start is a jump.
         progress: Called with (frames done, all).
     """
     from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
@@ -53,22 +53,22 @@ def follow_frames(
         if frame == 0:
             done, missed = run(ints, frame, frame, frame + 1)
         else:
-            further = max(
-                _REPORT, frame // 10
-            )  # a kernel looks at all targets up to there: growing parts, in linear time
+            # A kernel checks all targets of its part first, also after a miss: growing parts keep that linear in time.
+            further = max(_REPORT, frame // 10)
             done, missed = run(once, 0, frame, min(frame + further, len(rows)))
             if missed and ints[ATTEMPTS] > once[ATTEMPTS]:
-                missed = not _left(rows, conclude, ints, done - 1) and _elsewhere(rows, run, ints, done - 1)
+                missed = not _settled(rows, conclude, ints, done - 1) and _restarted(rows, run, ints, done - 1)
         if missed:
             conclude(done - 1)
         frame = done
         progress(frame, len(rows))
 
 
-def _left(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: int) -> bool:
-    """Return whether a frame that could not begin is settled to its goals: a straight limb, its target right behind.
+def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: int) -> bool:
+    """Return whether a frame that did not move reaches its goals by the last descent; if so, it needs no restart.
 
-    No step begins there, and a start elsewhere would be a jump.
+    A straight limb whose target lies right behind it has no first-order step to take. The last descent leaves such
+    saddles; a restart would be a jump.
     """
     from synovia.kernels.problem import N_Q, OUT_HEAD, REACHED, STATUS, UNREACHABLE
 
@@ -80,8 +80,8 @@ def _left(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: int) 
     return bool(rows[frame, STATUS] == REACHED)
 
 
-def _elsewhere(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
-    """Solve a frame with restarts; return whether it is missed still, the better answer of both being kept then."""
+def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
+    """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
     from synovia.kernels.problem import COST, STEPS, TRIES
 
     alone = rows[frame].copy()

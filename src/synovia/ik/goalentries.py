@@ -35,7 +35,7 @@ _Axis = Annotated[_Three, Meta(description="Direction in the joint's frame; its 
 _Length = Annotated[float, Meta(ge=0, description="Distance in the length unit of the model's file.")]
 _Weight = Annotated[float, Meta(gt=0, description="Weight beside goals of the same priority.")]
 _Priority = Annotated[int, Meta(ge=0, description="0 is the highest.")]
-_Ancestors = Annotated[int, Meta(ge=0, description="How many joints above this one may move for it; all without.")]
+_Ancestors = Annotated[int, Meta(ge=0, description="How many joints above this one may move for it; all if left out.")]
 _Name = Annotated[str, Meta(min_length=1, description="What to call the goal.")]
 
 
@@ -79,7 +79,7 @@ class PoseEntry(_Shared, tag_field="kind", tag="pose", frozen=True, kw_only=True
 
 
 class AimEntry(_Shared, tag_field="kind", tag="aim", frozen=True, kw_only=True):
-    """An axis of a joint (its z axis without) should point at a point."""
+    """An axis of a joint (its z axis if none is given) should point at a point."""
 
     point: _Point | None = None
     axis: _Axis | None = None
@@ -106,7 +106,7 @@ class DistanceEntry(_Shared, tag_field="kind", tag="distance", frozen=True, kw_o
 
 
 class PlaneEntry(_Shared, tag_field="kind", tag="plane", frozen=True, kw_only=True):
-    """A point on a joint should be on the side of a plane that its normal points to: without, of the ground."""
+    """A point on a joint should be on the side of a plane that its normal points to; if left out, above the ground."""
 
     point: _Point | None = None
     normal: _Direction | None = None
@@ -116,8 +116,12 @@ class PlaneEntry(_Shared, tag_field="kind", tag="plane", frozen=True, kw_only=Tr
 class RangeEntry(_Shared, tag_field="kind", tag="range", frozen=True, kw_only=True):
     """A joint's own value should be within bounds: of a ball, how far it is turned from rest."""
 
-    lower: Annotated[float, Meta(description="Least value, radians or length units; no bound without.")] | None = None
-    upper: Annotated[float, Meta(description="Most value, radians or length units; no bound without.")] | None = None
+    lower: Annotated[float, Meta(description="Least value, radians or length units; no bound if left out.")] | None = (
+        None
+    )
+    upper: Annotated[float, Meta(description="Most value, radians or length units; no bound if left out.")] | None = (
+        None
+    )
 
 
 class CenterOfMassEntry(
@@ -151,7 +155,9 @@ class RelativeEntry(_Shared, tag_field="kind", tag="relative", frozen=True, kw_o
 class ContactEntry(_Shared, tag_field="kind", tag="contact", frozen=True, kw_only=True):
     """A joint should stay planted: its point, its point and the normal of its sole, or its full pose."""
 
-    keep: Annotated[Literal["point", "normal", "pose"] | None, Meta(description="What stays; the pose without.")] = None
+    keep: Annotated[
+        Literal["point", "normal", "pose"] | None, Meta(description="What stays; the pose if left out.")
+    ] = None
     position: _Point | None = None
     rotation: _Rotation | None = None
     normal: _Direction | None = None
@@ -168,14 +174,16 @@ class RestEntry(Struct, tag_field="kind", tag="rest", forbid_unknown_fields=True
     joints: (
         Annotated[
             list[str | int] | dict[str, float],
-            Meta(description="Joints that it concerns, or their parts; all without."),
+            Meta(description="Joints that it concerns, or their parts; all if left out."),
         ]
         | None
     ) = None
     values: (
         Annotated[
             dict[str, float | list[float]],
-            Meta(description="Reference values of joints, radians or length units, xyzw for balls; at rest without."),
+            Meta(
+                description="Reference values of joints, radians or length units, xyzw for balls; at rest if left out."
+            ),
         ]
         | None
     ) = None

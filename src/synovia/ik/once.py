@@ -27,7 +27,7 @@ def solve(
         skeleton: The skeleton.
         goals: One goal or several.
         solver: Settings, a solver's name, or None for the default.
-        start: Pose to start from, or joint values (nq,); the rest pose without.
+        start: Pose to start from, or joint values (nq,); None for the rest pose.
         tolerance: As in ``IK``.
         root: As in ``IK``.
     """

@@ -1,4 +1,4 @@
-"""What happens to a track as a whole: quick motion is taken out, and joints are held to their velocities."""
+"""Options of a track that are applied once all frames are solved: ``smoothness`` and ``velocity``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
 Bools = NDArray[np.bool_]
-_PULL: Final = 1e-6  # of the track as it was, on what no goal shows
-_STEPS: Final = 20
-_ENOUGH: Final = 1e-4
+_PULL: Final = 1e-6  # weight of the track as it was, for joints that no goal determines
+_STEPS: Final = 20  # of the least squares over all frames, at most
+_ENOUGH: Final = 1e-4  # of the cost: a step that gains less is the last
 _HALVINGS: Final = 40
 _ROUNDED: Final = 1.0 + 1e-12  # a turn of just the step, as rounding has it
 _NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) holds joints back whatever the goals"
@@ -51,10 +51,10 @@ def _check(ik: IK, done: str, hint: str | None = None) -> None:
 
 
 def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
-    """Smooth the answers of a track, in place: all frames at once, accelerations beside what the goals are off.
+    """Smooth the answers of a track, in place: least squares of goal errors and accelerations, all frames at once.
 
     Returns:
-        Which frames are missed for it.
+        Which frames were reached before and are missed now.
     """
     model = _model(ik, threads)
     q, targets = _parts(ik, rows)
@@ -71,10 +71,10 @@ def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, prog
 
 
 def slowed(ik: IK, rows: Array, fps: float, most: Array) -> Bools:
-    """Hold joints to their velocities, in place: each frame goes towards its answer only as far as they allow.
+    """Keep joints below their velocities, in place: each frame goes only so far towards its answer as they allow.
 
     Returns:
-        Which frames are missed for it.
+        Which frames were reached before and are missed now.
     """
     model = _model(ik, threads=1)
     q, _ = _parts(ik, rows)

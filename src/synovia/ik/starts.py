@@ -1,4 +1,4 @@
-"""Starts at the door: poses and joint values of the skeleton as it was given, for the one that is solved."""
+"""Starts that users give, for the skeleton as it was given, checked and brought to the skeleton that is solved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets at the door: from what users write to the kernels' table of targets."""
+"""Targets that users give, checked and written into the kernels' table of targets."""
 
 from __future__ import annotations
 

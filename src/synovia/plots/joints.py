@@ -33,7 +33,7 @@ def plot_joints(
     Args:
         motion: The motion.
         path: ``.png``, ``.svg`` or ``.pdf``.
-        joints: Which joints; those that move most, at most twelve, without.
+        joints: Which joints; None for the twelve, at most, that move most.
         force: Whether an existing file may be replaced.
 
     Raises:

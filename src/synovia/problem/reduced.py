@@ -22,15 +22,15 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """The part of a skeleton that its goals need, with q whole.
+    """The part of a skeleton that its goals need. Joint values q keep all joints, so indices into q are the skeleton's.
 
     Args:
         rows: (n, 6) kind, parent, first element in q, two Jacobian columns and variable (see ``kernels.problem``).
         fixed: (n, 12) fixed transforms, merged fixed joints included.
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
-        variables: (k, 3) what may move.
-        limits: (k, 11) its limits.
-        likes: (k, 2) its preferred value (0 for a rotation, which prefers its rest) and its stiffness.
+        variables: (k, 3) what may move: block kind, first element in q, first Jacobian column.
+        limits: (k, 11) limits of each variable.
+        likes: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest), and its stiffness.
         owner: (k,) joint of each variable.
         goals: What is asked for.
         posture: (k, 5) what rest goals ask of each variable.

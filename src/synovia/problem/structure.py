@@ -1,4 +1,7 @@
-"""What joints a goal hangs on, as the closed forms need to know it, and the part of a problem that is theirs."""
+"""The structure of the joints above a goal, for closed forms: which rows move it, how their axes lie, what is a limb.
+
+And ``hold_all_but``, which makes the problem of a few of these rows from that of the whole body.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
 
 
 def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
-    """Return rows as people read them: name and kind, the nearest to the root first."""
+    """Return rows for a message: name and kind of each joint, the nearest to the root first."""
     parts = [
         f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, 0])).name.lower()})"
         for row in reversed(rows)

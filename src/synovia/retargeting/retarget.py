@@ -96,7 +96,7 @@ def retarget(
         joint_map: (source joint, target joint) by role instead of the automatic match. Roles as in VRM, in snake case;
             others are carried over too. ``Retargeted.joint_map()`` is one to begin with.
         feet: Whether feet are kept on the ground.
-        threads: Number of threads for the feet; all cores without. The bits are the same.
+        threads: Number of threads for the feet; None for all cores. The bits are the same.
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:

@@ -84,7 +84,7 @@ class Skeleton:
 
         Args:
             points: Joint positions at rest, (n, 3), n >= 2.
-            names: Names of the n joints; ``joint0`` ... without.
+            names: Names of the n joints; None for ``joint0``, ``joint1`` and so on.
             limits: One swing-twist limit (or None) for each of the n - 1 balls.
             name: Name of the skeleton.
             meters_per_unit: Length of the points' unit in metres.

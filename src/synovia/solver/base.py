@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import Named
+from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
 from synovia.goals import Goal
@@ -27,7 +27,7 @@ LARGEST: Final = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solver(Named, ABC):
+class Solver(ChecksArguments, ABC):
     """Settings of one algorithm. Immutable.
 
     Args:

@@ -199,8 +199,8 @@ def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
     """Return steps (count, T, columns) away from a solution, drawn as the terms leave it uncertain.
 
     If the cost is minus twice the logarithm of a likelihood, these are draws from its Gaussian approximation: each
-    residual is shaken by noise of its own width, and the trajectory that fits these best is solved for. Terms without
-    ``still``.
+    residual is shaken by noise of its own width, and the trajectory that fits these best is solved for. ``still`` is
+    left out.
 
     References:
         Papandreou and Yuille (2010), *Gaussian sampling by local perturbations*, section 3.

@@ -159,11 +159,11 @@ def view(
 
     Args:
         model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``.
-        goals: Goals to begin with; hands and feet, or the tips, without.
+        goals: Goals to begin with; None for hands and feet, or the tips.
         clip: A ``Motion``, a file, or the name or number of a clip in the model's file, to play underneath.
         solver: Settings or name of the solver.
-        root: ``"fixed"``, ``"free"``, or axes along and about which it moves such as ``"xz"``; without, bodies with
-            two feet are free and others fixed.
+        root: ``"fixed"``, ``"free"``, or axes along and about which it moves such as ``"xz"``; None: bodies with two
+            feet are free and others fixed.
         tolerance: As in ``IK``.
         host: Address to serve on. Any but this machine's own needs a token.
         port: Port to try first, 0 for any.

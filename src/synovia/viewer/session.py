@@ -35,7 +35,7 @@ class Session:
     Args:
         given: The skeleton.
         clips: Clips to choose from, of this skeleton.
-        solver: Settings of the solver; one attempt without, so that the body moves without jumps.
+        solver: Settings of the solver; by default with one attempt, so that the body moves without jumps.
         mode: How the root moves, see ``rooted``.
     """
 

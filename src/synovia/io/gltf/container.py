@@ -33,7 +33,7 @@ class Document:
     Args:
         path: The file.
         root: Its JSON.
-        chunk: Binary chunk of a GLB, None without.
+        chunk: Binary chunk of a GLB; None where there is none.
     """
 
     def __init__(self, path: Path, root: Element, chunk: memoryview | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from synovia.arguments import Named
+from synovia.arguments import ChecksArguments
 from synovia.errors import InputError
 from synovia.geometry import is_number
 from synovia.solver.base import LARGEST
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NullSpace(Named):
+class NullSpace(ChecksArguments):
     """Wishes for what the goals leave free: weights of the terms of a function H(q) that is to be small.
 
     Steps take dq = J⁺e + (J⁺J - 1)∇H: the projector lets nothing of the wishes leak into the goals. Once all goals
