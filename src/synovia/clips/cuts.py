@@ -9,8 +9,8 @@ import numpy as np
 
 from synovia.geometry import Array
 
-SUDDEN: Final = 5.0  # times the way of the frames around
-LEAST: Final = 0.03  # of the extent of the points; less is no jump
+SUDDEN: Final = 5.0  # times as far as in the frames before and after
+LEAST: Final = 0.03  # of the extent of the points: a shorter way is no cut
 
 
 def pieces_of(places: Array) -> list[tuple[int, int]]:

@@ -19,10 +19,12 @@ from synovia.skeleton.tree import ancestors
 Bools = NDArray[np.bool_]
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
 _TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
-LOW: Final = 0.34  # of its heights, and of its speeds, count as low: walking stands for longer
+LOW: Final = (
+    0.34  # quantile of its heights, and of its speeds, up to which a foot may stand; in walking it stands longer
+)
 GAP: Final = 0.06  # seconds; a gap in a contact that is shorter is noise
-HERE: Final = 0.01  # of the whole way of a point; nearer is the same place
-AROUND: Final = 0.012  # seconds by which a contact is longer than what was seen of it
+HERE: Final = 0.01  # of the extent of a point's path: two places that are nearer are the same
+AROUND: Final = 0.012  # seconds added to both ends of a contact, which is longer than its still frames
 SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
 
 

@@ -1,7 +1,7 @@
 """Keypoints to rotations: the motion of a skeleton whose joints or markers pass through points over time.
 
-A closed-form guess turns every joint onto the points that hang on it; then all frames are fitted at once. Where points
-have noise, how far each joint strays from its mean and how much it accelerates is learned from them; see ``prior``.
+A closed-form guess turns every joint onto the points that hang on it (``guess``); then all frames are fitted at once by
+least squares (``trajectory``). Where the points have noise, a prior of the motion is learned from them (``prior``).
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from synovia.skeleton import Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.trajectory import Model, Progress, Terms, part_of, solve_in_windows
 
-PULL: Final = 1e-8  # weight of the guess, for what no point shows
-LEAST: Final = 1e-10  # smoothness that is always there, for what no point shows
-CLEAN: Final = 1e-5  # of the reach: points that fit so well without smoothing have no noise
-SURPLUS: Final = 0.05  # of the numbers that are seen: if fewer are more than the joints can meet, noise fits as well
-CALM: Final = 1e-6  # smoothness beside which such points are CLEAN
-BLUR: Final = 0.04  # seconds over which others are averaged for the guess, as noise would turn short bones over
-FILLED: Final = 0.05  # weight in that guess of what was not seen, as what fills a gap may turn a short bone over
-SLIP: Final = 2e-3  # of the reach: joints that slide less than this beside their parents do so by noise
-TIGHT: Final = 1e-2  # weight of the slide of such joints
-SAMPLE: Final = 120  # frames from which what is likely is learned
-STEPS: Final = 12
-ENOUGH: Final = 1e-3
+PULL: Final = 1e-8  # weight of the guess, which decides about joints that no point determines
+LEAST: Final = 1e-10  # smoothness that is always there, for the same reason
+CLEAN: Final = 1e-5  # of the reach: points that are met so closely without smoothing have no noise
+SURPLUS: Final = 0.05  # of the seen coordinates: with fewer beyond the joints' freedoms, the joints could follow noise
+CALM: Final = 1e-6  # smoothness that noise would not pass, with which closeness is then tried
+BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would turn short bones over
+FILLED: Final = 0.05  # weight in that guess of points that were not seen: what fills a gap may turn a short bone over
+SLIP: Final = 2e-3  # of the reach: joints that seem to slide less than this beside their parents do so by noise
+TIGHT: Final = 1e-2  # weight that holds such slides
+SAMPLE: Final = 120  # frames from which noise and prior are learned
+STEPS: Final = 12  # of a fit, at most
+ENOUGH: Final = 1e-3  # of the cost: a step that gains less is the last
 
 
 class Fitted(Motion):
     """A motion that was fitted to points.
 
-    ``errors`` (T, K) is how far each point is from where it was seen, length units, NaN where it was not;
-    ``smoothness`` what the joints' accelerations were weighed with, at the median, 0 for points without noise. Points
-    that were never seen are left out.
+    Attributes:
+        errors: Distance of each point from where it was seen, (T, K), length units; NaN where it was not seen. Points
+            that were never seen are left out.
+        smoothness: Weight that the joints' accelerations had, the median of all joints; 0 for points without noise.
     """
 
     __slots__ = ("errors", "smoothness")
@@ -135,7 +136,7 @@ def fit_positions(
         report = None if progress is None else part_of(progress, low, high)
         part = terms.window(*piece, fixed=0)
         if known is not None and piece == longest:
-            part = known.asked(part, first - piece[0])
+            part = known.applied(part, first - piece[0])
         q[slice(*piece)] = solve_in_windows(model, part, q[slice(*piece)], steps=STEPS, enough=ENOUGH, progress=report)
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
@@ -143,10 +144,10 @@ def fit_positions(
 
 
 def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the weight of each column's pull, and the joint values (nq,) that are pulled to rest, not to the guess.
+    """Return the weight of each column's pull, and which joint values (nq,) are pulled to rest instead of the guess.
 
-    Where files let joints inside a body slide, most do so by little or nothing: the less they do in a guess that slides
-    as much as the points ask for, the more they are held. So a point that was not seen is told by its neighbours.
+    Some files let joints inside a body slide, and most of these hardly do. The less one slides in the guess, where it
+    may as much as the points ask for, the more it is held. Then neighbours say where a point is that was not seen.
     """
     body = model.skeleton
     columns, at = prior.slides(model)
@@ -161,7 +162,7 @@ def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
 def _guess(
     model: Model, points: Points, pieces: list[tuple[int, int]], short: float, blur: float, filled: float
 ) -> Array:
-    """Return where to start, (T, nq), from averages of the points over some frames; see ``first_guess``."""
+    """Return the first guess (T, nq), piece by piece, from points averaged over time; see ``guess.first_guess``."""
     body = model.skeleton
     out: list[Array] = []
     for piece in pieces:
@@ -181,7 +182,7 @@ def _blurred(places: Array, blur: float) -> Array:
 
 
 def _terms(model: Model, points: Points, q: Array) -> Terms:
-    """Return what is asked for, with the least smoothness."""
+    """Return the terms of the fit, with the smoothness that is always there."""
     count, size = points.weights.shape
     targets = np.tile(np.eye(4), (count, size, 1, 1))
     targets[:, :, :3, 3] = points.places
@@ -196,16 +197,17 @@ def _terms(model: Model, points: Points, q: Array) -> Terms:
 
 
 def _middle(piece: tuple[int, int]) -> tuple[int, int]:
-    """Return the frames from which the smoothness is learned."""
+    """Return the middle of a piece, (first, end): the frames from which noise and prior are learned."""
     middle = (piece[0] + piece[1]) // 2
     return max(piece[0], middle - SAMPLE // 2), min(piece[1], middle + SAMPLE // 2)
 
 
 def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> bool:
-    """Return whether the joints can meet the points so well that these have no noise.
+    """Return whether the joints can meet the points so closely that these have no noise.
 
-    Noise takes points to where bones of given lengths cannot follow: of N numbers that are seen in a frame it leaves
-    N - rank J. Where nearly everything can be followed, a noisy point is one that goes to and fro.
+    Bones of fixed lengths cannot follow noise: of N coordinates that are seen in a frame, N - rank J are beyond them.
+    Where there are next to none of these, the joints could follow noise too, and it shows as points that go to and fro:
+    then the fit is tried with some smoothness.
     """
     first, last = _middle(piece)
     part = terms.window(first, last, fixed=0)

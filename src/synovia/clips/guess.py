@@ -77,9 +77,9 @@ def first_guess(
 
 
 def _hanging(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
-    """Return the points next to a joint, as (number, place in its frame at rest).
+    """Return the points that determine a joint's turn, as (number, place in its frame at rest).
 
-    They are its own, and on each way down those of the first joint that has any.
+    They are its own points and, on each branch below it, those of the nearest joint that has any.
     """
     found = [(k, offsets[k]) for k in own[row]]
     left = [(child, skeleton.joints[child].rest) for child in skeleton.children[row]]

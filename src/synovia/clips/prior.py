@@ -1,9 +1,10 @@
-"""What is likely of a motion, learned from the points that it is fitted to.
+"""A Gaussian prior of a motion, learned from the very points that the motion is fitted to (empirical Bayes).
 
-Each number of the joints is taken to stray from its mean, and to accelerate, by Gaussian amounts of its own width; the
-points are taken to have Gaussian noise; and whole frames are lively or calm, as a blow moves all of a body at once. So
-a knee that bends about one axis in the frames that show it does so in the others, and what rests is averaged over. Fit
-and widths follow one another: the widths of highest evidence given the fit and its uncertainty, then the fit again.
+The model: every column (a number of a joint, or a part of its turn) strays from its mean and accelerates by Gaussian
+amounts with variances of its own; the points have Gaussian noise; and each frame has a factor, its liveliness, as a
+blow moves all of a body at once. So a knee that bends about one axis in the frames that show it does so in the frames
+that do not, and a joint at rest is averaged over time. Learning alternates: fit the motion under the present prior,
+then choose the variances of highest evidence given that fit and its uncertainty.
 
 References:
     MacKay (1992), *Bayesian interpolation*, for widths from the number of values that the points determine well;
@@ -21,31 +22,31 @@ from numpy.typing import NDArray
 from synovia.geometry import Array
 from synovia.trajectory import Model, Progress, Terms, solve_in_windows, spread
 
-TURN: Final = 0.5  # radians, or reaches, that a joint strays from its mean, before more is known
-BEND: Final = 0.1  # that it accelerates in a frame
-SLIP: Final = 2e-3  # of the reach, the least that a joint slides
-NOISE: Final = 2e-3  # of the reach
-LEAST: Final = 1e-10  # variance; less could not be told from rounding
-ROUNDS: Final = 24
-FIRST_STEPS: Final = 8  # of the first round, which begins far away
-DRAWS: Final = 16
-FASTER: Final = 1.5  # power of each change of a width, as the rounds approach slowly what they come to
-LIKE_OTHERS: Final = 1.0  # values that each width is worth beforehand, as far as those of its joint and kind are
-ALIKE: Final = 20.0  # the same for the liveliness of a frame, beside all others
-FEWEST: Final = 5  # frames that are told apart by liveliness
-ENOUGH: Final = 1e-3
+TURN: Final = 0.5  # radians or reaches: standard deviation from the mean, before anything is learned
+BEND: Final = 0.1  # radians or reaches: standard deviation of a second difference, before anything is learned
+SLIP: Final = 2e-3  # of the reach: smallest standard deviation of a length by which a joint inside the body slides
+NOISE: Final = 2e-3  # of the reach: standard deviation of the noise, before anything is learned
+LEAST: Final = 1e-10  # smallest variance; less could not be told from rounding
+ROUNDS: Final = 24  # of fitting and learning
+FIRST_STEPS: Final = 8  # steps of the first fit, which begins far away; later ones take one
+DRAWS: Final = 16  # samples of the fit's uncertainty
+FASTER: Final = 1.5  # over-relaxation: power of each change of a variance, as the rounds converge slowly
+LIKE_OTHERS: Final = 1.0  # how many values the mean of its joint and of its kind counts for in each variance
+ALIKE: Final = 20.0  # how many values liveliness 1 counts for in that of a frame
+FEWEST: Final = 5  # frames; with fewer, all have liveliness 1
+ENOUGH: Final = 1e-3  # of the cost: a step that gains less is the last of its fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """Widths of what is likely, in radians and reaches.
+    """The prior, with variances in squared radians and reaches.
 
     Args:
-        mean: Joint values that are strayed from, (nq,).
+        mean: Mean joint values, (nq,).
         stray: Variance of each column about the mean, (columns,).
         bend: Variance of each column's second difference, (columns,), in a frame of liveliness 1.
-        lively: Factor of these variances, (T - 2,).
-        noise: Variance of each number that was seen with weight 1.
+        lively: Liveliness of each frame, (T - 2,): the factor of ``bend`` there.
+        noise: Variance of each coordinate that was seen with weight 1.
     """
 
     mean: Array
@@ -54,8 +55,13 @@ class Prior:
     lively: Array
     noise: float
 
-    def asked(self, terms: Terms, before: int = 0) -> Terms:
-        """Return terms with what is likely, in units of the noise; some frames may come before those learned from."""
+    def applied(self, terms: Terms, before: int = 0) -> Terms:
+        """Return terms with this prior as their pull and smoothness, in units of the noise.
+
+        Args:
+            terms: The terms.
+            before: How many of their frames come before those that the prior was learned from.
+        """
         count = len(terms.targets)
         lively = np.ones(max(count - 2, 0))
         lively[before : before + len(self.lively)] = self.lively
@@ -68,20 +74,20 @@ class Prior:
 
 
 def learned(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
-    """Return what is likely, and a trajectory (T, nq) near the one that is likeliest.
+    """Return the prior, and a trajectory (T, nq) near the most probable one under it.
 
     Args:
         model: The problem of each frame.
-        terms: The points; what is likely takes the place of pull and smoothness.
+        terms: The points; the prior takes the place of pull and smoothness.
         q: Where to start.
         progress: Called with the share of the work that is done.
     """
     prior = _first(model, q)
     kinds, joints = _kinds(model), _joints(model)
     for k in range(ROUNDS if len(q) > 2 else 0):
-        asked = prior.asked(terms)
-        q = solve_in_windows(model, asked, q, steps=1 if k else FIRST_STEPS, enough=ENOUGH)
-        draws = np.sqrt(prior.noise) * spread(model, asked, q, DRAWS)
+        posterior = prior.applied(terms)
+        q = solve_in_windows(model, posterior, q, steps=1 if k else FIRST_STEPS, enough=ENOUGH)
+        draws = np.sqrt(prior.noise) * spread(model, posterior, q, DRAWS)
         prior = _updated(model, terms, prior, q, draws, (kinds, joints))
         if progress is not None:
             progress((k + 1) / ROUNDS)
@@ -89,14 +95,14 @@ def learned(model: Model, terms: Terms, q: Array, progress: Progress | None) -> 
 
 
 def slides(model: Model) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the columns of the lengths by which joints inside the body slide, and where these are in q."""
+    """Return the columns of lengths by which joints inside the body slide (not the root), and their places in q."""
     inner = model.is_length[model.number_column]
     inner[:3] = False  # the root goes anywhere
     return model.number_column[inner], model.number_at[inner]
 
 
 def _first(model: Model, q: Array) -> Prior:
-    """Return what is likely before more is known."""
+    """Return the prior before anything is learned."""
     mean = _mean(model, q)
     stray, bend = np.full(model.columns, TURN**2), np.full(model.columns, BEND**2)
     columns, _ = slides(model)
@@ -121,10 +127,10 @@ def _strayed(model: Model, mean: Array, q: Array) -> Array:
 def _updated(
     model: Model, terms: Terms, prior: Prior, q: Array, draws: Array, alike: tuple[NDArray[Any], ...]
 ) -> Prior:
-    """Return the prior of more evidence, from a trajectory and draws (S, T, columns) from what is uncertain about it.
+    """Return the prior of higher evidence, from a trajectory and draws (S, T, columns) of its uncertainty.
 
-    A width's evidence is highest where the sum of squares is the variance times the number of values that the points
-    determine: those that the prior has, less what the uncertainty leaves of them.
+    The evidence of a variance is highest where the sum of squares equals the variance times the number of values that
+    the points determine: all that the prior has, less what the uncertainty leaves open (MacKay 1992).
     """
     mean = _mean(model, q)
     strays = _strayed(model, mean, q) ** 2
@@ -144,7 +150,7 @@ def _updated(
 
 
 def _width(before: Array, squares: Array, numbers: Array, alike: tuple[NDArray[Any], ...]) -> Array:
-    """Return variances (columns,) from sums of squares and the numbers of values behind them."""
+    """Return variances (columns,) from sums of squares and how many determined values are behind each."""
     others = np.zeros(len(before))
     for group in alike:
         mean = np.bincount(group, np.log(before)) / np.maximum(np.bincount(group), 1)
@@ -154,7 +160,7 @@ def _width(before: Array, squares: Array, numbers: Array, alike: tuple[NDArray[A
 
 
 def _numbers(prior: Prior, count: int) -> tuple[Array, Array]:
-    """Return how many of the T values of each column its stray tells, (columns,), and its bends, (T - 2, columns)."""
+    """Return how many values the prior has for each column: about the mean (columns,), of bends (T - 2, columns)."""
     bend = np.diff(np.eye(count), 2, axis=0)
     bend /= np.sqrt(prior.lively)[:, None]
     curvature, modes = np.linalg.eigh(bend.T @ bend)  # the same modes for all columns
@@ -163,7 +169,7 @@ def _numbers(prior: Prior, count: int) -> tuple[Array, Array]:
 
 
 def _noise(model: Model, terms: Terms, prior: Prior, q: Array, draws: Array) -> float:
-    """Return the variance of the noise: what is missed, over the numbers that are seen beyond those determined."""
+    """Return the variance of the noise: squared misses over the number of seen coordinates that the fit leaves free."""
     e, J, _ = model.evaluate(q, terms.targets)
     moved: Any = np.matmul(J, np.moveaxis(draws, 0, 2))
     seen = np.count_nonzero(terms.weights > 0.0)

@@ -1,8 +1,11 @@
-"""Why a goal is missed, found by trying: what it would do without another goal or a limit, and where it would be met.
+"""Why a goal is missed, found by solving variations of the problem from the pose of the miss.
 
-Each answer is a solve of its own from the pose of the miss: without a rival, without one joint's limit, and with the
-goal below all others. So every reason is one that holds when it is acted upon. Where no goal alone can move for all to
-hold, those that are missed do so together, each to where the best pose has it.
+- Without another goal of the same or a higher priority: does it come nearer? Then that goal is a rival.
+- Without the limit of one joint: does it come nearer? Then that limit is in its way.
+- With the goal below all others: where it ends then is the nearest place to which its target could move.
+
+So every reason holds when somebody acts on it. Where no target alone can move so that all goals hold, those of all
+missed goals move together, each to where the best pose has its goal.
 """
 
 # pyright: reportPrivateUsage=false
@@ -32,10 +35,10 @@ if TYPE_CHECKING:
     from synovia.goals import Goal
     from synovia.ik.ik import IK
 
-_GAIN = 0.01  # part of a miss that must go away for something to be its reason
-_ATTEMPTS = 40  # for the nearest place that a goal can have: of all poses, not only those near the present one
-_SETTLED = 3  # of the best of those, to be settled
-_MOST_LIMITS = 24
+_GAIN = 0.01  # share of a miss that must go away for something to count as its reason
+_ATTEMPTS = 40  # in search of the nearest place: among all poses, not only near the present one
+_SETTLED = 3  # of these attempts, the best, are settled
+_MOST_LIMITS = 24  # that are tried; each is a solve
 
 
 class Relief(NamedTuple):

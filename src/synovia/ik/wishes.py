@@ -32,7 +32,7 @@ class Wish(NamedTuple):
 
 
 class Wishes:
-    """All that a body would like beside its goals.
+    """The function H of a pose that a body would like to be small beside its goals; see ``NullSpace``.
 
     Args:
         skeleton: The skeleton.
