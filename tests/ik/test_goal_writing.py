@@ -10,7 +10,7 @@ import synovia as sy
 from synovia import goals as kinds
 from synovia.goals import Goal
 from synovia.ik.goalfile import read_goals
-from synovia.viewer.begin import add_goals
+from synovia.viewer.first_goals import add_goals
 from synovia.viewer.session import Session
 
 TURN = sy.Rotation.from_euler("xyz", [10, 20, 30], degrees=True)

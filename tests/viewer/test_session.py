@@ -13,10 +13,10 @@ from synovia.ik.root import with_root
 from synovia.ik.solution import GoalError
 from synovia.io.posefile import read_pose
 from synovia.viewer.background import Background
-from synovia.viewer.begin import add_goals, first_goals
 from synovia.viewer.bodies import build, from_z
 from synovia.viewer.clip import blend, sample
 from synovia.viewer.engine import Engine, Frame, miss_text
+from synovia.viewer.first_goals import add_goals, first_goals
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.record import Recording
 from synovia.viewer.root import ROOTS, lifted, lowered, rooted

@@ -37,19 +37,7 @@ def animation_text(
     if fitted is not None:
         lines += _fitted_text(fitted, unit)
     if locked is not None:
-        names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
-        share = 100.0 * float(locked.contact.any(axis=1).mean())
-        lines += (
-            [
-                f"feet: {names}; one stands in {share:.0f} % of the frames; up is {locked.up}",
-            ]
-            if share
-            else [f"feet: {names}; none of them ever stands, so nothing is held; up is {locked.up}"]
-        )
-        lines += [
-            f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
-            f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
-        ]
+        lines += _locked_text(motion, locked)
     return lines
 
 
@@ -83,6 +71,19 @@ def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
     seen = 100.0 * float(np.isfinite(fitted.errors).mean())
     calmed = "" if fitted.smoothness else "; no noise"
     return [f"{fitted.errors.shape[1]} points, seen {seen:.0f} % of the time: {median} off, 99 % within {far}{calmed}"]
+
+
+def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
+    """Return how feet were held."""
+    unit = motion.skeleton.meters_per_unit
+    names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
+    share = 100.0 * float(locked.contact.any(axis=1).mean())
+    stands = f"one stands in {share:.0f} % of the frames" if share else "none of them ever stands, so nothing is held"
+    return [
+        f"feet: {names}; {stands}; up is {locked.up}",
+        f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
+        f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
+    ]
 
 
 def _off(fitted: Fitted) -> tuple[float, float]:
@@ -126,44 +127,59 @@ def animation_object(
         "unit": unit_name(motion.skeleton.meters_per_unit),
     }
     if tracked is not None:
-        errors = tracked.errors
-        out["track"] = {
-            "solver": tracked.ik.solver.name,
-            "reached": len(tracked) - len(tracked.missed),
-            "missed": list(tracked.missed),
-            "late": list(tracked.late),
-            "smoothed_off": list(tracked.smoothed_off),
-            "jumps": list(tracked.jumps),
-            "goals": [
-                {
-                    "name": goal.label,
-                    "largest_position_error": float(errors[:, i, 0].max()),
-                    "largest_angle_error": float(errors[:, i, 1].max()),
-                }
-                for i, goal in enumerate(tracked.ik.goals)
-            ],
-        }
+        out["track"] = _track_object(tracked)
     if fitted is not None:
-        median, far = _off(fitted)
-        out["fit"] = {
-            "points": fitted.errors.shape[1],
-            "seen": float(np.isfinite(fitted.errors).mean()),
-            "median_error": median,
-            "p99_error": far,
-            "smoothness": fitted.smoothness,
-        }
+        out["fit"] = _fit_object(fitted)
     if locked is not None:
-        out["foot_lock"] = {
-            "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
-            "contacts": [_spans(locked.contact[:, k]) for k in range(len(locked.feet))],
-            "up": locked.up,
-            "floor": locked.floor,
-            "slide_before": locked.slide_before,
-            "slide": locked.slide,
-            "depth_before": locked.depth_before,
-            "depth": locked.depth,
-        }
+        out["foot_lock"] = _lock_object(motion, locked)
     return out
+
+
+def _track_object(tracked: Tracked) -> dict[str, Any]:
+    """Return how targets were followed, as plain values."""
+    errors = tracked.errors
+    return {
+        "solver": tracked.ik.solver.name,
+        "reached": len(tracked) - len(tracked.missed),
+        "missed": list(tracked.missed),
+        "late": list(tracked.late),
+        "smoothed_off": list(tracked.smoothed_off),
+        "jumps": list(tracked.jumps),
+        "goals": [
+            {
+                "name": goal.label,
+                "largest_position_error": float(errors[:, i, 0].max()),
+                "largest_angle_error": float(errors[:, i, 1].max()),
+            }
+            for i, goal in enumerate(tracked.ik.goals)
+        ],
+    }
+
+
+def _fit_object(fitted: Fitted) -> dict[str, Any]:
+    """Return how points were passed through, as plain values."""
+    median, far = _off(fitted)
+    return {
+        "points": fitted.errors.shape[1],
+        "seen": float(np.isfinite(fitted.errors).mean()),
+        "median_error": median,
+        "p99_error": far,
+        "smoothness": fitted.smoothness,
+    }
+
+
+def _lock_object(motion: Motion, locked: FootLocked) -> dict[str, Any]:
+    """Return how feet were held, as plain values."""
+    return {
+        "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
+        "contacts": [_spans(locked.contact[:, k]) for k in range(len(locked.feet))],
+        "up": locked.up,
+        "floor": locked.floor,
+        "slide_before": locked.slide_before,
+        "slide": locked.slide,
+        "depth_before": locked.depth_before,
+        "depth": locked.depth,
+    }
 
 
 def _spans(flags: Bools) -> list[list[int]]:

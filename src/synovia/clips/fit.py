@@ -111,16 +111,8 @@ def fit_positions(
     ]
     model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True, threads=threads)
     pieces = pieces_of(points.filled()[1])
-    terms = _terms(model, points, np.repeat(body.rest_q[None], len(points.places), axis=0))
-    q = _guess(model, points, pieces, guess.CLEAN, 0.0, 1.0)
-    terms = replace(terms, reference=q.copy())
-    longest = max(pieces, key=lambda piece: piece[1] - piece[0])
-    if weight is None and _is_clean(model, terms, q, longest):
-        weight = 0.0
-    elif weight is None or weight > 0.0:
-        pull, rest = _tightened(model, q)
-        q = _guess(model, points, pieces, guess.NOISY, BLUR * rate, FILLED)
-        terms = replace(terms, reference=np.where(rest, body.rest_q, q), pull=pull)
+    q, terms, weight = _begun(model, points, pieces, rate, weight)
+    longest = _longest(pieces)
     known: prior.Prior | None = None
     first, last = _middle(longest)
     if weight is None:
@@ -141,6 +133,36 @@ def fit_positions(
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
     return Fitted.made(Motion(body, q, rate, name=name), missed, weight)
+
+
+def _longest(pieces: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the longest piece."""
+    return max(pieces, key=lambda piece: piece[1] - piece[0])
+
+
+def _begun(
+    model: Model, points: Points, pieces: list[tuple[int, int]], rate: float, weight: float | None
+) -> tuple[Array, Terms, float | None]:
+    """Return where the fit starts, (T, nq), its terms, and the smoothness: 0 where the points turn out to be clean.
+
+    Args:
+        model: The problem of each frame.
+        points: The points.
+        pieces: Frames between cuts.
+        rate: Frames per second.
+        weight: Smoothness that was asked for, None to learn it.
+    """
+    rest_q = model.skeleton.rest_q
+    terms = _terms(model, points, np.repeat(rest_q[None], len(points.places), axis=0))
+    q = _guess(model, points, pieces, guess.CLEAN, 0.0, 1.0)
+    terms = replace(terms, reference=q.copy())
+    if weight is None and _is_clean(model, terms, q, _longest(pieces)):
+        return q, terms, 0.0
+    if weight is None or weight > 0.0:
+        pull, rest = _tightened(model, q)
+        q = _guess(model, points, pieces, guess.NOISY, BLUR * rate, FILLED)
+        terms = replace(terms, reference=np.where(rest, rest_q, q), pull=pull)
+    return q, terms, weight
 
 
 def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -18,7 +18,7 @@ from synovia.motion import Motion
 from synovia.skeleton import Pose, Skeleton
 from synovia.solver import Solver, as_solver
 from synovia.viewer.background import Background
-from synovia.viewer.begin import add_goals, ends_of, first_goals
+from synovia.viewer.first_goals import add_goals, ends_of, first_goals
 from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
 from synovia.viewer.session import Session

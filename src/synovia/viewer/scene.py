@@ -77,23 +77,30 @@ class Scene:
     # --- made once --------------------------------------------------------------------------------------------------
 
     def _make(self) -> None:
-        """Make what stays."""
-        scene, theme = self.client.scene, self.theme
-        pose = self.session.pose
-        positions = pose.positions[self.session.rooted.added :] * self.scale
-        scene.configure_default_lights(True, cast_shadow=self.shadows)
+        """Make what stays: light, floor, body, and the lines of limits."""
+        positions = self.session.pose.positions[self.session.rooted.added :] * self.scale
+        self.client.scene.configure_default_lights(True, cast_shadow=self.shadows)
+        self._make_floor(positions)
+        self._make_body(positions)
+        nothing = np.zeros((1, 2, 3), np.float32)
+        self._limits = self.client.scene.add_line_segments(
+            "/limits", nothing, _LIMIT, thickness=1.5, thickness_units="screen", visible=False
+        )
+
+    def _make_floor(self, positions: Array) -> None:
+        """Lay a grid just below the lowest joint."""
         floor = float((positions @ self._up).min()) - 0.01 * self.size
         middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
         foot = middle + (floor - middle @ self._up) * self._up
-        self._grid = scene.add_grid(
+        self._grid = self.client.scene.add_grid(
             "/floor",
             width=8.0 * self.size,
             height=8.0 * self.size,
             plane=_FLOORS[int(np.argmax(np.abs(self._up)))],
             cell_size=0.125 * self.size,
             section_size=0.5 * self.size,
-            cell_color=theme.grid,
-            section_color=theme.grid,
+            cell_color=self.theme.grid,
+            section_color=self.theme.grid,
             cell_thickness=0.6,
             section_thickness=1.2,
             fade_distance=6.0 * self.size,
@@ -101,6 +108,10 @@ class Scene:
             shadow_opacity=0.25,
             position=tuple(foot),
         )
+
+    def _make_body(self, positions: Array) -> None:
+        """Make bones and joints, one mesh in many places each; a joint can be dragged."""
+        scene = self.client.scene
         place, turn, scale = self._build.bone_frames(positions)
         self._lengths = scale
         vertices, faces = rod()
@@ -128,10 +139,6 @@ class Scene:
             **options,
         )
         self._joints.on_drag("left")(self._on_joint)
-        nothing = np.zeros((1, 2, 3), np.float32)
-        self._limits = scene.add_line_segments(
-            "/limits", nothing, _LIMIT, thickness=1.5, thickness_units="screen", visible=False
-        )
 
     def set_theme(self, dark: bool) -> None:
         """Take the colours of the dark or the light page."""

@@ -1,0 +1,80 @@
+"""The goals that a page begins with: those that are given, or hands and feet, or the ends of limbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from synovia.goals import Goal
+from synovia.skeleton import Kind, Skeleton
+from synovia.skeleton.tree import ancestors
+from synovia.viewer.begin import wish_from
+
+if TYPE_CHECKING:
+    from synovia.viewer.session import Session
+
+_WORDS: Final = {"hand": ("hand", "wrist"), "foot": ("foot", "ankle_roll", "ankle")}
+
+
+def add_goals(session: Session, goals: Iterable[Goal]) -> None:
+    """Add goals as they come from Python or a file; those without a target stay where the body is.
+
+    Raises:
+        UnknownNameError: If a joint does not exist, or a goal is of a kind that no page can show.
+    """
+    for goal in goals:
+        wish = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
+        wish_from(wish, goal, session)
+    session.touch(structure=True)
+
+
+def ends_of(skeleton: Skeleton, word: str) -> list[int]:
+    """Return the left and the right hand or foot, by role or by name; none where there are not two.
+
+    Robots have wrists and ankles: ``left_ankle_roll_joint`` carries the foot.
+
+    Args:
+        skeleton: The skeleton.
+        word: ``hand`` or ``foot``.
+    """
+    roles = [f"{side}_{word}" for side in ("left", "right")]
+    if all(role in skeleton.roles for role in roles):
+        return [skeleton.index(skeleton.roles[role]) for role in roles]
+    for said in _WORDS[word]:
+        named = [said in joint.name.lower() for joint in skeleton.joints]
+        rows = [row for row, is_named in enumerate(named) if is_named]
+        top = [row for row in rows if not any(named[above] for above in ancestors(skeleton.parents, row)[1:])]
+        if len(top) == 2:
+            return top
+    return []
+
+
+def first_goals(session: Session) -> None:
+    """Add goals to begin with: hands that are free until they are dragged and feet that stay, or the ends of limbs."""
+    skeleton = session.given
+    feet = ends_of(skeleton, "foot")
+    hands = ends_of(skeleton, "hand")
+    for row in hands or _limbs(skeleton, feet):
+        session.add("position", row)
+    if feet:
+        for wish in session.wishes:
+            wish.enabled, wish.idle = False, True
+        for row in feet:
+            session.add("pose", row)
+
+
+def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
+    """Return up to two tips of limbs that have little in common, none of them a leg."""
+    chains: list[list[int]] = []
+    for row in range(len(skeleton)):
+        if skeleton.children[row]:
+            continue
+        chain = ancestors(skeleton.parents, row)
+        moves = any(skeleton.joints[at].kind not in (Kind.FIXED, Kind.FREE) for at in chain)
+        if moves and not set(chain) & set(feet):
+            chains.append(chain)
+    chosen: list[list[int]] = []
+    for chain in sorted(chains, key=len, reverse=True):
+        if all(len(set(chain) & set(other)) <= 0.5 * len(chain) for other in chosen):
+            chosen.append(chain)
+    return [chain[0] for chain in chosen[:2]]
