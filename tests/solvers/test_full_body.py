@@ -198,6 +198,7 @@ def test_a_move_is_limited_in_every_frame_and_level():
     assert outside(body, q) <= 1e-9
     slow = next(answer for answer in clip if not answer.reached)
     assert any("largest_move" in line for line in slow.explain())
+    assert "solve again from this pose" in slow.explain()[0]
     with pytest.raises(InputError, match="restart"):
         sy.FullBody(largest_move=0.1)
 
