@@ -279,6 +279,7 @@ def test_targets_that_only_together_can_move_are_told_so():
     told = as_json(solution, solution.reasons)
     assert told[0]["along"] == ["right_hand"]
     assert told[0]["move"] == solution.reasons[0].move.tolist()
+    assert told[0]["q"]["left_lower_arm"] == solution.reasons[0].pose["left_lower_arm"]
 
 
 @compiled

@@ -13,6 +13,7 @@ import numpy as np
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reasons import Reason, Relief
 from synovia.ik.solution import Solution, length_text
+from synovia.io.posefile import values_of
 
 if TYPE_CHECKING:
     from synovia.goals import Goal
@@ -68,7 +69,7 @@ def _left(ik: IK, goal: Goal, relief: Relief) -> str:
 
 
 def as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, object]]:
-    """Return the reasons as plain values: labels, joint names, length units and radians."""
+    """Return the reasons as plain values: labels, joint names, length units, radians, joint values as in a pose file."""
     goals = solution._ik.goals
 
     def plain(reliefs: Sequence[Relief]) -> list[dict[str, object]]:
@@ -82,6 +83,7 @@ def as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, objec
             "move": None if reason.move is None else reason.move.tolist(),
             "turn": None if reason.turn is None else reason.turn.tolist(),
             "along": list(reason.along),
+            "q": None if reason.pose is None else values_of(reason.pose),
         }
         for reason in found
     ]
