@@ -69,7 +69,7 @@ def _left(ik: IK, goal: Goal, relief: Relief) -> str:
 
 
 def as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, object]]:
-    """Return the reasons as plain values: labels, joint names, length units, radians, joint values as in a pose file."""
+    """Return the reasons as plain values: labels, names, length units, radians, joint values as in a pose file."""
     goals = solution._ik.goals
 
     def plain(reliefs: Sequence[Relief]) -> list[dict[str, object]]:
