@@ -16,13 +16,12 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 import numba
 import numpy as np
-from common import data_folder, machine, save, table, verdicts
-from panda import NEUTRAL, TIP, Arm, Rival
+from common import machine, save, table, verdicts
+from panda import NEUTRAL, TIP, Arm, Rival, write_panda
 
 import synovia as sy
 
@@ -49,8 +48,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--peer", type=Path, help="python of an environment with roboticstoolbox-python")
     args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        return compare(args, Path(folder))
+
+
+def compare(args: argparse.Namespace, folder: Path) -> int:
+    """Measure, and write what came out; return 1 if a bar is missed."""
     where = machine()
-    urdf = data_folder() / "robot" / "panda.urdf"
+    urdf = write_panda(folder / "panda.urdf")
     arm, body = Arm(urdf), sy.load_skeleton(urdf)
     rng = np.random.default_rng(0)
     poses = arm.forward(rng.uniform(arm.low, arm.high, (args.targets, len(NEUTRAL))))
@@ -78,24 +83,22 @@ def main() -> int:
 
     controls = dict.fromkeys(sorted({1, cores}), np.inf)
     control(cores)
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        rival = Rival(args.peer, urdf.resolve(), folder, poses) if args.peer else None
-        for k in range(args.rounds + 1):  # the first one compiles
-            for key, (ik, lanes) in ways.items():
-                began, used = time.perf_counter(), time.process_time()
-                many = ik.solve_many(targets, start, threads=key[1], lanes=lanes)
-                note(key, time.perf_counter() - began, time.process_time() - used, float(many.reached.sum()))
-            if rival and k < 3:  # it takes as long as all the others together
-                answer = rival.solve(slice(0, args.targets))
-                good = arm.good(answer["answers"], poses).sum()
-                note((PEER, 1), answer["took"].sum() * 1e-9, float(answer["cpu"]), float(good))
-            for threads in controls:
-                began = time.perf_counter()
-                control(threads)
-                controls[threads] = min(controls[threads], time.perf_counter() - began)
-        if rival:
-            rival.close()
+    rival = Rival(args.peer, urdf, folder, poses) if args.peer else None
+    for k in range(args.rounds + 1):  # the first one compiles
+        for key, (ik, lanes) in ways.items():
+            began, used = time.perf_counter(), time.process_time()
+            many = ik.solve_many(targets, start, threads=key[1], lanes=lanes)
+            note(key, time.perf_counter() - began, time.process_time() - used, float(many.reached.sum()))
+        if rival and k < 3:  # it takes as long as all the others together
+            answer = rival.solve(slice(0, args.targets))
+            good = arm.good(answer["answers"], poses).sum()
+            note((PEER, 1), answer["took"].sum() * 1e-9, float(answer["cpu"]), float(good))
+        for threads in controls:
+            began = time.perf_counter()
+            control(threads)
+            controls[threads] = min(controls[threads], time.perf_counter() - began)
+    if rival:
+        rival.close()
     rows: list[list[object]] = []
     found = []
     rate: dict[str, float] = {}

@@ -17,11 +17,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from common import data_folder, machine, save, table
+from common import machine, save, table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from adapters import BRANCHES, LIBRARIES  # the folder above comes first
-from panda import Arm, bare
+from panda import Arm, write_panda
 from run import MOST, ROBOTS, SHOWN, WRIST6, Process, found_in, in_turns, measure, problems, write_arm, write_ur5e
 
 TOLERANCE = (1e-6, 1e-6)
@@ -92,7 +92,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write_ur5e(folder / "ur5e.urdf")
-        bare(data_folder() / "robot" / "panda.urdf", folder / "panda.urdf")
+        write_panda(folder / "panda.urdf")
         write_arm(folder / "wrist6.urdf", "wrist6", WRIST6, [2.7, 3.1, 3.1, 3.1, 3.1, 3.1], 0.0)
         for robot, what in ARMS.items():
             nearest = measure(robot, "pose", TOLERANCE, where, folder, args.targets, args.rounds)

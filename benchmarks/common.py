@@ -10,12 +10,20 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("SYNOVIA_RESULTS") or Path(__file__).parent / "results")
 
 
 def data_folder() -> Path:
     """Return the folder of real models: SYNOVIA_DATA, else ../shared/data beside the repository."""
     return Path(os.environ.get("SYNOVIA_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+
+def needed_data() -> Path:
+    """Return the folder of real models; end the script, and say what to do, where there is none."""
+    folder = data_folder()
+    if not folder.is_dir():
+        sys.exit(f"this script measures on real models: no folder {folder}; set SYNOVIA_DATA to one that has them")
+    return folder
 
 
 def machine() -> dict[str, object]:
@@ -54,7 +62,7 @@ def table(head: list[str], rows: list[list[object]]) -> str:
 def save(name: str, what: str, result: dict[str, object], text: str, where: dict[str, object]) -> None:
     """Print a result, and write it as results/NAME.json and results/NAME.md."""
     print(text)
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     script = Path(sys.argv[0])
     nested = (Path(__file__).parent / script.parent.name / script.name).exists()
     shown = f"{script.parent.name}/{script.name}" if nested else script.name

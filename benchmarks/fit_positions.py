@@ -11,7 +11,7 @@ import sys
 import time
 
 import numpy as np
-from common import data_folder, machine, save, table, verdicts
+from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
 from synovia.io.load import load_motions
@@ -64,7 +64,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clips", nargs="*", metavar="FILE=METRES")
     given = [text.rpartition("=")[::2] for text in parser.parse_args().clips]
-    folders = [data_folder() / "motion", data_folder() / "character"]
+    folders = [needed_data() / "motion", needed_data() / "character"]
     found = [(path, UNITS[path.name]) for folder in folders for path in sorted(folder.iterdir()) if path.name in UNITS]
     where, rows = machine(), []
     for path, unit in given or found:

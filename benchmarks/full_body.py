@@ -20,7 +20,7 @@ from pathlib import Path
 
 import full_body_trials as trials
 import numpy as np
-from common import data_folder, machine, save, table, verdicts
+from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
 
@@ -115,7 +115,7 @@ def _peer(python: Path, harness: Path, name: str, variant: str) -> tuple[float, 
 
 def character(arguments: argparse.Namespace) -> bool:
     """Five position-and-rotation goals on a glTF character, from rest."""
-    body = sy.load_skeleton(data_folder() / "character" / "mannequiny.glb")
+    body = sy.load_skeleton(needed_data() / "character" / "mannequiny.glb")
     ends = ("hand.l", "hand.r", "foot.l", "foot.r", "head")
     ik = sy.IK(body, [sy.PoseGoal(end) for end in ends], sy.FullBody(), tolerance=(1e-3, np.radians(0.1)))
     rng = np.random.default_rng(1)

@@ -25,6 +25,17 @@ BASE, TIP = "panda_link0", "panda_hand"
 NEUTRAL = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 TOLERANCE = 1e-6  # metres and radians
 CHUNK = 1000  # targets before the other one has its turn
+# Denavit-Hartenberg numbers of the Panda, as its maker publishes them (Craig's convention), and limits, joint by joint:
+# d, a (metres), alpha (right angles), lower, upper (radians)
+NUMBERS = [
+    (0.333, 0.0, 0, -2.8973, 2.8973),
+    (0.0, 0.0, -1, -1.7628, 1.7628),
+    (0.316, 0.0, 1, -2.8973, 2.8973),
+    (0.0, 0.0825, 1, -3.0718, -0.0698),
+    (0.384, -0.0825, -1, -2.8973, 2.8973),
+    (0.0, 0.0, 1, -0.0175, 3.7525),
+    (0.0, 0.088, 1, -2.8973, 2.8973),
+]
 
 
 class Arm:
@@ -98,6 +109,34 @@ def ours(urdf: Path, arm: Arm):
     start = skeleton.rest_pose().with_values(dict(zip(arm.names, NEUTRAL.tolist(), strict=True)))
     at = [skeleton.q_slice(name).start for name in arm.names]
     return (lambda target: ik.solve({TIP: target}, start).pose.q), lambda q: q[at]
+
+
+def write_panda(to: Path) -> Path:
+    """Write the arm as a URDF, with its hand and fingers, which no target moves; return where it is."""
+    lines = ['<robot name="panda"><link name="panda_link0"/>']
+    for i, (d, a, alpha, low, high) in enumerate(NUMBERS, start=1):
+        lines.append(
+            f'<link name="panda_link{i}"/><joint name="panda_joint{i}" type="revolute">'
+            f'<parent link="panda_link{i - 1}"/><child link="panda_link{i}"/>'
+            f'<origin xyz="{a} {-alpha * d} {0.0 if alpha else d}" rpy="{alpha * np.pi / 2} 0 0"/><axis xyz="0 0 1"/>'
+            f'<limit lower="{low}" upper="{high}" effort="87" velocity="2.175"/></joint>'
+        )
+    for name, above, below, origin in (
+        ("panda_joint8", "panda_link7", "panda_link8", 'xyz="0 0 0.107"'),
+        ("panda_hand_joint", "panda_link8", "panda_hand", f'rpy="0 0 {-np.pi / 4}"'),
+    ):
+        lines.append(
+            f'<link name="{below}"/><joint name="{name}" type="fixed"><parent link="{above}"/><child link="{below}"/>'
+            f"<origin {origin}/></joint>"
+        )
+    for side, finger in ((1, "left"), (-1, "right")):
+        lines.append(
+            f'<link name="panda_{finger}finger"/><joint name="panda_{finger}_finger" type="prismatic">'
+            f'<parent link="panda_hand"/><child link="panda_{finger}finger"/><origin xyz="0 0 0.0584"/>'
+            f'<axis xyz="0 {side} 0"/><limit lower="0" upper="0.04" effort="100" velocity="0.2"/></joint>'
+        )
+    to.write_text("\n".join([*lines, "</robot>"]), encoding="utf-8")
+    return to
 
 
 def bare(urdf: Path, to: Path) -> None:
@@ -178,7 +217,7 @@ def main() -> int:
     parser.add_argument("--targets", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--urdf", type=Path, help="panda.urdf; that of the data folder without")
+    parser.add_argument("--urdf", type=Path, help="another file of the arm than the one that is written here")
     parser.add_argument("--peer", type=Path, help="python of an environment with roboticstoolbox-python")
     parser.add_argument("--core", type=int, help="core to run on, both of them")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
@@ -186,11 +225,17 @@ def main() -> int:
     if args.work:
         work(args.urdf, args.work)
         return 0
-    from common import data_folder, machine, save, table, verdicts
+    with tempfile.TemporaryDirectory() as folder:
+        return compare(args, Path(folder))
+
+
+def compare(args: argparse.Namespace, folder: Path) -> int:
+    """Measure, and write what came out; return 1 if a bar is missed."""
+    from common import machine, save, table, verdicts
 
     if args.core is not None:
         os.sched_setaffinity(0, {args.core})
-    urdf = (args.urdf or data_folder() / "robot" / "panda.urdf").resolve()
+    urdf = args.urdf.resolve() if args.urdf else write_panda(folder / "panda.urdf")
     arm = Arm(urdf)
     targets = arm.forward(np.random.default_rng(args.seed).uniform(arm.low, arm.high, (args.targets, len(NEUTRAL))))
     where = machine()
@@ -199,19 +244,18 @@ def main() -> int:
     names = ["synovia"] + (["roboticstoolbox ik_LM"] if args.peer else [])
     took = {name: np.empty((args.rounds, len(targets))) for name in names}
     good = {name: np.empty((args.rounds, len(targets)), bool) for name in names}
-    with tempfile.TemporaryDirectory() as folder:
-        rival = Rival(args.peer, urdf, Path(folder), targets) if args.peer else None
-        for r in range(args.rounds):
-            for first in range(0, len(targets), CHUNK):
-                part = slice(first, min(first + CHUNK, len(targets)))
-                took["synovia"][r, part], q = timed(solve, joints, targets[part])
-                good["synovia"][r, part] = arm.good(q, targets[part])
-                if rival:
-                    answer = rival.solve(part)
-                    took[names[1]][r, part] = answer["took"]
-                    good[names[1]][r, part] = arm.good(answer["answers"], targets[part])
-        if rival:
-            rival.close()
+    rival = Rival(args.peer, urdf, folder, targets) if args.peer else None
+    for r in range(args.rounds):
+        for first in range(0, len(targets), CHUNK):
+            part = slice(first, min(first + CHUNK, len(targets)))
+            took["synovia"][r, part], q = timed(solve, joints, targets[part])
+            good["synovia"][r, part] = arm.good(q, targets[part])
+            if rival:
+                answer = rival.solve(part)
+                took[names[1]][r, part] = answer["took"]
+                good[names[1]][r, part] = arm.good(answer["answers"], targets[part])
+    if rival:
+        rival.close()
     rows, result = [], {}
     for name in names:
         medians = np.median(took[name], axis=1) / 1000

@@ -10,7 +10,7 @@ import argparse
 import time
 
 import numpy as np
-from common import data_folder, machine, save, table, verdicts
+from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
 from synovia.kernels.tables import violations
@@ -61,7 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    where, data = machine(), data_folder()
+    where, data = machine(), needed_data()
     rows = []
     for body in BODIES:
         for clip in CLIPS:

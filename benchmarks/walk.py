@@ -8,7 +8,7 @@ Reads cmu_07_01_walk.bvh of ../shared/data: 317 frames, 45 joints, a free root; 
 import argparse
 import time
 
-from common import data_folder, machine, save, table, verdicts
+from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
 
@@ -22,7 +22,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     where, rows = machine(), []
-    walk = sy.load_motion(data_folder() / "motion" / "cmu_07_01_walk.bvh")
+    walk = sy.load_motion(needed_data() / "motion" / "cmu_07_01_walk.bvh")
     targets = sy.targets_from(walk, ENDS)
     iks = [sy.IK(walk.skeleton, [sy.PositionGoal(name) for name in ENDS], solver, root="free") for solver in SOLVERS]
     best = [float("inf")] * len(iks)

@@ -28,7 +28,7 @@ from synovia.io.load import load_motions
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests")]
-from common import data_folder, machine, save, table, verdicts  # noqa: E402
+from common import machine, needed_data, save, table, verdicts  # noqa: E402
 
 from browsing import FLAGS, browser_path  # noqa: E402
 
@@ -224,7 +224,7 @@ def main():
     parser.add_argument("--node", type=Path, help="folder with node_modules")
     parser.add_argument("--pictures", type=Path, help="where screenshots go; nowhere without")
     options = parser.parse_args()
-    where, data = machine(), data_folder()
+    where, data = machine(), needed_data()
     readers = {name: options.blender if name == "blender" else options.readers for name in READERS}
     readers = {name: python for name, python in readers.items() if python}
     text, bars, result = [], [], {}

@@ -120,6 +120,47 @@ def roboplan(task, once):
     return lambda T: core.CartesianConfiguration(task.base, task.tip, np.asfortranarray(T)), solve
 
 
+def pinocchio(task, once):
+    """The loop of its documentation, damped by the error, clipped to the limits and restarted, as a user writes it."""
+    import pinocchio as pin
+
+    model = pin.buildModelFromUrdf(task.urdf)
+    data = model.createData()
+    frame = model.getFrameId(task.tip)
+    names = task.arm.names
+    at = np.array([model.joints[model.getJointId(name)].idx_q for name in names])
+    low, high = model.lowerPositionLimit, model.upperPositionLimit
+    most, most_turned = task.tolerance
+    rng = np.random.default_rng(0)
+    least, eye = np.maximum(low, -np.pi), np.eye(6)
+
+    def descend(target, q):
+        for _ in range(100):
+            pin.forwardKinematics(model, data, q)
+            off = pin.updateFramePlacement(model, data, frame).actInv(target)
+            e = pin.log6(off).vector
+            if np.linalg.norm(off.translation) < most and np.linalg.norm(e[3:]) < most_turned:
+                return q, True
+            J = pin.Jlog6(off.inverse()) @ pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL)
+            q = np.clip(q + J.T @ np.linalg.solve(J @ J.T + (0.05 * (e @ e) + 1e-9) * eye, e), low, high)
+        return q, False
+
+    def solve(target, start):
+        q, reached = descend(target, start)
+        for _ in range(0 if once else 20):
+            if reached:
+                break
+            q, reached = descend(target, rng.uniform(least, np.minimum(high, np.pi)))
+        return q
+
+    def begin(values):
+        q = pin.neutral(model)
+        q[at] = values
+        return q
+
+    return pin.SE3, solve, begin, lambda q: q[at]
+
+
 def ikpy(task, once):
     import warnings
 
@@ -238,6 +279,12 @@ BRANCHES = {
     "ur_analytic_ik": every_ur_analytic_ik,
 }
 
+# what an installation needs beside the distribution: targets are NumPy's, so it counts for those who do not bring it
+PINS = {
+    "roboticstoolbox": ["setuptools<81"],  # it asks for pkg_resources, which newer ones lack
+    "optik": ["numpy"],
+}
+
 # how it is called, distribution whose version is told, robots, and whether it iterates or knows a closed form
 LIBRARIES = {
     "synovia": (synovia, "synovia", ("panda", "ur5e"), "iterates"),
@@ -245,6 +292,7 @@ LIBRARIES = {
     "roboticstoolbox": (roboticstoolbox, "roboticstoolbox-python", ("panda", "ur5e"), "iterates"),
     "roboplan": (roboplan, "roboplan", ("panda", "ur5e"), "iterates"),
     "optik": (optik, "optik-py", ("panda", "ur5e"), "iterates"),
+    "pinocchio": (pinocchio, "pin", ("panda", "ur5e"), "iterates"),
     "ikpy": (ikpy, "ikpy", ("panda", "ur5e"), "iterates"),
     "ssik": (ssik, "ssik", ("panda", "ur5e"), "closed form"),
     "eaik": (eaik, "EAIK", ("ur5e", "wrist6"), "closed form"),

@@ -19,12 +19,11 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-from adapters import LIBRARIES, Library, Task  # noqa: E402  # the folders above come first
-from panda import Arm, bare  # noqa: E402
+from adapters import LIBRARIES, PINS, Library, Task  # noqa: E402  # the folders above come first
+from panda import Arm, write_panda  # noqa: E402
 from run import ROBOTS  # noqa: E402
 
 REPO = Path(__file__).resolve().parents[2]
-PINS = {"roboticstoolbox": ["setuptools<81"]}  # it asks for pkg_resources, which newer ones lack
 MODULES = {"optik": "optik", "roboplan": "roboplan.simple_ik", "ikpy": "ikpy.chain"}
 MOST = 450.0  # MiB
 
@@ -88,12 +87,12 @@ def main() -> int:
     args = parser.parse_args()
     if args.answer:
         first_answer(*args.answer)
-    from common import data_folder, machine, save, table, verdicts
+    from common import machine, save, table, verdicts
 
     where = machine()
     with tempfile.TemporaryDirectory() as place:
         urdf = str(Path(place) / "panda.urdf")
-        bare(data_folder() / "robot" / "panda.urdf", Path(urdf))
+        write_panda(Path(urdf))
         found: dict[str, dict[str, float]] = {}
         for name in args.only:
             try:
@@ -104,7 +103,7 @@ def main() -> int:
             print(name, found[name], file=sys.stderr, flush=True)
     head = ["seconds of whole processes", "install", "MiB", "import", "first answer", "next time"]
     rows: list[list[object]] = [
-        [name, f"{r['installing_s']:.0f}", f"{r['size_mb']:.0f}"]
+        [name, f"{r['installing_s']:.0f}", f"{r['size_mib']:.0f}"]
         + [f"{r[key]:.2f}" for key in ("import_s", "cold_s", "warm_s")]
         for name, r in found.items()
     ]

@@ -1,10 +1,12 @@
 """Arms to 6D targets: every library that is installed, on the same targets, in turns.
 
+    python benchmarks/peers/run.py --make peers      # makes an environment of each library in that folder, once
     python benchmarks/peers/run.py --env /path/to/venv/bin/python --env /path/to/another/bin/python
 
-Each library runs in a process of its own, in the first environment that has it (this one first). They take turns of a
-few hundred targets. Clock: CPU time of the process around each call, so that other work on the machine does not count,
-less what an empty reading takes. Every answer is judged by NumPy kinematics of the same URDF, limits included.
+What does not install is told and left out. Each library runs in a process of its own, in the first environment that has
+it (this one first). They take turns of a few hundred targets. Clock: CPU time of the process around each call, so that
+other work on the machine does not count, less what an empty reading takes. Every answer is judged by NumPy kinematics
+of the same URDF, limits included.
 
 ``pose``: random reachable poses from one neutral start, restarts allowed. ``track``: a smooth way at 100 Hz, each call
 started from the answer before.
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,8 +29,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
-from adapters import BRANCHES, LIBRARIES, Library, Task  # noqa: E402  # the folders above come first
-from panda import Arm, bare  # noqa: E402
+from adapters import BRANCHES, LIBRARIES, PINS, Library, Task  # noqa: E402  # the folders above come first
+from panda import Arm, write_panda  # noqa: E402
 
 ROBOTS = {
     "panda": ("panda_link0", "panda_link8", [0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4]),
@@ -123,6 +126,28 @@ def serve(name: str, folder: Path, setting: dict[str, object]) -> None:
         print("done", flush=True)
 
 
+def made_in(folder: Path, names: list[str]) -> list[str]:
+    """Return the python of an environment of each library in a folder, made where it is not there yet."""
+    pythons = []
+    for name in names:
+        place = folder / name
+        python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        ready = place / "ready"
+        if not ready.exists():
+            print(f"{name}: making {place}", file=sys.stderr)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            done = subprocess.run(
+                [*pip, LIBRARIES[name][1], *PINS.get(name, ())], stderr=subprocess.PIPE, text=True, check=False
+            )
+            if done.returncode:
+                print(f"{name} does not install here: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                continue
+            ready.touch()
+        pythons.append(str(python))
+    return pythons
+
+
 def found_in(python: str) -> dict[str, str]:
     """Return the libraries of an environment, with their versions."""
     if python == sys.executable:
@@ -133,7 +158,12 @@ def found_in(python: str) -> dict[str, str]:
             except PackageNotFoundError:
                 continue
         return here
-    asked = subprocess.run([python, __file__, "--list"], stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        asked = subprocess.run([python, __file__, "--list"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        why = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[-1]
+        print(f"{python} is left out: {why}", file=sys.stderr)
+        return {}
     return json.loads(asked.stdout)
 
 
@@ -253,6 +283,7 @@ def is_ours(name: str) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--env", action="append", default=[], help="python of an environment with other libraries")
+    parser.add_argument("--make", type=Path, help="folder for environments of the libraries, made where they lack")
     parser.add_argument("--targets", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--robots", nargs="+", choices=MEASURED, default=list(MEASURED))
@@ -269,20 +300,24 @@ def main() -> None:
     if args.serve:
         serve(args.serve, args.folder, args.setting)
         return
-    from common import data_folder, machine, save
+    from common import machine, save
 
     about = machine()
     where: dict[str, str] = {}
     versions: dict[str, str] = {}
-    for python in [sys.executable, *args.env]:
+    rivals = [name for name in args.only if not is_ours(name)]
+    for python in [sys.executable, *args.env, *(made_in(args.make.resolve(), rivals) if args.make else ())]:
         for name, number in found_in(python).items():
             if name in args.only and name not in where:
                 where[name], versions[name] = python, number
+    absent = sorted(set(args.only) - set(where))
+    if absent:
+        print(f"not in these environments: {', '.join(absent)}; --make FOLDER installs them", file=sys.stderr)
     found: dict[str, object] = {}
     texts = []
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        bare(data_folder() / "robot" / "panda.urdf", folder / "panda.urdf")
+        write_panda(folder / "panda.urdf")
         write_ur5e(folder / "ur5e.urdf")
         for robot in args.robots:
             for kind in args.kinds:
@@ -296,7 +331,16 @@ def main() -> None:
                     found[title] = {"libraries": rows, "times_faster": ratios}
                     texts.append(f"## {title}\n\n{text}")
                     print(f"{title} measured", file=sys.stderr)
-    sys.argv = ["peers/run.py", "--env", "...", "--targets", str(args.targets), "--rounds", str(args.rounds)]
+    sys.argv = [
+        "peers/run.py",
+        *(["--make", "peers"] if args.make else ["--env", "..."]),
+        "--targets",
+        str(args.targets),
+        "--rounds",
+        str(args.rounds),
+    ]
+    if absent:
+        texts.append(f"Not installed, so not measured: {', '.join(absent)}.")
     result = {"targets": args.targets, "rounds": args.rounds, "versions": versions, "tables": found}
     save("peers", "Arms beside other libraries", result, "\n\n".join(texts), about)
 
