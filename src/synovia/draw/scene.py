@@ -17,8 +17,8 @@ from synovia.errors import InputError
 from synovia.geometry import Array, as_matrix, as_numbers
 from synovia.skeleton import Joint, Kind, Pose, Skeleton
 
-_THICK: Final = 0.042  # radius of the joint that everything hangs on, as a part of the way from it to the farthest tip
-_TAPER: Final = 0.5  # how fast radii fall towards the tips: 0 not at all, 1 with the way that is left
+_THICK: Final = 0.042  # radius of the root joint, as a part of the longest way from it to a tip
+_TAPER: Final = 0.5  # power by which radii fall towards the tips: 0 not at all, 1 in proportion to the way left
 _TIP: Final = 0.5  # a tip is as thick as if so much of its bone were still to come
 _STUBBY: Final = 0.36  # largest radius, as a part of the longest bone beside the joint
 _THIN: Final = 0.007  # smallest radius, as a part of the same way as the largest

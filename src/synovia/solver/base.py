@@ -40,12 +40,13 @@ class Solver(ChecksArguments, ABC):
     """
 
     name: ClassVar[str]
-    finish: ClassVar[str | None] = None  # the method that takes over a miss, where that is a setting
+    finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
     closed: ClassVar[bool] = False  # whether formulas give the answer in one step
-    ranks: ClassVar[bool] = False  # whether priorities are strict, and a miss is explained by trying
+    ranks: ClassVar[bool] = False  # whether priorities are strict; a miss is then explained by ``ik.reasons``
     honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
-    others: ClassVar[frozenset[str]] = frozenset()  # settings that are no numbers; their class checks them
-    progress: ClassVar[tuple[int, float]] = (4, 0.25)  # steps, and what the squared error must have fallen to by then
+    others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
+    # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
+    progress: ClassVar[tuple[int, float]] = (4, 0.25)
 
     max_steps: int = 100
     attempts: int = 100

@@ -30,7 +30,7 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# What a page may say. Not among it: sharing the page through a server on the internet, and sending files.
+# Messages that a page may send. Left out: sharing the page through a server on the internet, and uploading files.
 _HEARD: Final = frozenset(
     {
         "CommandTriggerMessage",
@@ -49,8 +49,8 @@ _HEARD: Final = frozenset(
         "ViewerCameraMessage",
     }
 )
-_SAID: Final = 160  # signs of a mistake that are printed
-_SIGNS: Final = 8  # operation codes of WebSocket frames that carry no data: close, ping, pong
+_SAID: Final = 160  # characters of an error message that are printed
+_SIGNS: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
 _PICTURE: Final = 2**24  # bytes of a picture of the page; the largest message there is
 
 
@@ -108,7 +108,7 @@ def _in_place(rules: Rules) -> Generator[list[bool]]:
 
 
 def _quiet() -> logging.Logger:
-    """Return a logger that tells refused connections to nobody: whoever knocks could fill the terminal."""
+    """Return a logger that drops what is logged about refused connections: anybody could fill the terminal with it."""
     logger = logging.getLogger("synovia.viewer")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -133,7 +133,7 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
 
 
 def _noted(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
-    """Return what notes mistakes in viser's tasks, a few of them: what a stranger sends must not fill the terminal."""
+    """Return a handler of errors in viser's tasks that prints only a few: a stranger must not fill the terminal."""
 
     def note(loop: Any, context: dict[str, Any]) -> None:
         if not rules.mistakes.spend():
@@ -221,7 +221,7 @@ def _connection_class(rules: Rules) -> type:
     envelope, control = msgspec.msgpack.Decoder(_Envelope), msgspec.msgpack.Decoder(_Control)
 
     class Guarded(ServerConnection):
-        """A connection that is closed when it says too much, or what is not understood."""
+        """A connection that is closed when it sends too much, or what cannot be decoded."""
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)

@@ -1,4 +1,4 @@
-"""The guard at the page's door: who may connect, how much may be said, and nothing that is not understood.
+"""Who may connect to a page, and how much a connection may send.
 
 A page on this machine can be reached by every web page that its owner has open: a foreign page may open a WebSocket to
 127.0.0.1 (so its ``Origin`` must be ours), or have its own name resolve to 127.0.0.1 (so ``Host`` must be ours). Any
@@ -24,12 +24,12 @@ _BYTES: Final = (2.0**22, 2.0**24)  # bytes a second, and at once: one picture o
 _PAGES: Final = 12  # browsers at once; each has a solver of its own
 _MISTAKES: Final = (0.2, 5.0)  # mistakes that are printed a second, and at once
 _KNOCKS: Final = (1.0, 30.0)  # new connections a second, and at once
-_PRICE: Final = 15.0  # knocks that a connection costs that had to be cut off: who floods does not come back at once
+_PRICE: Final = 15.0  # new connections' worth that one costs which had to be closed: a flood cannot return at once
 
 
 @dataclass(slots=True)
 class Bucket:
-    """A budget that fills up again: ``rate`` a second, at most ``burst`` at once."""
+    """A token bucket: a budget that fills up again by ``rate`` a second, and holds ``burst`` at most."""
 
     rate: float
     burst: float
@@ -37,7 +37,7 @@ class Bucket:
     _last: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Be full."""
+        """Start with the whole budget."""
         self.left, self._last = self.burst, time.monotonic()
 
     def spend(self, amount: float = 1.0) -> bool:
@@ -114,7 +114,7 @@ class Rules:
         return Bucket(self.rate, self.burst), Bucket(*self.flow)
 
     def cut_off(self) -> None:
-        """Make new connections wait, because one was closed that said too much or what is not understood."""
+        """Make new connections wait, because one had to be closed: it sent too much, or what cannot be decoded."""
         self._knocks.left = max(self._knocks.left - _PRICE, -_PRICE)
 
     def _ours(self, host: str) -> bool:

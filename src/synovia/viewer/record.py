@@ -1,4 +1,4 @@
-"""A recording of the body: as long as it took, also where nothing moved and the page slept."""
+"""A recording of the body at an even rate, also over times at which nothing moved and the page slept."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Skin:
 
 
 def bone_ways(handle: Any) -> tuple[_Way, _Way]:
-    """Return what places a bone of a skinned mesh by its number, and what turns it.
+    """Return two functions: one that moves a bone of a skinned mesh, given its number, and one that turns it.
 
     viser's own setters compare before they send, which takes several times as long as all the rest: sixty bones that
     move sixty times a second cannot afford it. A viser that has its messages elsewhere is asked through its setters.

@@ -1,7 +1,7 @@
 """How the error falls from iteration to iteration, and how several solvers compare on the same targets.
 
-A solver tells where it ended, not how it came there; but it is deterministic, so that a solve that is stopped after k
-steps tells the error then.
+A solver reports where it ended and not the way there. But it is deterministic, so a second solve that is stopped after
+k steps gives the error at step k.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was before: a stack that forgets the oldest, where edits of one thing in a row are one step."""
+"""Undo: a bounded stack of states, in which successive edits of the same thing are one step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synovia.viewer.root import Rooted
 from synovia.viewer.wish import Wish
 
 _MOST: Final = 100
-_ONE: Final = 1.0  # seconds: edits of one thing that follow each other within them are one step
+_ONE: Final = 1.0  # seconds: edits of the same thing that follow each other more quickly are one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Undo:
     """Memories in order, and the one to return to.
 
     Args:
-        now: Tells the time in seconds.
+        now: Clock that returns seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +46,7 @@ class Undo:
         self._when = 0.0
 
     def keep(self, memory: Memory, what: Hashable = None) -> None:
-        """Remember; ``what`` is edited: nothing is kept where the last edit was of the same, a moment ago."""
+        """Push a state before an edit of ``what``, unless the last edit was of the same thing a moment ago."""
         now = self._now()
         again = what is not None and what == self._what and now - self._when < _ONE and len(self._memories) > 0
         self._what, self._when = what, now

@@ -1,6 +1,6 @@
-"""The thread that keeps a session alive: latest wins, 60 times a second while anything moves, asleep otherwise.
+"""The thread that solves a session: 60 times a second while anything moves, always for the latest targets, else asleep.
 
-Once it has slept for a moment it shows its last frame again, as one that is still: time for what takes long.
+After a moment of rest it shows its last frame once more, marked as still, so that listeners may do what takes long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tab that tells why: what stands in the way, how the error falls, and how other solvers fare."""
+"""The tab that explains a solve: what stands in the way, how the error falls, and how other solvers fare."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from synovia.viewer.panel.style import DIM
 from synovia.viewer.trace import Run, problem_of, race, trace
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
-_RANGE: Final = (-13.0, 1.0)  # logarithms of errors that are drawn: from rounding to ten times the body's size
-_LEAST: Final = 1.0  # a tenfold, which is drawn even where the error stays as it is
+_RANGE: Final = (-13.0, 1.0)  # decimal logarithms of errors that are drawn: rounding to ten times the body's size
+_LEAST: Final = 1.0  # decades that the axis shows at least, also where the error hardly changes
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which few problems are made for
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # along the axis of iterations
 
 
 class Why(Tab):
-    """Explains."""
+    """Explains how the solve ended, plots how the error falls, and races solvers on the same targets."""
 
     def build(self) -> None:
         """Make the controls."""
