@@ -11,9 +11,12 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synovia.cli.output import emit_json, emit_rich, talk
+
+if TYPE_CHECKING:
+    from synovia.skeleton import Skeleton
 
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "numba", "typer", "rich", "msgspec")
@@ -111,28 +114,50 @@ def _nearest(folder: Path) -> Path:
     return folder
 
 
+def _models() -> dict[str, tuple[Skeleton, str]]:
+    """Return models of all kinds, and the joint of each that is to reach."""
+    import numpy as np
+
+    from synovia.io.bundled import bundled
+    from synovia.skeleton import Skeleton
+
+    chain = Skeleton.chain(np.cumsum(np.ones((6, 3)), axis=0))
+    return {
+        "arm7": (bundled("arm7"), "tool"),
+        "humanoid": (bundled("humanoid"), "left_hand"),
+        "a chain": (chain, chain.joint_names[-1]),
+    }
+
+
 def _warm() -> dict[str, float]:
-    """Compile every solver for arms and for trees, reached and missed; return the seconds that each took."""
+    """Compile the solvers for arms, trees and chains, reached and missed, and lanes; return the seconds of each."""
     import numpy as np
 
     from synovia.errors import UnsupportedError
-    from synovia.goals import PoseGoal, PositionGoal
+    from synovia.goals import AimGoal, PoseGoal, PositionGoal
     from synovia.ik import IK
-    from synovia.io.bundled import bundled
     from synovia.solver import solvers
 
     logging.getLogger("synovia.kernels").setLevel(logging.WARNING)  # what is ready is told below
     times: dict[str, float] = {}
-    for model, tip in (("arm7", "tool"), ("humanoid", "left_hand")):
-        skeleton = bundled(model)
+    for model, (skeleton, tip) in _models().items():
         target = skeleton.random_pose(1).transform(tip)
         for name, settings in solvers.items():
             begun = time.perf_counter()
             few = settings(attempts=2, max_steps=10)
             far = target[:3, 3] + 10.0 * np.ones(3)
-            for goal in (PositionGoal(tip, target[:3, 3]), PositionGoal(tip, far), PoseGoal(tip, transform=target)):
+            place, aim = PositionGoal(tip, target[:3, 3]), AimGoal(tip, far)
+            served = False
+            for goals in (place, PositionGoal(tip, far), PoseGoal(tip, transform=target), aim, (place, aim)):
                 with suppress(UnsupportedError):  # not every solver takes every goal on every skeleton
-                    IK(skeleton, goal, few).solve()
+                    ik = IK(skeleton, goals, few)
+                    ik.solve()
+                    served = True
+                    if goals is place:
+                        for lanes in (True, "single"):
+                            ik.solve_many({tip: target[None, :3, 3]}, lanes=lanes)
+            if not served:
+                continue
             seconds = time.perf_counter() - begun
             times[f"{name} on {model}"] = seconds
             talk(f"{name} on {model}: ready after {seconds:.1f} s")
