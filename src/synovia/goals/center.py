@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class CenterOfMassGoal(Goal):
     """The centre of mass of the whole body should be at a position, or above a polygon.
 
-    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal distance to its
-    convex hull, 0 above it (1 row). All joints that carry mass move, also those that no other goal moves.
+    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal way to its
+    convex hull, 0 above it (2 rows). All joints that carry mass move, also those that no other goal moves.
 
     Args:
         position: World position (3,), length units; None to stay where the start has it.
@@ -69,11 +69,11 @@ class CenterOfMassGoal(Goal):
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """A place, or a length."""
+        """A place, or a way in the plane."""
         if self.polygon is None:
             return (Ask(kind=CENTRE, lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
-        return (Ask(kind=SUPPORT, lengths=1, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
+        return (Ask(kind=SUPPORT, lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
 
     @property
     def takes(self) -> int:

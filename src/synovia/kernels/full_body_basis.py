@@ -36,6 +36,7 @@ class Levels(NamedTuple):
     ``dampings``: those of the levels, and of the posture, in the end of a miss. ``floors``: the least of them.
     ``holds``: 1 for the rows that hold the levels below, 0 for those of a level that second derivatives alone hold.
     ``aside``: errors to compare with later, ``began``: a pose to return to or to count from, by variable.
+    ``edges``: the edge of a polygon on which each wall stands (see ``full_body_walls``).
     ``R``: directions in which only second derivatives hold a level (see ``full_body_newton``), as rows.
     """
 
@@ -53,6 +54,7 @@ class Levels(NamedTuple):
     floors: NDArray[np.float64]
     holds: NDArray[np.float64]
     aside: NDArray[np.float64]
+    edges: NDArray[np.float64]
     began: NDArray[np.float64]
     v: NDArray[np.float64]
     now: NDArray[np.float64]
@@ -61,7 +63,7 @@ class Levels(NamedTuple):
 def levels_size(m: int, n: int) -> int:
     """Return how many float64 ``open_levels`` needs."""
     d = max(m, n)
-    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 6 * (m + 1) + 4 * n + VECTORS * n + NOW
+    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 4 * n + VECTORS * n + NOW
 
 
 @inline
@@ -76,7 +78,7 @@ def open_levels(scratch, m, n):
     a5 = a4 + d * d
     a6 = a5 + d
     a7 = a6 + n * n
-    a8 = a7 + 6 * (m + 1) + 4 * n
+    a8 = a7 + 7 * (m + 1) + 4 * n
     a9 = a8 + VECTORS * n
     return Levels(
         matrix(scratch, a0, m, n),
@@ -93,7 +95,8 @@ def open_levels(scratch, m, n):
         vector(scratch, a7 + 3 * (m + 1), m + 1),
         vector(scratch, a7 + 4 * (m + 1), m + 1),
         vector(scratch, a7 + 5 * (m + 1), m + 1),
-        matrix(scratch, a7 + 6 * (m + 1), n, 4),
+        vector(scratch, a7 + 6 * (m + 1), m + 1),
+        matrix(scratch, a7 + 7 * (m + 1), n, 4),
         matrix(scratch, a8, VECTORS, n),
         vector(scratch, a9, NOW),
     )

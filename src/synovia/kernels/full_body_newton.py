@@ -89,8 +89,8 @@ def nudge(problem, q, v, size):
 
 
 @apart
-def turning(problem, work, targets, q, s):
-    """Write H = -∂(Jᵀs)/∂q in the directions of the box: the second derivative of what a pull s does, symmetrised.
+def turning(problem, work, targets, q, h):
+    """Write H = -∂(Jᵀs)/∂q in the directions of the box: the second derivative of what the pull s does, symmetrised.
 
     By central differences, so that it holds for every goal; frames and J are those of q again afterwards.
     """
@@ -100,13 +100,13 @@ def turning(problem, work, targets, q, s):
             copy(q, work.trial)
             nudge(problem, work.trial, v, NUDGE if side == 0 else -NUDGE)
             place(problem, work.trial, work.frames)
-            derive(problem, work.trial, work.frames, targets, work.J)
-            times_t(work.J, s, work.dq if side == 0 else work.g)
+            derive(problem, work.trial, work.frames, targets, work.J, h)
+            times_t(work.J, h.s, work.dq if side == 0 else work.g)
         for j in range(n):
             work.H[v, j] = F(0.5) * (work.g[j] - work.dq[j]) / NUDGE
     place(problem, q, work.frames)
-    derive(problem, q, work.frames, targets, work.J)
-    times_t(work.J, s, work.dq)
+    derive(problem, q, work.frames, targets, work.J, h)
+    times_t(work.J, h.s, work.dq)
     for i in range(n):
         for j in range(i):
             mean = F(0.5) * (work.H[i, j] + work.H[j, i])

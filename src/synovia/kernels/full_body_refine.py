@@ -67,7 +67,7 @@ def newton_step(problem, work, targets, q, h, count, farthest):
         pull = F(0)
         for i in range(h.s.shape[0]):
             pull = max(pull, abs(h.s[i]))
-        turning(problem, work, targets, q, h.s)
+        turning(problem, work, targets, q, h)
         newton_level(h, work.H, first, last, damping, most, pull)
     if count > levels:
         solve_posture(h, h.dampings[levels], farthest, True)

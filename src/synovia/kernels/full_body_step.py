@@ -24,7 +24,7 @@ from synovia.kernels.full_body_basis import (
 from synovia.kernels.full_body_levels import missing, solve_levels
 from synovia.kernels.full_body_pace import SPEED, hold_back, slow_down
 from synovia.kernels.full_body_soft import soften
-from synovia.kernels.full_body_walls import stand_walls, wall_rows
+from synovia.kernels.full_body_walls import put_walls, stand_walls, wall_rows
 from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.problem import copy
 from synovia.kernels.rotations import load_quat, quat_conj, quat_log, quat_mul
@@ -47,10 +47,10 @@ def place(problem, q, frames):
 
 
 @apart
-def derive(problem, q, frames, targets, J):
-    """Write the Jacobian of the goals."""
+def derive(problem, q, frames, targets, J, h):
+    """Write the Jacobian of the goals, with the walls as they have been put."""
     jacobian(problem, q, frames, targets, J)
-    wall_rows(problem.further, problem, q, frames, targets, J)
+    wall_rows(problem.further, problem, q, frames, targets, h.edges, J)
 
 
 @apart
@@ -108,7 +108,8 @@ def fill(problem, work, targets, q, h):
     """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
     m, n = work.J.shape
     columns = h.v.shape[1]
-    derive(problem, q, work.frames, targets, work.J)
+    put_walls(problem.further, problem, work.frames, h.edges)
+    derive(problem, q, work.frames, targets, work.J, h)
     bounds(problem, q, work.box)
     if problem.own[SPEED] < INFINITE:
         slow_down(problem, q, work.box, h.began)

@@ -6,7 +6,8 @@ from synovia.kernels._jit import F, apart
 from synovia.kernels.bounded import shares
 from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
 from synovia.kernels.full_body_pace import SPEED
-from synovia.kernels.full_body_step import derive, look
+from synovia.kernels.full_body_step import look
+from synovia.kernels.goals import jacobian
 from synovia.kernels.linear import times_t
 from synovia.kernels.problem import CONFLICT, LIMITED, STALLED, STEPS_SPENT
 
@@ -34,7 +35,7 @@ def verdict(problem, work, targets, errors, q, h, settled):
         if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
             level = min(level, problem.goals[g, 3])
     look(problem, work, targets, q, h)
-    derive(problem, q, work.frames, targets, work.J)
+    jacobian(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     small = STATIONARY * h.present[level]

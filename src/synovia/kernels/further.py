@@ -11,7 +11,7 @@ import math
 
 from synovia.kernels._jit import F, device, inline
 from synovia.kernels.bend import bend_of
-from synovia.kernels.masses import centre_of_mass, outside_support
+from synovia.kernels.masses import across, centre_of_mass, outside_support
 from synovia.kernels.places import frame_on, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.ranges import joint_value
@@ -110,8 +110,10 @@ def lack(problem, q, frames, targets, h):
     c = centre_of_mass(f.masses, frames)
     if kind == CENTRE:
         return sub(t, c), NOTHING
-    d = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], load(f.data, h, NUMBERS), c)
-    return (norm(d), F(0), F(0)), NOTHING
+    up = load(f.data, h, NUMBERS)
+    d, _ = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    a, b = across(up)
+    return (dot(a, d), dot(b, d), F(0)), NOTHING
 
 
 @device

@@ -34,7 +34,7 @@ from synovia.kernels.further import (
     third_point,
     wanted_on_other,
 )
-from synovia.kernels.masses import centre_of_mass, outside_support, pull_centre, sum_branches
+from synovia.kernels.masses import across, centre_of_mass, outside_support, pull_centre, sum_branches
 from synovia.kernels.places import climb, goal_frame, pull_up, target_frame
 from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.ranges import joint_value, pull_value
@@ -136,10 +136,19 @@ def balance_rows(problem, q, frames, targets, h, J):
             pull_centre(problem, q, frames, scale(w, unit(i)), J, k + i)
         return
     c = centre_of_mass(f.masses, frames)
-    d = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], load(f.data, h, NUMBERS), c)
+    up = load(f.data, h, NUMBERS)
+    d, corner = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
     far = norm(d)
-    if far > F(0):
-        pull_centre(problem, q, frames, scale(w / far, d), J, k)
+    if far == F(0):
+        return
+    a, b = across(up)
+    if corner:
+        pull_centre(problem, q, frames, scale(w, a), J, k)
+        pull_centre(problem, q, frames, scale(w, b), J, k + 1)
+        return
+    n = scale(F(1) / far, d)  # along the edge the way to it stays the same
+    pull_centre(problem, q, frames, scale(w * dot(a, n), n), J, k)
+    pull_centre(problem, q, frames, scale(w * dot(b, n), n), J, k + 1)
 
 
 @device

@@ -7,7 +7,7 @@ from the tips to the root, give the joint's column z × (s - μ o) for a turn an
 from synovia.kernels._jit import F, device, inline
 from synovia.kernels.places import pull_joint
 from synovia.kernels.rotations import apply, load_rotation
-from synovia.kernels.vectors import TINY, add, axpy, cross, dot, load, norm, scale, store, sub
+from synovia.kernels.vectors import TINY, add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 MASS, MOMENT = 0, 1  # columns of the second half of ``work.frames``
 
@@ -55,13 +55,15 @@ def pull_centre(problem, q, frames, force, J, k):
 
 @device
 def outside_support(vertices, first, count, up, c):
-    """Return the vector from a point, seen along ``up``, to the nearest one of a convex polygon; 0 above the polygon.
+    """Return the vector from a point, seen along ``up``, to the nearest one of a polygon, and whether that is a corner.
 
-    The corners have no part along ``up`` and go round counterclockwise; two make an edge, one a point.
+    Above the polygon, which is convex, the vector is 0. The corners have no part along ``up`` and go round
+    counterclockwise; two make an edge, one a point.
     """
     p = axpy(-dot(up, c), up, c)
     nearest = (F(0), F(0), F(0))
     least = F(-1)
+    corner = False
     inside = count > 2
     for i in range(count):
         a = load(vertices, first + i, 0)
@@ -75,4 +77,14 @@ def outside_support(vertices, first, count, up, c):
         if least < F(0) or far < least:
             least = far
             nearest = away
-    return (F(0), F(0), F(0)) if inside else nearest
+            corner = along <= F(0) or along >= F(1)
+    if inside:
+        return (F(0), F(0), F(0)), False
+    return nearest, corner
+
+
+@inline
+def across(up):
+    """Return two unit vectors that span the plane of a support polygon."""
+    a = perpendicular(up)
+    return a, cross(up, a)
