@@ -295,6 +295,19 @@ def test_a_wall_is_met_and_not_crossed():
     np.testing.assert_array_equal(ik.solve(start=solution.pose).pose.q, solution.pose.q)
 
 
+def test_balance_rests_in_a_corner_of_its_polygon():
+    """Both edges hold there, so a lower goal neither leaves through one of them nor creeps along the other."""
+    arm = planar(1.0, 0.8, 0.5)
+    heavy = sy.Skeleton([replace(joint, mass=1.0, com=(0.3, 0.0, 0.0)) for joint in arm.joints[:-1]] + [arm.joints[-1]])
+    corner = np.array([0.9, 0.3, 0.0])
+    stands = sy.CenterOfMassGoal(polygon=np.add(corner, [(0, 0, 0), (-2, 0.3, 0), (-2, -0.5, 0)]), up=(0, 0, 1))
+    ik = sy.IK(heavy, [stands, sy.PositionGoal("tip", (2.2, 0.45, 0.0), priority=1)], sy.FullBody(attempts=1))
+    solution = ik.solve(start=sy.Pose(heavy, np.array([0.3, 0.5, -0.4])))
+    assert solution.status.name == "CONFLICT"
+    np.testing.assert_allclose(solution.pose.center_of_mass()[:2], corner[:2], atol=1e-9)
+    np.testing.assert_array_equal(ik.solve(start=solution.pose).pose.q, solution.pose.q)
+
+
 @compiled
 @pytest.mark.parametrize("least", [0.2, 0.6])
 def test_a_distance_keeps_two_joints_apart(least):

@@ -5,7 +5,7 @@ One entry point both solves and settles what missed: the two share nearly all of
 
 from synovia.kernels._jit import F, algorithm, entry, inline, perform
 from synovia.kernels.drive import solve_rows
-from synovia.kernels.full_body_basis import open_levels
+from synovia.kernels.full_body_basis import ALONE, open_levels
 from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_finish import finish_rows
 from synovia.kernels.full_body_walls import wall_count
@@ -20,6 +20,7 @@ SETTLE = -1  # for ``first``: the rows are answers, and those that missed are se
 def attempt(problem, work, targets, q):
     """Descend from q in all levels; see ``full_body_descend``."""
     h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    h.now[ALONE] = F(0)
     return descend(problem, work, targets, q, h, problem.levels.shape[0])
 
 

@@ -18,8 +18,8 @@ from synovia.kernels._jit import F, apart, apart_dot, device, device_dot, inline
 STEP, LOWER, UPPER, WISH, SIDE, GRADIENT, MOVE, PLACE, STIFF, TRIES, SEALED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 VECTORS = 11
 # Places in ``Levels.now``
-FREE, LOCKED, STALE, SOLVES, BENT, PINNED = 0, 1, 2, 3, 4, 5
-NOW = 6
+FREE, LOCKED, STALE, SOLVES, BENT, PINNED, ALONE = 0, 1, 2, 3, 4, 5, 6
+NOW = 7
 INDEPENDENT = F(1e-9)  # part of a row, of its length, that must be left for it to count as another direction
 VANISHES = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding: nothing that moves changes it
 LITTLE = F(1e-6)  # squared part of a column that must be left of it for its bound to join the basis
@@ -35,6 +35,8 @@ class Levels(NamedTuple):
     ``lowest``, ``present``: the error of every level, and of the posture after them, at the best pose and at the last.
     ``dampings``: those of the levels, and of the posture, in the end of a miss. ``floors``: the least of them.
     ``holds``: 1 for the rows that hold the levels below, 0 for those of a level that second derivatives alone hold.
+    ``pressed``: the bounds, by column of the pose, that the last step of a level ended at; 0 for none.
+    ``stride``: the last step of a level, to go on along.
     ``aside``: errors to compare with later, ``began``: a pose to return to or to count from, by variable.
     ``edges``: the edge of a polygon on which each wall stands (see ``full_body_walls``).
     ``R``: directions in which only second derivatives hold a level (see ``full_body_newton``), as rows.
@@ -56,6 +58,8 @@ class Levels(NamedTuple):
     aside: NDArray[np.float64]
     edges: NDArray[np.float64]
     began: NDArray[np.float64]
+    pressed: NDArray[np.float64]
+    stride: NDArray[np.float64]
     v: NDArray[np.float64]
     now: NDArray[np.float64]
 
@@ -63,7 +67,7 @@ class Levels(NamedTuple):
 def levels_size(m: int, n: int) -> int:
     """Return how many float64 ``open_levels`` needs."""
     d = max(m, n)
-    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 4 * n + VECTORS * n + NOW
+    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 6 * n + VECTORS * n + NOW
 
 
 @inline
@@ -78,7 +82,7 @@ def open_levels(scratch, m, n):
     a5 = a4 + d * d
     a6 = a5 + d
     a7 = a6 + n * n
-    a8 = a7 + 7 * (m + 1) + 4 * n
+    a8 = a7 + 7 * (m + 1) + 6 * n
     a9 = a8 + VECTORS * n
     return Levels(
         matrix(scratch, a0, m, n),
@@ -97,6 +101,8 @@ def open_levels(scratch, m, n):
         vector(scratch, a7 + 5 * (m + 1), m + 1),
         vector(scratch, a7 + 6 * (m + 1), m + 1),
         matrix(scratch, a7 + 7 * (m + 1), n, 4),
+        vector(scratch, a7 + 7 * (m + 1) + 4 * n, n),
+        vector(scratch, a7 + 7 * (m + 1) + 5 * n, n),
         matrix(scratch, a8, VECTORS, n),
         vector(scratch, a9, NOW),
     )
@@ -127,13 +133,14 @@ def take_out(A, i, B, count, free, n):
 
 
 @apart_dot
-def extend(B, G, L, i, free, base, count):
+def extend(B, G, L, i, free, base, count, least):
     """Add row i of G to the basis B, orthogonal to what is there; L[i] takes its parts in the rows from ``base`` on.
 
     Modified Gram-Schmidt, again where little is left. Products are over the columns that may move, the first ``free``.
 
     Returns:
-        The number of rows of the basis: one more, or as many where the row depends on the others.
+        The number of rows of the basis: one more, or as many where the row depends on the others, which it does where
+        less than ``least`` is left of its squared length.
     """
     n = B.shape[1]
     whole = dot_rows(G, i, G, i, free)
@@ -147,6 +154,7 @@ def extend(B, G, L, i, free, base, count):
         B[count, k] = G[i, k]
     before = whole
     left = whole
+    least = max(least, INDEPENDENT * INDEPENDENT * whole)
     for _ in range(3):
         for c in range(count):
             u = dot_rows(B, count, B, c, free)
@@ -154,10 +162,10 @@ def extend(B, G, L, i, free, base, count):
             if c >= base:
                 L[i, c - base] += u
         left = dot_rows(B, count, B, count, free)
-        if left > AGAIN * AGAIN * before or left <= INDEPENDENT * INDEPENDENT * whole:
+        if left > AGAIN * AGAIN * before or left <= least:
             break
         before = left
-    if left <= INDEPENDENT * INDEPENDENT * whole:
+    if left <= least:
         return count
     size = math.sqrt(left)
     for k in range(n):

@@ -6,7 +6,7 @@ Level after level is settled, those above it kept. Then longer steps look for so
 from synovia.kernels._jit import F, device, perform
 from synovia.kernels.chart import INFINITE
 from synovia.kernels.drive import follow
-from synovia.kernels.full_body_basis import open_levels
+from synovia.kernels.full_body_basis import ALONE, open_levels
 from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_pace import SPEED, put_down, take_up
 from synovia.kernels.full_body_refine import UNSEEN, gains, refine
@@ -64,7 +64,10 @@ def leaps(problem, work, targets, q, h):
     put_down(problem, q, h.began)
     levels = problem.levels.shape[0] - 1
     for k in range(1, levels + 1):
-        if leap(problem, work, targets, q, h, k if k < levels else levels + 1):  # and the posture
+        h.now[ALONE] = F(k < levels)
+        found = leap(problem, work, targets, q, h, k if k < levels else levels + 1)  # and the posture
+        h.now[ALONE] = F(0)
+        if found:
             return True
     return False
 
@@ -124,6 +127,7 @@ def settle(problem, work, targets, start, q, h, restarted):
 def finish_rows(problem, work, starts, out):
     """Settle the rows of the answer that missed, and write their status."""
     h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    h.now[ALONE] = F(0)
     for b in range(out.shape[0]):
         row = out[b]
         status = int(row[STATUS])

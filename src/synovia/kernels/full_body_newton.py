@@ -218,6 +218,7 @@ def newton_level(h, H, first, last, damping, most, pull):
     """Move x to the minimum of a missed level whose rows turn by H; close what holds it to the levels below."""
     n = h.v.shape[1]
     kept = int(h.now[BENT])
+    soft = SOFT * pull + TINY
     h.now[STALE] = F(1)
     for k in range(n):
         h.v[TRIES, k] = F(0)
@@ -228,12 +229,12 @@ def newton_level(h, H, first, last, damping, most, pull):
         base = int(h.now[LOCKED])
         free = int(h.now[FREE])
         model(h, H, first, last, base)
-        count = stiff_rows(h, kept, SOFT * pull + TINY)
+        count = stiff_rows(h, kept, soft)
         top = base
         for i in range(count - kept):
             for a in range(count - kept):
                 h.L[kept + i, a] = F(0)
-            top = extend(h.B, h.R, h.L, kept + i, free, base, top)
+            top = extend(h.B, h.R, h.L, kept + i, free, base, top, F(0))
         r = top - base
         slope(h, H, first, last)
         for a in range(r):
@@ -267,5 +268,8 @@ def newton_level(h, H, first, last, damping, most, pull):
         break
     harden(h)
     loosen(h, first, last, kept, count - kept)
+    for r in range(kept, count):
+        for k in range(n):
+            h.R[r, k] /= math.sqrt(soft)
     h.now[BENT] = F(count)
     h.now[STALE] = F(1)

@@ -6,6 +6,7 @@ from synovia.kernels._jit import F, apart, device, inline
 from synovia.kernels.chart import INFINITE, bounds, move, outward, to_box
 from synovia.kernels.forward import forward
 from synovia.kernels.full_body_basis import (
+    ALONE,
     BENT,
     FREE,
     GRADIENT,
@@ -75,11 +76,14 @@ def wish_of_ball(limit, k, q, wanted):
 def wishes(problem, q, h):
     """Write what the posture asks of every column, and how stiff each is; return the length of all.
 
-    A variable of weight w moves w / (w + loose) of its way when nothing else asks: all others stay.
+    A variable of weight w moves w / (w + loose) of its way when nothing else asks: all others stay. Upper levels alone
+    have no posture, and take the steps that they would take without the goals below.
     """
     most = F(0)
     for k in range(problem.variables.shape[0]):
         most = max(most, problem.posture[k, 0])
+    if h.now[ALONE] != F(0):
+        most = F(0)
     total = F(0)
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, 1], problem.variables[k, 2]
