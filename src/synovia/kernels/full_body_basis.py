@@ -23,6 +23,7 @@ NOW = 7
 INDEPENDENT = F(1e-9)  # part of a row, of its length, that must be left for it to count as another direction
 VANISHES = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding: nothing that moves changes it
 LITTLE = F(1e-6)  # squared part of a column that must be left of it for its bound to join the basis
+STIFF_PART = F(0.1)  # of the stiffness that counts: what is left of a direction below is rounding of differences
 AGAIN = F(1e-2)  # part of a row below which what is left is made orthogonal once more
 
 
@@ -36,10 +37,10 @@ class Levels(NamedTuple):
     ``dampings``: those of the levels, and of the posture, in the end of a miss. ``floors``: the least of them.
     ``holds``: 1 for the rows that hold the levels below, 0 for those of a level that second derivatives alone hold.
     ``pressed``: the bounds, by column of the pose, that the last step of a level ended at; 0 for none.
-    ``stride``: the last step of a level, to go on along.
     ``aside``: errors to compare with later, ``began``: a pose to return to or to count from, by variable.
     ``edges``: the edge of a polygon on which each wall stands (see ``full_body_walls``).
-    ``R``: directions in which only second derivatives hold a level (see ``full_body_newton``), as rows.
+    ``R``: directions in which only second derivatives hold a level (see ``full_body_newton``), as rows; their square is
+    how stiff, in units of the least that counts.
     """
 
     G: NDArray[np.float64]
@@ -59,7 +60,6 @@ class Levels(NamedTuple):
     edges: NDArray[np.float64]
     began: NDArray[np.float64]
     pressed: NDArray[np.float64]
-    stride: NDArray[np.float64]
     v: NDArray[np.float64]
     now: NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class Levels(NamedTuple):
 def levels_size(m: int, n: int) -> int:
     """Return how many float64 ``open_levels`` needs."""
     d = max(m, n)
-    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 6 * n + VECTORS * n + NOW
+    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 5 * n + VECTORS * n + NOW
 
 
 @inline
@@ -82,7 +82,7 @@ def open_levels(scratch, m, n):
     a5 = a4 + d * d
     a6 = a5 + d
     a7 = a6 + n * n
-    a8 = a7 + 7 * (m + 1) + 6 * n
+    a8 = a7 + 7 * (m + 1) + 5 * n
     a9 = a8 + VECTORS * n
     return Levels(
         matrix(scratch, a0, m, n),
@@ -102,7 +102,6 @@ def open_levels(scratch, m, n):
         vector(scratch, a7 + 6 * (m + 1), m + 1),
         matrix(scratch, a7 + 7 * (m + 1), n, 4),
         vector(scratch, a7 + 7 * (m + 1) + 4 * n, n),
-        vector(scratch, a7 + 7 * (m + 1) + 5 * n, n),
         matrix(scratch, a8, VECTORS, n),
         vector(scratch, a9, NOW),
     )
@@ -172,6 +171,22 @@ def extend(B, G, L, i, free, base, count, least):
         B[count, k] /= size
     L[i, count - base] = size
     return count + 1
+
+
+@apart
+def lock(h, last):
+    """Make the basis of the first ``last`` rows anew, over the columns that may move now, where it no longer holds."""
+    if h.now[STALE] == F(0):
+        return
+    count = 0
+    free = int(h.now[FREE])
+    for i in range(last):
+        if h.holds[i] != F(0):
+            count = extend(h.B, h.G, h.L, i, free, count, count, F(0))
+    for i in range(int(h.now[BENT])):
+        count = extend(h.B, h.R, h.L, i, free, count, count, STIFF_PART)
+    h.now[LOCKED] = F(count)
+    h.now[STALE] = F(0)
 
 
 @device

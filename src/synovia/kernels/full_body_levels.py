@@ -36,6 +36,7 @@ from synovia.kernels.full_body_basis import (
     extend,
     harden,
     let_go,
+    lock,
     open_levels,
     pin,
     take_out,
@@ -45,24 +46,7 @@ from synovia.kernels.linear import solve_part
 CHANGES = 200  # most changes of the active set in one level, beside one for each column
 CHANCES = 2.0  # times that one level lets go of the same bound; more would run in a circle
 WRONG = F(1e-10)  # multiplier, of the largest gradient, that is rounding
-STIFF_PART = F(0.1)  # of the stiffness that counts: what is left of a direction below is rounding of differences
 SLIP = F(1e-14)  # move (radians, reaches) towards a bound that is rounding
-
-
-@apart
-def lock(h, last):
-    """Make the basis of the first ``last`` rows anew, over the columns that may move now, where it no longer holds."""
-    if h.now[STALE] == F(0):
-        return
-    count = 0
-    free = int(h.now[FREE])
-    for i in range(last):
-        if h.holds[i] != F(0):
-            count = extend(h.B, h.G, h.L, i, free, count, count, F(0))
-    for i in range(int(h.now[BENT])):
-        count = extend(h.B, h.R, h.L, i, free, count, count, STIFF_PART)
-    h.now[LOCKED] = F(count)
-    h.now[STALE] = F(0)
 
 
 @apart_dot

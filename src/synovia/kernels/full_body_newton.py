@@ -28,10 +28,10 @@ from synovia.kernels.full_body_basis import (
     dot_rows,
     extend,
     harden,
+    lock,
 )
 from synovia.kernels.full_body_levels import (
     advance,
-    lock,
     missing,
     multipliers,
     own_rows,
@@ -270,6 +270,6 @@ def newton_level(h, H, first, last, damping, most, pull):
     loosen(h, first, last, kept, count - kept)
     for r in range(kept, count):
         for k in range(n):
-            h.R[r, k] /= math.sqrt(soft)
+            h.R[r, k] /= math.sqrt(soft)  # what is left of a row is then told from rounding (see ``lock``)
     h.now[BENT] = F(count)
     h.now[STALE] = F(1)

@@ -2,15 +2,13 @@
 
 A level that slides along the edge of those above leaves it by the square of its step, so they are mended before the
 step is judged, if they can be without the bounds that it ended at: what leaves one of these costs the level more than
-its curvature tells. One that is no better then is damped, and made shorter. A level that creeps, along a bend of what
-holds it, goes on by its last step for as long as that helps, three times as far every time. A settled level that is
-nearly flat would go far for nothing, and spoil what is below: it keeps the damping with which it stays where it is.
+its curvature tells. One that is no better then is damped, and made shorter. A settled level that is nearly flat would
+go far for nothing, and spoil what is below: it keeps the damping with which it stays where it is.
 """
 
 import numpy as np
 
 from synovia.kernels._jit import F, apart, device
-from synovia.kernels.chart import bounds
 from synovia.kernels.full_body_basis import LOCKED, PLACE, SEALED, SIDE, SOLVES, STALE, hold
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
@@ -33,7 +31,6 @@ PRESSED = 3  # of these, how many leave alone the bounds that it ended at
 LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
 STRONGER, WEAKER = F(10), F(0.2)
 NARROWER, WIDER = F(0.3), F(3)  # the farthest that the level may go, after a step that is no better, and one that is
-CREEPS = 6  # better steps after which the last is gone on along
 FOLLOWS = F(1e-4)  # of the damping of the last level: that of the levels above
 QUIET = F(1e-6)  # step that leaves the levels below in peace
 FIRMEST = F(1)  # most of the damping that a settled level keeps for that
@@ -43,13 +40,10 @@ DAMPING = F(1e-12)
 
 
 @device
-def note_step(work, h):
-    """Keep a step, and which bounds it has ended at."""
+def note_pressed(h):
+    """Keep which bounds a step has ended at."""
     for k in range(h.v.shape[1]):
-        v = int(h.v[PLACE, k])
-        h.pressed[v] = h.v[SIDE, k]
-        if v < work.dq.shape[0]:
-            h.stride[v] = work.dq[v]
+        h.pressed[int(h.v[PLACE, k])] = h.v[SIDE, k]
 
 
 @device
@@ -100,18 +94,6 @@ def newton_step(problem, work, targets, q, h, count, farthest, pressed):
     if count > levels:
         solve_posture(h, h.dampings[levels], farthest, True)
     size = turn_back(problem, work, h)
-    advance_pose(problem, q, work.dq)
-    return size
-
-
-@device
-def go_on(problem, work, q, h, times):
-    """Move q by so many times the step that was kept, or as far as limits let it; return the longest part of that."""
-    bounds(problem, q, work.box)
-    size = F(0)
-    for v in range(work.dq.shape[0]):
-        work.dq[v] = min(max(times * h.stride[v], work.box[v, 0]), work.box[v, 1])
-        size = max(size, abs(work.dq[v]))
     advance_pose(problem, q, work.dq)
     return size
 
@@ -189,19 +171,14 @@ def refine(problem, work, targets, q, h, count):
     fresh = True
     moved = False
     mends = 0
-    creeps = 0
-    times = WIDER
     floor = F(0)
     for k in range(MOST_STEPS):
-        goes_on = creeps >= CREEPS
-        if mends == 0 and goes_on:
-            size = go_on(problem, work, q, h, times)
-        elif mends == 0:
+        if mends == 0:
             size = newton_step(problem, work, targets, q, h, count, farthest, False)
-            note_step(work, h)
+            note_pressed(h)
         else:
             size = newton_step(problem, work, targets, q, h, last, problem.own[LARGEST], mends <= PRESSED)
-        if mends == 0 and size < SHORT and not goes_on:
+        if mends == 0 and size < SHORT:
             copy(work.best, q)
             h.floors[last] = floor
             return k, True, moved
@@ -216,25 +193,17 @@ def refine(problem, work, targets, q, h, count):
                 return k, True, False
             mends = 0
             fresh = False
-            if goes_on:
-                times *= WIDER
-                continue
-            creeps += 1
-            times = WIDER
             relax(h, count, WEAKER)
             farthest = min(WIDER * farthest, problem.own[LARGEST])
             continue
-        if 0 < mends <= PRESSED and size < SHORT and not keeps(h, last):  # they cannot
-            mends = PRESSED
-            size = SHORT
+        ends = size < SHORT or keeps(h, last)
+        if ends and 0 < mends <= PRESSED and not keeps(h, last):
+            mends, ends = PRESSED, False  # they cannot with those bounds met
         mends += 1
-        if mends > MENDS or size < SHORT or keeps(h, last):
+        if ends or mends > MENDS:
             mends = 0
             copy(work.best, q)
             look(problem, work, targets, q, h)
-            if goes_on:
-                creeps = 0
-                continue
             strongest = dampen(h, count)
             farthest *= NARROWER
             if strongest > HEAVIEST:
