@@ -204,6 +204,24 @@ def test_a_move_is_limited_in_every_frame_and_level():
 
 
 @compiled
+@pytest.mark.parametrize("far", [False, True])
+def test_a_limited_move_arrives_where_an_unlimited_one_would(far):
+    """Frame by frame it comes to the target, or to the best below planted feet, and rests there with a verdict."""
+    feet = [sy.ContactGoal("left_foot"), sy.ContactGoal("right_foot")]
+    goals = [*feet, sy.PositionGoal("left_hand", priority=1), sy.RestGoal()]
+    target = np.array([1.2, 1.9, 0.6] if far else [0.2, 0.4, 1.2])
+    free = sy.IK(sy.bundled("humanoid"), goals, sy.FullBody(attempts=1), root="free")
+    best = free.solve({"left_hand": target}).errors[2].position
+    ik = sy.IK(sy.bundled("humanoid"), goals, sy.FullBody(attempts=1, largest_move=0.1), root="free")
+    clip = ik.track({"left_hand": np.tile(target, (60, 1))})
+    assert clip.errors[-1, 2, 0] < best + 2e-3
+    assert clip.errors[:, :2, 0].max() < 2e-4
+    assert np.abs(np.diff(clip.q[-3:], axis=0)).max() < 1e-5
+    assert clip[0].status is sy.Status.MAX_STEPS
+    assert clip[-1].status is (sy.Status.CONFLICT if far else sy.Status.REACHED)
+
+
+@compiled
 def test_a_goal_that_comes_and_goes_blends_in():
     """From two goals to three and back: no joint jumps, the new one is met in the end, the others all the time."""
     body = sy.bundled("humanoid")

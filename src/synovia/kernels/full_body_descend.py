@@ -21,6 +21,7 @@ from synovia.kernels.problem import copy
 
 PATIENT = 2  # steps that are no better before they are damped more
 LIGHTEST, STRONGER, WEAKER = F(1e-2), F(10), F(0.3)
+HEAVIEST = F(1e6)  # damping: a step that is damped more and is no better says that nothing is
 AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
 
 
@@ -61,14 +62,17 @@ def descend(problem, work, targets, q, h, count):
             worse = 0
         else:
             worse += 1
-            if worse == PATIENT and not slow:  # too far: from the best pose, in shorter steps
+            if worse == PATIENT:  # too far: from the best pose, in shorter steps
                 worse = 0
                 extra = max(STRONGER * extra, LIGHTEST)
                 copy(work.trial, q)
                 reached = look(problem, work, targets, q, h) <= AIM and count > levels
         if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.own[SETTLED])):
             break
-        if k % problem.patience == 0 and not met:
+        if slow:  # how fast errors fall says nothing: it is the largest move that holds them up
+            if extra > HEAVIEST:
+                break
+        elif k % problem.patience == 0 and not met:
             cost = ranked(problem, h.lowest, count)
             if k > 0 and cost > problem.own[PROGRESS] * mark:
                 break

@@ -8,7 +8,7 @@ from synovia.kernels.chart import INFINITE
 from synovia.kernels.drive import follow
 from synovia.kernels.full_body_basis import ALONE, open_levels
 from synovia.kernels.full_body_descend import descend
-from synovia.kernels.full_body_pace import SPEED, put_down, take_up
+from synovia.kernels.full_body_pace import SPEED, is_at_rest, put_down, take_up
 from synovia.kernels.full_body_refine import UNSEEN, gains, refine
 from synovia.kernels.full_body_saddle import step_off
 from synovia.kernels.full_body_step import keep, look, place
@@ -134,9 +134,10 @@ def finish_rows(problem, work, starts, out):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        settled = True
-        if problem.own[SPEED] == INFINITE:
-            start = starts[min(b, starts.shape[0] - 1)]
+        start = starts[min(b, starts.shape[0] - 1)]
+        if problem.own[SPEED] < INFINITE:
+            settled = is_at_rest(problem, q, start)
+        else:
             taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))
             row[STEPS] += taken
             row[FINISH] = taken

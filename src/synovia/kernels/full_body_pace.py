@@ -16,6 +16,7 @@ from synovia.kernels.vectors import axpy, dot, load, norm, scale, sub
 
 SPEED = 4  # place of the largest move among the solver's own settings
 HALVINGS = 30
+REST = F(1e-3)  # of the largest move: who goes less far stands still, but for rounding and tolerances
 
 
 @apart
@@ -68,6 +69,22 @@ def slow_down(problem, q, box, began):
             gone = dot(turned, way) / size
             room = math.sqrt(gone * gone + left)
             narrow(box, v + c, (-room - gone) / size, (room - gone) / size)
+
+
+@apart
+def is_at_rest(problem, q, start):
+    """Return whether every joint stands where it started: then it is not the largest move that holds the pose back."""
+    most = REST * problem.own[SPEED]
+    for k in range(problem.variables.shape[0]):
+        at = problem.variables[k, 1]
+        if problem.variables[k, 0] == SCALAR:
+            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+            gone = unit * abs(q[at] - start[at])
+        else:
+            gone = norm(turned_from(load_quat(start, at), load_quat(q, at)))
+        if gone > most:
+            return False
+    return True
 
 
 @apart

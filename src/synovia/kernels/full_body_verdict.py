@@ -4,8 +4,7 @@ import numpy as np
 
 from synovia.kernels._jit import F, apart
 from synovia.kernels.bounded import shares
-from synovia.kernels.chart import INFINITE, NEAR, bounds, to_box
-from synovia.kernels.full_body_pace import SPEED
+from synovia.kernels.chart import NEAR, bounds, to_box
 from synovia.kernels.full_body_step import look
 from synovia.kernels.goals import jacobian
 from synovia.kernels.linear import times_t
@@ -41,8 +40,6 @@ def verdict(problem, work, targets, errors, q, h, settled):
     small = STATIONARY * h.present[level]
     left, held = unheld(problem, work, np.int64(problem.levels[level]), np.int64(problem.levels[level + 1]))
     if left > small:
-        if problem.own[SPEED] < INFINITE:
-            return STEPS_SPENT
         return CONFLICT if level > 0 else STALLED
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, 3] == level:
