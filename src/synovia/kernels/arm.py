@@ -34,6 +34,7 @@ from synovia.kernels.scatter import scatter_numbers
 from synovia.kernels.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.vectors import add, axpy, cross, dot, load, scale, store, sub
 
+SMALL_TURN = F(0.1)  # radians, up to which a turn counts by the radian in a step
 MOST_BENT = F(0.25)  # squared share of a step that following the curve may add: where it asks for more it is no guide
 
 
@@ -65,20 +66,20 @@ def arm_forward(problem, q, axes):
 
 
 @inline
-def arm_weights(problem):
-    """Return the weights, in a step, of an error of the place (per length) and of the turn (per radian).
+def turn_weight(weight, turned2):
+    """Return the weight in a step of a turn that is off by the root of ``turned2``: less where it is far off.
 
-    Half a turn counts as much as the reach: these are the largest errors of both. Counted by the radian, turns would
-    rule the damping, and six hinges would take a fifth more steps.
+    Half a turn then counts as much as the reach, the largest errors of both. By the radian alone, turns would rule the
+    damping, and six hinges take a sixth more steps. Small ones do count so: near a singular pose, where they would be
+    damped away, a track would jump.
     """
-    return problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1] / PI
+    return weight / min(max(F(1), math.sqrt(turned2) / SMALL_TURN), PI)
 
 
 @inline
-def arm_normal(problem, q, axes, p, e, damping):
+def arm_normal(problem, q, axes, p, e, wr, damping):
     """Write the Jacobian without the joints that are held at a limit (6-11 of each row); return J Jᵀ + λ (21)."""
-    wp, wr = arm_weights(problem)
-    reach = problem.reach
+    wp, reach = problem.goal_data[0, 0] / problem.reach, problem.reach
     n = problem.tree.ints.shape[0]
     o = F(0)
     a00 = a11 = a22 = a33 = a44 = a55 = damping
@@ -136,7 +137,7 @@ def column_dot(axes, i, y):
 
 
 @inline
-def arm_bend(problem, axes, y):
+def arm_bend(problem, axes, wr, y):
     """Return half of what the goal, and its turn, would be off the tangent after the step Jᵀ y, weighted: -r″/2.
 
     A joint that moves after others is carried by their turn t: its own part c of the goal's velocity and w of its turn
@@ -151,19 +152,18 @@ def arm_bend(problem, axes, y):
         twist = add(twist, cross(t, w))
         pull = add(pull, cross(add(add(t, t), w), scale(d, load(axes, i, 6))))
         t = add(t, w)
-    _, wr = arm_weights(problem)
     return scale(F(-0.5), pull), scale(F(-0.5) * wr, twist)
 
 
 @inline
-def arm_step(problem, q, axes, p, e, damping):
+def arm_step(problem, q, axes, p, e, wr, damping):
     """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ (e - r″/2) without the joints that are held at a limit, and clamp."""
     tree = problem.tree
     n = tree.ints.shape[0]
-    factors = factor6(arm_normal(problem, q, axes, p, e, damping))
+    factors = factor6(arm_normal(problem, q, axes, p, e, wr, damping))
     y = finish6(factors, e)
     if problem.own[ERROR_DAMPING] > F(0):
-        pull, twist = arm_bend(problem, axes, y)
+        pull, twist = arm_bend(problem, axes, wr, y)
         z = finish6(factors, (pull[0], pull[1], pull[2], twist[0], twist[1], twist[2]))
         straight2 = max(dot6(y, e) - damping * dot6(y, y), F(0))  # |Jᵀ y|², as (J Jᵀ + λ) y = e
         bent2 = dot(pull, (z[0], z[1], z[2])) + dot(twist, (z[3], z[4], z[5])) - damping * dot6(z, z)
@@ -181,10 +181,9 @@ def arm_step(problem, q, axes, p, e, damping):
 def attempt(problem, work, targets, q):
     """Descend from q until the goal holds, the error stops falling fast enough, or the steps are spent."""
     T, t = target_frame(targets, 0)
-    wp, wr = arm_weights(problem)
+    wp, weight = problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1]
     placed = problem.goals[0, 0] & POSITION
     turns = problem.goals[0, 0] & ROTATION
-    weight2 = problem.goal_data[0, 1] ** 2
     most2 = (AIM * problem.tolerance) ** 2
     most_turned2 = (AIM * problem.tolerance_angle) ** 2
     mark = F(0)
@@ -194,7 +193,7 @@ def attempt(problem, work, targets, q):
         d = sub(t, p)
         w = log_rotation(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
         far2, turned2 = dot(d, d) if placed else F(0), dot(w, w)
-        cost = wp * wp * far2 + weight2 * turned2  # as the goal counts it: a miss is settled so
+        cost = wp * wp * far2 + weight * weight * turned2  # as the goal counts it: a miss is settled so
         if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)
@@ -206,6 +205,7 @@ def attempt(problem, work, targets, q):
             mark = lowest
         if k == problem.max_steps:
             break
+        wr = turn_weight(weight, turned2)
         d = scale(wp, d)
         w = scale(wr, w)
         arm_step(
@@ -214,6 +214,7 @@ def attempt(problem, work, targets, q):
             work.frames,
             p,
             (d[0], d[1], d[2], w[0], w[1], w[2]),
+            wr,
             problem.own[DAMPING] + problem.own[ERROR_DAMPING] * (dot(d, d) + dot(w, w)),
         )
     copy(work.trial, q)

@@ -9,7 +9,6 @@ import math
 import numpy as np
 
 from synovia.kernels._jit import inline
-from synovia.kernels.arm import arm_weights
 from synovia.kernels.forward import HINGE
 from synovia.kernels.levenberg import DAMPING, ERROR_DAMPING
 from synovia.kernels.linear import solve6_of
@@ -95,13 +94,6 @@ def as_type_9(K, A):
 
 
 @inline
-def as_weights(K, problem):
-    """Return the weights of an arm's goal in the type K."""
-    wp, wr = arm_weights(problem)
-    return K(wp), K(wr)
-
-
-@inline
 def lane_forward(problem, Q, P, axes):
     """Write the last joint's frame (P: rotation 9, origin 3), and axis and origin of every joint (axes: 6 each)."""
     K = P.dtype.type
@@ -135,7 +127,7 @@ def lane_errors(problem, P, goal, E):
     K = P.dtype.type
     G = as_type_9(K, load_rotation(problem.goal_data, 0, 2))
     g = as_type(K, load(problem.goal_data, 0, 11))
-    wp, wr = as_weights(K, problem)
+    wp, wr = K(problem.goal_data[0, 0] / problem.reach), K(problem.goal_data[0, 1])
     placed = K(1) if wp > K(0) else K(0)
     turned = K(1) if problem.goals[0, 0] & ROTATION else K(0)
     for l in range(LANES):
@@ -163,8 +155,7 @@ def lane_normal(problem, Q, P, axes, E, J, S):
     """Write the Jacobian without joints that are held at a limit (J), and J Jᵀ + λ (S: 21, lower triangle)."""
     K = P.dtype.type
     constant, factor = K(problem.own[DAMPING]), K(problem.own[ERROR_DAMPING])
-    wp, wr = as_weights(K, problem)
-    reach = K(problem.reach)
+    wp, wr, reach = K(problem.goal_data[0, 0] / problem.reach), K(problem.goal_data[0, 1]), K(problem.reach)
     for r in range(21):
         diagonal = r == 0 or r == 2 or r == 5 or r == 9 or r == 14 or r == 20
         for l in range(LANES):
