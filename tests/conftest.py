@@ -18,7 +18,10 @@ UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 # The first call of a kernel compiles it, so that no deadline would be fair.
 _SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("local", max_examples=60, deadline=None, suppress_health_check=_SLOW_START)
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None, print_blob=True)
+# In CI the examples are the same every time: new ones come from local runs.
+settings.register_profile(
+    "ci", settings.get_profile("local"), max_examples=40, derandomize=True, database=None, print_blob=True
+)
 settings.register_profile("uncompiled", settings.get_profile("ci"), max_examples=8)
 settings.load_profile("uncompiled" if UNCOMPILED else "ci" if IN_CI else "local")
 
