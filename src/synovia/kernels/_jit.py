@@ -196,7 +196,6 @@ if compiled():
 
 inline = _compiler(forceinline=True, **_HELPER)
 inline_exact = _compiler(forceinline=True, **_HELPER, fastmath=False)  # rounds as NumPy does
-inline_dot = _compiler(forceinline=True, **_HELPER, fastmath=DOT)
 device = _compiler(**_HELPER)
 device_dot = _compiler(**_HELPER, fastmath=DOT)
 apart = _compiler(**_APART)

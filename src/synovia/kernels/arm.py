@@ -6,7 +6,8 @@ registers, the Jacobian's column of a joint is (z × (p - o), z), and J Jᵀ + �
 A step follows the curve of the goal, not its tangent alone (geodesic acceleration, Transtrum & Sethna 2012): with the
 factors that are there already, -r″/2 is solved for once more, r″ being how the goal would accelerate along the step.
 For a chain of joints that takes two cross products each, and a quarter of all steps are saved. Damping that is constant
-stays what it is by name, damped least squares.
+stays what it is by name, damped least squares. In a step a turn that is far off weighs less than a small one; see
+``turn_weight``.
 """
 
 import math
