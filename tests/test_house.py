@@ -1,4 +1,4 @@
-"""House rules that no linter checks: module length, imports, one version, data in the package."""
+"""House rules that no linter checks: imports, one version, data in the package."""
 
 import ast
 import re
@@ -15,9 +15,6 @@ import pytest
 REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "src" / "synovia"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-
-LONGEST = 300
-LONGER_WITH_REASON: dict[str, str] = {}  # path under the package -> why one subject needs more lines
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
 SIBLING_FOLDERS = ("io", "goals", "solver", "limits")
@@ -55,14 +52,6 @@ def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
             continue
         yield child
         yield from _run_on_import(child)
-
-
-def test_modules_are_short() -> None:
-    lengths = {_name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    too_long = {name: n for name, n in lengths.items() if n > LONGEST and name not in LONGER_WITH_REASON}
-    assert not too_long, f"modules above {LONGEST} lines (one subject each?): {too_long}"
-    stale = {name for name in LONGER_WITH_REASON if lengths.get(name, 0) <= LONGEST}
-    assert not stale, f"no longer long, take them off the list: {stale}"
 
 
 def test_no_assert_in_src() -> None:
