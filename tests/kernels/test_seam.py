@@ -12,11 +12,12 @@ import synovia.kernels
 from synovia.kernels import _jit
 
 USE = """
+from pathlib import Path
 import numpy as np
 from synovia.kernels import tables, _jit
 q = np.array([[5.0]])
 tables.clamp_rows(np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9]), q)
-print(q[0, 0], _jit.cache_folder("tables"))
+print(q[0, 0], _jit.cache_folder(Path(tables.__file__)))
 """
 TELL = "print(sum(tables.clamp_rows.stats.cache_hits.values()), *told)"
 LISTEN = """
@@ -77,7 +78,8 @@ def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_pa
 
 
 def test_an_edit_touches_only_the_kernels_that_import_the_file(copied, tmp_path):
-    ask = "from synovia.kernels import _jit; print(*map(_jit.source_hash, ('ccd', 'fabrik', 'tables')))"
+    ask = "from synovia.kernels import _jit, _sources\n"
+    ask += "print(*[_jit.source_hash(_sources.modules()[name]) for name in ('ccd', 'fabrik', 'tables')])"
     before = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
     with (copied / "kernels" / "ccd.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")

@@ -88,7 +88,7 @@ def _cache() -> dict[str, Any]:
 
     root = seam.cache_root()
     kernels = Path(seam.__file__).parent
-    current = {seam.cache_folder(path.stem) for path in kernels.glob("*.py")}
+    current = {seam.cache_folder(path) for path in kernels.rglob("*.py")}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):
         for path in root.rglob("*"):

@@ -14,9 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import hashlib
 import os
-import re
 import sys
 import threading
 from collections import namedtuple
@@ -27,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from synovia.kernels._sources import digest, name_of
+
 F = np.float64  # the float type of this build of the kernels
 
 # contract: FMA; nsz, arcp, afn: cheaper scalars. Never nnan or ninf: they delete checks for NaN and gain nothing.
@@ -34,29 +34,14 @@ SAFE = {"contract", "nsz", "arcp", "afn"}
 DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
 
 
-_IMPORT = re.compile(rb"^\s*from synovia\.kernels\.(\w+) import", re.MULTILINE)
-
-
 @functools.cache
-def source_hash(name: str, file: str | None = None) -> str:
-    """Return a hash of one kernel file (or of another file with kernels), of all that it imports, and of the compiler.
+def source_hash(file: Path) -> str:
+    """Return a hash of a kernel file, of all that it imports, and of the compiler; see ``_sources``.
 
-    numba does not notice an edit in a helper's file; the name of the folder, made from this, does. Files that a kernel
-    does not import do not count, so that work on one algorithm leaves the others compiled. Nor does it count where the
-    files lie, so that all environments with the same versions share what one of them compiled.
+    The name of a cache folder is made from it. Files that a kernel does not import do not count, so that work on one
+    algorithm leaves the others compiled.
     """
-    sources: dict[str, bytes] = {}
-    left = [name]
-    while left:
-        one = left.pop()
-        if one not in sources:
-            place = Path(__file__).parent / f"{one}.py" if file is None or one != name else Path(file)
-            sources[one] = place.read_bytes()
-            left += [found.decode() for found in _IMPORT.findall(sources[one])]
-    digest = hashlib.sha256("\0".join([sys.version, *_versions()]).encode())
-    for one in sorted(sources):
-        digest.update(one.encode() + b"\0" + sources[one] + b"\0")
-    return digest.hexdigest()[:16]
+    return digest(file, (sys.version, *_versions()))
 
 
 def _versions() -> list[str]:
@@ -135,24 +120,24 @@ def compiled() -> bool:
 
 CACHE, WRITABLE = _cache() if compiled() else (None, False)
 if compiled():
-    from synovia.kernels import _told  # by way of the package: it changes no code, so the hash leaves it out
+    from synovia.kernels import _told
 
     _told.listen()
 
 
-def cache_folder(name: str, file: str | None = None) -> Path | None:
+def cache_folder(file: Path) -> Path | None:
     """Return where the entry points of a kernel file are kept, None without a folder for them."""
-    return None if CACHE is None else CACHE / f"{name}-{source_hash(name, file)}"
+    return None if CACHE is None else CACHE / f"{name_of(file) or file.stem}-{source_hash(file)}"
 
 
 def _keeper(file: Path) -> Any:
     """Return what makes an entry point be kept by content, None where the path of its file has to count too.
 
-    A file of another's may import what no hash of ours knows.
+    A file from elsewhere may import what no hash of ours knows.
     """
     from synovia.kernels import _kept
 
-    return _kept.keep if file.parent == Path(__file__).parent else None
+    return _kept.keep if name_of(file) is not None else None
 
 
 def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
@@ -171,7 +156,7 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
             return numba.njit(**options)(function)
         before = numba.config.CACHE_DIR
         # read when a function is decorated, so only ours land there
-        numba.config.CACHE_DIR = str(cache_folder(Path(file).stem, file))
+        numba.config.CACHE_DIR = str(cache_folder(Path(file)))
         try:
             kernel = numba.njit(cache=keep is None, **options)(function)
             if keep is not None:
@@ -232,7 +217,8 @@ def algorithm(function: Callable[..., Any]) -> Any:
     numba can pass a compiled function itself, but then stores its address, and nothing that holds it is ever cached. So
     the name is an empty named tuple: its type alone says, when the caller is compiled, what to call.
     """
-    kind = namedtuple(function.__module__.rsplit(".", 1)[-1], ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
+    module = function.__module__.removeprefix("synovia.kernels.").replace(".", "__")
+    kind = namedtuple(f"{module}__{function.__name__}", ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
     kernel = device(function)
     _ALGORITHMS[kind] = kernel
     if compiled():
