@@ -120,6 +120,22 @@ def test_siblings_share_only_their_base(folder: str) -> None:
     assert not found, f"siblings in {folder}/ share only base.py: {found}"
 
 
+def test_frozen_classes_with_slots_restore_themselves_by_reduce() -> None:
+    """Until Python 3.11.4 such a dataclass loses a ``__getstate__`` or ``__setstate__`` of its own without a word."""
+    lost = {"__getstate__", "__setstate__"}
+    found, seen = [], 0
+    for path in MODULES:
+        for node in ast.walk(_tree(path)):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            made = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
+            if "frozen=True" in made and "slots=True" in made:
+                seen += 1
+                found += [f"{_name(path)}:{one.lineno}" for one in node.body if getattr(one, "name", None) in lost]
+    assert seen > 20
+    assert not found, f"use __reduce__: {found}"
+
+
 def test_import_is_light() -> None:
     code = f"import sys, synovia; print(sorted({HEAVY | {'numba'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

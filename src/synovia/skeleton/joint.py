@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -138,11 +138,22 @@ class Joint:
                 expected="finite numbers, mass and stiffness not negative",
             )
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        """Take over a copied or unpickled state, whose arrays are writable again."""
-        for each, value in zip(fields(self), state, strict=True):
-            object.__setattr__(self, each.name, value)
-        self._protect()
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values.
+
+        A ``__setstate__`` would be lost: until Python 3.11.4, a frozen dataclass with slots gets one that replaces the
+        class's own and leaves the arrays writable.
+        """
+        return self._restored, (tuple(getattr(self, each.name) for each in fields(self)),)
+
+    @classmethod
+    def _restored(cls, values: Sequence[object]) -> Self:
+        """Return the joint that was copied or pickled; its values were checked once, and its arrays are writable."""
+        joint = object.__new__(cls)
+        for each, value in zip(fields(cls), values, strict=True):
+            object.__setattr__(joint, each.name, value)
+        joint._protect()
+        return joint
 
     def _protect(self) -> None:
         """Make the arrays read-only."""
