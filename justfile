@@ -15,3 +15,23 @@ test *ARGS:
 fix:
     .venv/bin/ruff format
     .venv/bin/ruff check --fix
+
+# Kernels, problems and solvers compiled for every kind of processor that this machine can run; slow tests too
+processors:
+    PROCESSORS=all .ci/run processors
+
+# What is too long for CI: hours on two cores. Every part runs, whatever happened to those before it
+nightly:
+    #!/usr/bin/env bash
+    set -u
+    python=.venv/bin/python failed=()
+    data=bundled; [ ! -d "${SYNOVIA_DATA:-../shared/data}" ] || data=all
+    night=$(date +%Y%m%d) # other problems every night; the name of a failure brings them back
+    part() { printf '\n== %s\n' "$*"; "$@" || failed+=("$*"); }
+    part just processors
+    part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data"
+    part "$python" benchmarks/interrupt.py 10000
+    part just fuzz
+    part just mutants
+    part just misses
+    [ ${#failed[@]} = 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }

@@ -175,6 +175,54 @@ def test_the_tour_of_the_code_names_files_that_exist() -> None:
     assert not {name for name in named if not (PACKAGE / name).is_file()}
 
 
+# A path that leads nowhere any more leaves out what it named, without a word.
+NAMING_PATHS = [".ci/run", "justfile", "pyproject.toml", "CONTRIBUTING.md", "README.md"]
+NAMING_PATHS += [
+    path.relative_to(REPO).as_posix()
+    for folder, pattern in (("docs", "*.md"), ("benchmarks", "*.py"), ("benchmarks", "*.md"))
+    for path in sorted((REPO / folder).rglob(pattern))
+]
+PATH = re.compile(r"(?<![\w./~$-])/?((?:src|tests|benchmarks|docs|examples)/[\w./{},*-]+)")
+
+
+def _opened(text: str) -> list[str]:
+    """All that braces stand for, as a shell has it."""
+    braces = re.search(r"\{([^{}]*,[^{}]*)\}", text)
+    if braces is None:
+        return [text]
+    return [
+        one for part in braces[1].split(",") for one in _opened(text[: braces.start()] + part + text[braces.end() :])
+    ]
+
+
+def _lost(text: str) -> list[str]:
+    """The paths that a text names and that are not in the repository; names that a program fills in are not judged."""
+    named = [one.rstrip("/*.,") for found in PATH.findall(text) for one in _opened(found)]
+    return [one for one in named if "{" not in one and not any(REPO.glob(one))]
+
+
+def test_a_lost_path_is_seen() -> None:
+    text = "pytest tests/{kernels,ik} tests/test_{house,gone}.py src/synovia/*.py benchmarks/{name}.py docs/gone.md, x"
+    assert _lost(text) == ["tests/test_gone.py", "docs/gone.md"]
+
+
+@pytest.mark.parametrize("file", NAMING_PATHS)
+def test_paths_that_are_named_exist(file: str) -> None:
+    assert not _lost((REPO / file).read_text(encoding="utf-8"))
+
+
+def test_what_ci_chooses_by_name_exists() -> None:
+    chosen = re.findall(r'-k "([^"]+)"', (REPO / ".ci" / "run").read_text(encoding="utf-8"))
+    words = {word for text in chosen for word in text.split()} - {"not", "and", "or"}
+    assert words
+    tests = "\n".join(
+        name
+        for path in (REPO / "tests").rglob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert not {word for word in words if word not in tests}
+
+
 def test_contributing_lists_the_layers_that_are_checked() -> None:
     config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
     layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
