@@ -38,8 +38,9 @@ def test_no_other_pose_that_reaches_keeps_the_bones_nearer_to_where_they_pointed
             rival = ik.solve({12: target}, chain.random_pose(100 + other)).pose
             q = (found.pose.q + 0.02 * (rival.q - found.pose.q)).reshape(-1, 4)
             near = ik.solve({12: target}, (q / np.linalg.norm(q, axis=1, keepdims=True)).ravel()).pose
-            assert (bones(near) * bones(start)).sum() <= kept + 1e-9
-            assert (bones(rival) * bones(start)).sum() <= kept + 1e-9
+            slack = 1e-7  # what may be gained by missing the target within the tolerance
+            assert (bones(near) * bones(start)).sum() <= kept + slack
+            assert (bones(rival) * bones(start)).sum() <= kept + slack
 
 
 @pytest.mark.parametrize("n", [8, 100, 1000])
