@@ -26,7 +26,7 @@ def browser_path() -> str | None:
     return next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
-def until(what: Callable[[], object], seconds: float = 60.0, why: str = "it never happened") -> object:
+def until(what: Callable[[], object], why: str = "it never happened", seconds: float = 300.0) -> object:
     """Wait until something holds; hanging is all that is measured."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

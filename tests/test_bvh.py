@@ -464,10 +464,10 @@ BROKEN = {
 def test_broken_files(tmp_path, kind):
     text, message = BROKEN[kind]
     path = saved(tmp_path, text)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormatError, match=message) as caught:
         read_motions(path)
-    assert time.perf_counter() - start < HANG
+    assert time.process_time() - start < HANG
     assert str(caught.value).startswith(f"{path}, line ")
 
 
@@ -488,10 +488,10 @@ def test_still_frames_without_end(tmp_path):
 )
 def test_too_many_joints(tmp_path, text):
     path = saved(tmp_path, text)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormatError, match=r"line \d+: too many joints"):
         read_skeleton(path)
-    assert time.perf_counter() - start < HANG
+    assert time.process_time() - start < HANG
 
 
 def test_files_that_are_none(tmp_path):
@@ -508,14 +508,14 @@ def check_cuts(data: bytes, tmp_path: Path, places) -> None:
     whole = data.index(b"MOTION")
     for place in places:
         path = saved(tmp_path, data[:place], "cut.bvh")
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises((FormatError, FileError)) as caught:
             read_motions(path)
         assert str(path) in str(caught.value)
         if not data[:place].rstrip().endswith(b"}") or place < whole - 1:
             with pytest.raises((FormatError, FileError)):
                 read_skeleton(path)
-        assert time.perf_counter() - start < HANG
+        assert time.process_time() - start < HANG
 
 
 def test_cut_anywhere(tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from browsing import until
 from cli_runs import assert_refused, run
 from synovia.cli.progress import COMPILING, Bar, Patience
 from synovia.clips.pointfile import holds_points, read_points
@@ -138,12 +139,14 @@ def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):
     """Records of the library's logger, as the compiler makes them; at a terminal or not."""
     kernels, stream = logging.getLogger("synovia.kernels"), io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.05)
-    with Patience():
-        for pause, said in ((0.01, False), (0.3, True), (0.1, True)):
-            kernels.info("compiling", extra={"compiling": True})
-            time.sleep(pause)
-            kernels.info("compiled", extra={"compiling": False})
+    for patience, said in ((300.0, False), (0.05, True)):
+        monkeypatch.setattr("synovia.cli.progress._COMPILING", patience)
+        with Patience():
+            for _ in range(2):
+                kernels.info("compiling", extra={"compiling": True})
+                if said:
+                    until(lambda: stream.getvalue().endswith("\n"), "it was not said")
+                kernels.info("compiled", extra={"compiling": False})
             assert stream.getvalue() == (COMPILING + "\n") * said
     kernels.info("compiling", extra={"compiling": True})
     assert not kernels.handlers

@@ -137,7 +137,7 @@ def test_the_installed_command() -> None:
     script = Path(sys.executable).with_name("synovia.exe" if os.name == "nt" else "synovia")
     if not script.exists():
         pytest.skip("the package is not installed beside this Python")
-    done = subprocess.run([script, "inspect", "arm8"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([script, "inspect", "arm8"], capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("synovia: arm8")
 
@@ -179,7 +179,7 @@ def test_a_closed_pipe_is_silent() -> None:
     code = "import sys, synovia.cli; sys.exit(synovia.cli.main(['inspect', 'humanoid', '--json']))"
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, check=False, timeout=300)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -209,25 +209,25 @@ def test_help_imports_nothing_heavy() -> None:
         "code = synovia.cli.main(['--help'])\n"
         f"print(sorted({heavy} & set(sys.modules)), code, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stderr.strip() == "[] 0"
 
 
 @pytest.mark.compiled
 @pytest.mark.skipif(os.name == "nt", reason="processor times of POSIX")
-def test_help_answers_at_once() -> None:
+def test_help_costs_little_beside_the_library_that_prints_it() -> None:
     from resource import RUSAGE_CHILDREN, getrusage
 
-    def spent() -> float:
-        used = getrusage(RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
+    def spent(*words: str) -> float:
+        before = getrusage(RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], capture_output=True, check=True, timeout=300)
+        after = getrusage(RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    times = []
-    for _ in range(3):
-        before = spent()
-        assert run_apart("--help").code == 0
-        times.append(spent() - before)
-    assert min(times) < 0.3, times
+    # in turns, so that other work on the machine slows both down: older versions of typer take three times as long
+    times = [(spent("-m", "synovia", "--help"), spent("-c", "import typer")) for _ in range(5)]
+    help_, typer = (min(column) for column in zip(*times, strict=True))
+    assert help_ < 2.0 * typer, times
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")

@@ -479,10 +479,10 @@ def test_node_matrices_are_decomposed(tmp_path, mirror) -> None:
 def refused(path, *words):
     """Both readers refuse the file with a typed error that names file and place, fast."""
     for read in (load_skeleton, load_motion):
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises((FormatError, FileError, UnsupportedError)) as caught:
             read(path)
-        assert time.perf_counter() - start < HANG
+        assert time.process_time() - start < HANG
         text = str(caught.value)
         assert path.name in text
         for word in words:
@@ -626,10 +626,10 @@ def test_bad_keys(tmp_path, path, times, values, word) -> None:
 
 def test_a_clip_of_years_is_refused(tmp_path) -> None:
     path = Maker(two()).channel(0, "rotation", [0, 1e30], QUATS[:2]).write(tmp_path)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormatError, match="memory"):
         load_motion(path)
-    assert time.perf_counter() - start < HANG
+    assert time.process_time() - start < HANG
 
 
 def test_a_spline_through_zero_is_refused(tmp_path) -> None:

@@ -138,7 +138,7 @@ def test_frozen_classes_with_slots_restore_themselves_by_reduce() -> None:
 
 def test_import_is_light() -> None:
     code = f"import sys, synovia; print(sorted({HEAVY | {'numba'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.strip() == "[]", f"import synovia pulls in {done.stdout.strip()}"
 
 
@@ -162,7 +162,7 @@ def test_no_file_of_the_package_is_ignored() -> None:
         capture_output=True,
         text=True,
         check=False,  # an unpacked archive is no repository, and ignores nothing
-        timeout=60,
+        timeout=300,
     )
     lost = [line for line in ignored.stdout.splitlines() if not line.endswith((".pyc", ".nbi", ".nbc"))]
     assert not lost, f"files of the package that git ignores, and so would the wheel: {lost}"

@@ -278,10 +278,10 @@ def test_chain():
 
 @pytest.mark.compiled
 def test_long_chains_are_built_in_reasonable_time():
-    begun = time.perf_counter()
+    begun = time.process_time()
     s = Skeleton.chain(np.outer(np.arange(3000.0), (0, 1, 0)))
     end = s.rest_pose().position("joint2999")
-    assert time.perf_counter() - begun < 10.0
+    assert time.process_time() - begun < 10.0
     np.testing.assert_allclose(end, (0, 2999, 0))
     with pytest.raises(UnknownNameError):
         s.index("joint30000")
