@@ -250,10 +250,10 @@ def exact_branches(ik, pose):
 
 
 def missed_by(branches, other, target):
-    """Whether descents from random poses find what is no branch."""
+    """Whether descents from random poses find what is no branch; near a double root their tolerance is a long way."""
     starts = [other.skeleton.random_pose(900 + i).q for i in range(DESCENTS)]
     found = other.solve_many({"tool": np.tile(target, (DESCENTS, 1, 1))}, starts, threads=1)
-    return any(np.abs(branches.q - q).max(axis=1).min() >= 1e-5 for q in found.q[found.reached])
+    return any(np.abs(branches.q - q).max(axis=1).min() >= 1e-3 for q in found.q[found.reached])
 
 
 @pytest.mark.parametrize("kind", ["parallel", "offset", "meeting", "skew"])

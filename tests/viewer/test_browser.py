@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,7 @@ pytestmark = [
 ]
 
 WIDTH, HEIGHT = 960, 420
+PATIENCE = 300  # seconds: hanging is all that is measured
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ class Visit:
         self.heard = Heard()
         self.mistakes: list[str] = []
         self.tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, accept_downloads=True)
-        self.tab.set_default_timeout(60_000)
+        self.tab.set_default_timeout(PATIENCE * 1000)
         self.tab.on("websocket", lambda ws: ws.on("framereceived", self.heard))
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
@@ -63,7 +65,8 @@ class Visit:
 
     def wait(self, what: object, why: str = "it never happened") -> object:
         """Wait, and let the browser speak meanwhile."""
-        for _ in range(1200):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             if value := what():
                 return value
             self.tab.wait_for_timeout(50)
@@ -391,10 +394,10 @@ def plays_from_disk(browser: object, path: Path) -> str:
     clock = tab.locator("#time")
     until(lambda: float((clock.inner_text().split() or ["0"])[0]) > 0.3)
     tab.click("#play")
-    before = tab.screenshot(timeout=60_000)
+    before = tab.screenshot(timeout=PATIENCE * 1000)
     tab.locator("#scrub").fill("1")
     until(lambda: clock.inner_text().startswith(f"{tab.evaluate('1 / data.fps'):.2f}"))
-    assert tab.screenshot(timeout=60_000) != before
+    assert tab.screenshot(timeout=PATIENCE * 1000) != before
     assert all(url.startswith("file:") for url in asked)
     assert not mistakes
     title = tab.title()
