@@ -103,6 +103,16 @@ def test_what_was_not_kept_and_a_leader_that_is_narrowed(tmp_path: Path) -> None
     assert ran.err.startswith("synovia: The weld was not kept.\n")
 
 
+def test_the_loops_of_a_real_gripper(shared_data: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = shared_data / "robot" / "xarm7_hand_nomesh.xml"
+    data = run("inspect", path, "--json").data
+    assert len(data["notes"]) == 2
+    assert all("<connect>" in note for note in data["notes"])
+    lines = run("inspect", path).out.splitlines()
+    assert all(note in lines for note in data["notes"])
+
+
 def test_a_joint_by_the_link_that_it_carries(tmp_path: Path) -> None:
     (tmp_path / "r.urdf").write_text(URDF)
     ran = run("solve", tmp_path / "r.urdf", "-t", "c=0,0,0.2", "--json")

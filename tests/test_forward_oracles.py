@@ -190,6 +190,7 @@ def compare_with_mujoco(path: Path, poses: int) -> None:
 
 
 @pytest.mark.shared_data
+@pytest.mark.filterwarnings("ignore:.*<connect>.* was not kept:UserWarning")
 @pytest.mark.parametrize("path", real_files(".xml", ".mjcf"), ids=lambda path: path.name)
 def test_real_mjcf_as_mujoco_has_it(path: Path) -> None:
     compare_with_mujoco(path, POSES)

@@ -103,6 +103,19 @@ def test_a_follower_leaves_its_leader_the_whole_range_of_its_limits(tmp_path: Pa
     assert s.value_range("j2") == (44.0, 53.0)
 
 
+def test_loops_of_extensions_are_told(tmp_path: Path) -> None:
+    gazebo = '<gazebo><joint name="pin" type="revolute"><parent>b</parent><child>c</child></joint></gazebo>'
+    text = f"""<robot name="r">{links("a", "b", "c")}{joint("j", "a", "b", "continuous")}
+    {joint("k", "a", "c", "continuous")}{gazebo}
+    <gazebo reference="j"><joint/></gazebo><loop_joint name="bar" type="fixed"/></robot>"""
+    with pytest.warns(UserWarning, match="'pin' was not kept.*'bar' was not kept"):
+        s = load_skeleton(write(tmp_path, text))
+    assert s.notes == (
+        "The constraint <joint> 'pin' was not kept: loops stay open, so the joints in them move freely.",
+        "The constraint <loop_joint> 'bar' was not kept: loops stay open, so the joints in them move freely.",
+    )
+
+
 def test_a_joint_whose_name_another_joints_link_has(tmp_path: Path) -> None:
     text = f"""<robot name="r">{links("a", "gripper", "jaw")}
     {joint("roll", "a", "gripper", "continuous", '<origin xyz="1 0 0"/>')}
