@@ -71,9 +71,17 @@ def odd() -> sy.Skeleton:
         sy.Joint("neck", "held", Kind.BALL, at(1, 0, 0), limit=narrow),
         sy.Joint("finger", "neck", Kind.HINGE, at(0.5, 0, 0), axis=(0, 1, 0), limit=sy.Interval(-1.0, 2.0)),
         sy.Joint(
-            "finger2", "finger", Kind.HINGE, axis=(0, 1, 0), mimic=sy.Mimic("finger", 0.5), limit=sy.Interval(-0.2, 2)
+            "finger2",
+            "finger",
+            Kind.HINGE,
+            axis=(0, 1, 0),
+            mimic=sy.Mimic("finger", 0.5, binds=True),
+            limit=sy.Interval(-0.2, 2),
         ),
-        sy.Joint("tip", "finger2", rest=at(0.3, 0, 0), tip=True),
+        sy.Joint(
+            "finger3", "finger2", Kind.HINGE, axis=(1, 0, 0), mimic=sy.Mimic("finger", -1.5), limit=sy.Interval(0, 0.1)
+        ),
+        sy.Joint("tip", "finger3", rest=at(0.3, 0, 0), tip=True),
         sy.Joint("loose", "turn", Kind.FREE, at(0, 1, 0)),
         sy.Joint("arm", "loose", Kind.BALL, at(0, 1, 0)),
         sy.Joint("end", "arm", rest=at(0, 1, 0), tip=True),
@@ -245,7 +253,10 @@ def misses(case: Case, q: np.ndarray) -> np.ndarray:
 def check(case: Case, answers: sy.Solutions) -> dict[str, np.ndarray]:
     """Return the rows that break each promise."""
     ik, q, status = case.ik, answers.q, answers.status
-    low, high = ik.skeleton.limits
+    low, high = np.full((2, ik.skeleton.nq), [[-np.inf], [np.inf]])
+    for row, joint in enumerate(ik.skeleton.joints):
+        if isinstance(joint.limit, sy.Interval) and (joint.mimic is None or joint.mimic.binds):
+            low[ik.skeleton.q_slice(row)], high[ik.skeleton.q_slice(row)] = joint.limit.lower, joint.limit.upper
     worst, where = np.empty(len(q)), np.empty(len(q), np.int64)
     violations(ik.skeleton.tables.variables, ik.skeleton.tables.limits, q, worst, where)
     turns = ik.skeleton.tables.variables[ik.skeleton.tables.variables[:, 0] == 1, 1]

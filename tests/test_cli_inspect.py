@@ -66,8 +66,51 @@ def test_slides_followers_and_joints_without_limits(tmp_path: Path) -> None:
     data = run("inspect", tmp_path / "r.urdf", "--json").data
     assert data["degrees_of_freedom"] == 2
     follower = next(joint for joint in data["joints"] if joint["name"] == "cd")
-    assert follower["mimic"] == {"leader": "bc", "ratio": 2.0, "offset": 0.5}
+    assert {key: follower["mimic"][key] for key in ("leader", "ratio", "offset")} == {
+        "leader": "bc",
+        "ratio": 2.0,
+        "offset": 0.5,
+    }
+    assert [follower["mimic"][key] for key in ("lower", "upper")] == pytest.approx([0.3, 1.0])
+    assert (follower["mimic"]["binds"], follower["mimic"]["beyond_limits"]) == (False, False)
+    assert "beyond" not in out
     assert follower["parent"] == "bc"
+
+
+def test_where_leader_and_follower_disagree(tmp_path: Path) -> None:
+    (tmp_path / "r.urdf").write_text(URDF.replace('multiplier="2"', 'multiplier="-4"'))
+    out = run("inspect", tmp_path / "r.urdf").out
+    assert "cd  slide  -1 to 1 m  follows bc, which takes it beyond its own limits: -0.5 to 0.9 m" not in out
+    (tmp_path / "r.urdf").write_text(URDF.replace('multiplier="2"', 'multiplier="-8"'))
+    out = run("inspect", tmp_path / "r.urdf").out
+    assert "cd  slide  -1 to 1 m  follows bc, which takes it beyond its own limits: -1.5 to 1.3 m" in out
+    data = run("inspect", tmp_path / "r.urdf", "--json").data
+    assert data["joints"][-1]["mimic"]["beyond_limits"] is True
+    assert data["joints"][-1]["limit"] == {"lower": -1.0, "upper": 1.0}
+
+
+def test_what_was_not_kept_and_a_leader_that_is_narrowed(tmp_path: Path) -> None:
+    slide = {"kind": sy.Kind.SLIDE, "axis": (0, 0, 1), "limit": sy.Interval(-1, 1)}
+    joints = [sy.Joint("a", **slide), sy.Joint("b", "a", mimic=sy.Mimic("a", 2.0, binds=True), **slide)]
+    skeleton = sy.Skeleton(joints, meters_per_unit=1.0, notes=["The weld was not kept."])
+    sy.write_skeleton(skeleton, tmp_path / "s.toml")
+    ran = run("inspect", tmp_path / "s.toml")
+    assert "The weld was not kept." in ran.out.splitlines()
+    assert ran.err == ""
+    assert "a  slide  -1 to 1 m  narrowed by what follows it: -0.5 to 0.5 m" in ran.out
+    assert run("inspect", tmp_path / "s.toml", "--json").data["notes"] == ["The weld was not kept."]
+    ran = run("solve", tmp_path / "s.toml", "-t", "b=0,0,0.3", "--json")
+    assert ran.err.startswith("synovia: The weld was not kept.\n")
+
+
+def test_the_loops_of_a_real_gripper(shared_data: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = shared_data / "robot" / "xarm7_hand_nomesh.xml"
+    data = run("inspect", path, "--json").data
+    assert len(data["notes"]) == 2
+    assert all("<connect>" in note for note in data["notes"])
+    lines = run("inspect", path).out.splitlines()
+    assert all(note in lines for note in data["notes"])
 
 
 def test_a_joint_by_the_link_that_it_carries(tmp_path: Path) -> None:

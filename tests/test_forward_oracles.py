@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import synovia as sy
 from conftest import shared_data_folder
 from synovia.io.load import load_skeleton
 from synovia.skeleton import Kind, Pose, Skeleton
 
 mujoco = pytest.importorskip("mujoco")
 
-EXACT = 1e-12  # metres; and entries of rotation matrices
+EXACT = 1e-12  # metres, or of the distance from the origin where that is more; and entries of rotation matrices
 POSES = 100
 
 
@@ -36,7 +37,10 @@ def wild_pose(skeleton: Skeleton, seed: int) -> Pose:
 
 def close(skeleton: Skeleton, pose: Pose, body: str, position: np.ndarray, rotation: np.ndarray) -> None:
     row = max(i for i, joint in enumerate(skeleton.joints) if joint.body == body)
-    assert np.abs(pose.position(row) - position).max() <= EXACT, body
+    far = max(
+        1.0, np.abs(position).max()
+    )  # a slide without real limits goes a million metres, where doubles are coarser
+    assert np.abs(pose.position(row) - position).max() <= EXACT * far, body
     assert np.abs(pose.matrix(row) - rotation).max() <= EXACT, body
 
 
@@ -72,6 +76,50 @@ def compare_with_pinocchio(path: Path, poses: int) -> None:
 @pytest.mark.parametrize("path", real_files(".urdf"), ids=lambda path: path.name)
 def test_real_urdf_as_pinocchio_has_it(path: Path) -> None:
     compare_with_pinocchio(path, POSES)
+
+
+COUPLED = ("robotiq_arg2f_85_model", "irb6700_235_265", "schunk_svh_hand_left", "panda", "frankie")
+IN_ORDER = ("robotiq_arg2f_85_model", "panda", "frankie")  # Pinocchio wants leaders before their followers
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", COUPLED)
+def test_followers_leave_their_leaders_the_range_that_pinocchio_gives_them(name: str) -> None:
+    pin = pytest.importorskip("pinocchio")
+    path = shared_data_folder() / "robot" / f"{name}.urdf"
+    skeleton, model = load_skeleton(path), pin.buildModelFromUrdf(str(path), mimic=name in IN_ORDER)
+    values = np.array([skeleton.random_pose(seed).q for seed in range(200)])
+    for joint in skeleton.joints:
+        if joint.kind not in (Kind.HINGE, Kind.SLIDE):
+            continue
+        at = skeleton.q_slice(joint.name).start
+        lower, upper = skeleton.limits[0][at], skeleton.limits[1][at]
+        if joint.mimic is not None:
+            assert (lower, upper) == (-np.inf, np.inf)
+            assert joint.limit is not None
+            continue
+        there = model.idx_qs[model.getJointId(joint.name)]
+        assert (lower, upper) == (model.lowerPositionLimit[there], model.upperPositionLimit[there])
+        assert lower <= values[:, at].min() <= lower + 0.1 * (upper - lower)
+        assert upper - 0.1 * (upper - lower) <= values[:, at].max() <= upper
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "tip", "leader", "value"),
+    [
+        ("robotiq_arg2f_85_model", "left_inner_finger_pad", "finger_joint", 0.7),
+        ("irb6700_235_265", "joint_3", "joint_2", np.radians(80.0)),
+        ("schunk_svh_hand_left", "left_hand_z", "left_hand_Thumb_Opposition", 0.9),
+    ],
+)
+def test_goals_beyond_a_followers_limits_are_reached(name: str, tip: str, leader: str, value: float) -> None:
+    skeleton = load_skeleton(shared_data_folder() / "robot" / f"{name}.urdf")
+    there = skeleton.rest_pose().with_values({leader: value})
+    goal = sy.PoseGoal(tip, transform=there.transform(tip))
+    solution = sy.solve(skeleton, goal)
+    assert solution.reached
+    assert solution.pose[leader] == pytest.approx(value, abs=0.01)
 
 
 def random_urdf(seed: int) -> str:
@@ -142,6 +190,7 @@ def compare_with_mujoco(path: Path, poses: int) -> None:
 
 
 @pytest.mark.shared_data
+@pytest.mark.filterwarnings("ignore:.*<connect>.* was not kept:UserWarning")
 @pytest.mark.parametrize("path", real_files(".xml", ".mjcf"), ids=lambda path: path.name)
 def test_real_mjcf_as_mujoco_has_it(path: Path) -> None:
     compare_with_mujoco(path, POSES)

@@ -391,6 +391,22 @@ def test_kinds_without_a_skin(tmp_path) -> None:
     assert [j.kind for j in skeleton.joints] == [Kind.BALL, Kind.FIXED, Kind.BALL, Kind.FIXED]
 
 
+def test_constraints_of_extensions_are_told(tmp_path) -> None:
+    nodes = two()
+    nodes[0]["extensions"] = {"KHR_physics_rigid_bodies": {"motion": {}}, "VRMC_node_constraint": 3}
+    assert load_skeleton(Maker(nodes).write(tmp_path)).notes == ()
+    nodes[1]["extensions"] = {
+        "VRMC_node_constraint": {"specVersion": "1.0", "constraint": {"roll": {"source": 0, "rollAxis": "Y"}}},
+        "KHR_physics_rigid_bodies": {"joint": {"connectedNode": 0, "joint": 0}},
+    }
+    with pytest.warns(UserWarning, match="Constraints of joints 'n1' were not kept"):
+        skeleton = load_skeleton(Maker(nodes).write(tmp_path))
+    assert [note.partition(" were ")[0] for note in skeleton.notes] == [
+        "Constraints of joints 'n1'",
+        "Physical bounds of joints 'n1'",
+    ]
+
+
 def test_several_skins_make_one_skeleton_with_their_ancestors(tmp_path) -> None:
     nodes = [{"children": [1, 2, 5]}, {"children": [3]}, {"children": [4]}, {}, {}, {"mesh": 0}]
     maker = Maker(nodes)

@@ -1,6 +1,9 @@
 """MJCF: what each joint type becomes, and what a broken or hostile file is told."""
 
+import copy
 import math
+import pickle
+import re
 import sys
 import time
 from pathlib import Path
@@ -8,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
+import synovia as sy
+from synovia.errors import FormatError, MissingExtraError, SynoviaError
+from synovia.ik.root import with_root
 from synovia.io.load import load_skeleton
 from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Kind
+from synovia.skeleton import Kind, Skeleton
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
 
-pytest.importorskip("mujoco")
+mujoco = pytest.importorskip("mujoco")
 
 BALL = '<geom type="sphere" size="0.1" mass="2" pos="0.1 0.2 0.3"/>'
 
@@ -129,16 +134,124 @@ def test_an_inactive_coupling_is_none(tmp_path: Path) -> None:
     assert s.joint("y").mimic is None
 
 
+def told(path: Path) -> Skeleton:
+    """Return the skeleton of a file that cannot be kept as it is, and hold the warning to its notes."""
+    with pytest.warns(UserWarning, match=re.escape(str(path))) as caught:
+        s = load_skeleton(path)
+    assert len(caught) == 1
+    assert str(caught[0].message).startswith(f"{path}: {s.notes[0]}")
+    assert caught[0].filename == __file__
+    return s
+
+
 @pytest.mark.parametrize(
     ("extra", "says"),
     [
-        (equality('joint2="x" polycoef="0 1 1 0 0"'), "joint 'y' follows 'x' by a polynomial"),
-        (equality('joint2="x"') + equality('joint2="x"'), "joint 'y' is coupled twice"),
+        (equality('joint2="x" polycoef="0 1 1 0 0"'), "joint 'y' to 'x' was not kept: it is a polynomial"),
+        (
+            equality('joint2="x"') + equality('polycoef="1 0 0 0 0"'),
+            "joint 'y' was not kept: the joint is coupled already",
+        ),
+        (
+            equality('joint2="x"') + '<equality><joint joint1="x" joint2="y"/></equality>',
+            "joint 'x' to 'y' was not kept: that joint follows this one",
+        ),
     ],
 )
-def test_couplings_that_cannot_be_kept(tmp_path: Path, extra: str, says: str) -> None:
-    with pytest.raises(UnsupportedError, match=says):
-        load_skeleton(write(tmp_path, TWO, extra))
+def test_couplings_that_cannot_be_kept_are_told(tmp_path: Path, extra: str, says: str) -> None:
+    s = told(write(tmp_path, TWO, extra))
+    assert len(s.notes) == 1
+    assert says in s.notes[0]
+    assert sum(joint.mimic is not None for joint in s.joints) == extra.count("joint1") - 1
+
+
+LIMITED = f"""<body name="a"><joint name="x" range="-60 60"/>{BALL}<site name="s"/>
+<body name="b"><joint name="y" range="0 20"/>{BALL}
+<body name="c"><joint name="z"/>{BALL}<site name="t"/></body></body></body>"""
+FIXED = '<tendon><fixed name="f"{}><joint joint="x" coef="1"/><joint joint="y" coef="1"/></fixed></tendon>'
+SPATIAL = '<tendon><spatial name="f"><site site="s"/><site site="t"/></spatial></tendon>'
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (
+            '<equality><connect body1="b" body2="c" anchor="0 0 0"/></equality>',
+            "The constraint <connect> between body 'b' and body 'c' was not kept: loops stay open",
+        ),
+        (
+            '<equality><connect name="loop" site1="s" site2="t"/></equality>',
+            "The constraint <connect> 'loop' between site 's' and site 't' was not kept",
+        ),
+        (
+            '<equality><weld body1="c"/></equality>',
+            "The constraint <weld> between body 'c' and body 'world' was not kept",
+        ),
+        ('<equality><weld body1="c" active="false"/></equality>', None),
+        (FIXED.format(""), None),
+        (
+            FIXED.format(' range="-1 1"'),
+            "The limits of tendon 'f', which bind joints 'x', 'y' together, were not kept.",
+        ),
+        (
+            SPATIAL + '<equality><tendon tendon1="f"/></equality>',
+            "The constraint <tendon> on tendon 'f' was not kept.",
+        ),
+    ],
+)
+def test_what_else_binds_motion_is_told(tmp_path: Path, extra: str, says: str | None) -> None:
+    path = write(tmp_path, LIMITED, extra)
+    if says is None:
+        assert load_skeleton(path).notes == ()
+    else:
+        (note,) = told(path).notes
+        assert note.startswith(says)
+
+
+def test_the_range_of_a_follower_binds_its_leader_as_in_mujoco(tmp_path: Path) -> None:
+    """A motor pushes the leader as far as MuJoCo lets it go."""
+    path = write(
+        tmp_path,
+        LIMITED,
+        """<option gravity="0 0 0"/><equality><joint joint1="y" joint2="x" polycoef="0 2 0 0 0"/></equality>
+        <default><joint damping="1"/></default><actuator><motor joint="x" ctrlrange="0 1"/></actuator>""",
+    )
+    s = load_skeleton(path)
+    assert s.notes == ()
+    assert s.value_range("x") == pytest.approx((0.0, math.radians(10)))
+    assert np.isinf([s.limits[0][1], s.limits[1][1]]).all()
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.ctrl[0] = 0.05
+    mujoco.mj_step(model, data, 10000)
+    assert data.qpos[0] == pytest.approx(math.radians(10), abs=0.01)
+
+
+def test_a_range_that_leaves_nothing_to_a_leader_is_told(tmp_path: Path) -> None:
+    s = told(write(tmp_path, LIMITED, '<equality><joint joint1="y" joint2="x" polycoef="9 2 0 0 0"/></equality>'))
+    assert s.notes == ("The range of joint 'y' was not kept: it leaves no value to 'x', which it follows.",)
+    assert s.value_range("x") == pytest.approx((-math.pi / 3, math.pi / 3))
+
+
+def test_the_loops_of_a_real_gripper_are_told(shared_data: Path) -> None:
+    path = shared_data / "robot" / "xarm7_hand_nomesh.xml"
+    s = told(path)
+    assert s.notes == tuple(
+        f"The constraint <connect> between body '{side}_finger' and body '{side}_inner_knuckle' was not kept: "
+        "loops stay open, so the joints in them move freely."
+        for side in ("right", "left")
+    )
+    moving = sy.IK(s, sy.PositionGoal("left_finger"), root="free").skeleton
+    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), with_root(s, "x,y"), moving):
+        assert again.notes == s.notes
+    sy.write_skeleton(s, "hand.toml")
+    assert told(Path("hand.toml")).notes == s.notes
+
+
+def test_many_notes_make_one_short_warning(tmp_path: Path) -> None:
+    path = write(tmp_path, LIMITED, "<equality>" + '<weld body1="a" body2="c"/>' * 50 + "</equality>")
+    with pytest.warns(UserWarning, match=r"And 44 more, see skeleton\.notes\.$"):
+        assert len(load_skeleton(path).notes) == 50
 
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -162,15 +275,85 @@ def asset(text: str) -> str:
     return f"<asset>{text}</asset>"
 
 
+SHAPES = (
+    '<mesh name="t" file="{}.obj"/>',
+    '<mesh name="t" file="{}.STL" scale="0.001 0.001 0.001"/>',
+    '<mesh name="t" file="{0}.msh"/><mesh name="u" file="deep/{0}.MSH"/>',
+)
+
+
+@pytest.mark.parametrize("mesh", SHAPES)
+@pytest.mark.parametrize("place", ["none", "deep/none", "../secret", "/nowhere/at all", "empty"])
+def test_meshes_that_cannot_be_opened_do_not_matter(tmp_path: Path, mesh: str, place: str) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    for ending in ("obj", "STL", "msh"):
+        (tmp_path / f"secret.{ending}").write_text(TETRAHEDRON)
+        (folder / f"empty.{ending}").write_text("version https://git-lfs.github.com/spec/v1\n")
+    body = f"""<body name="a"><joint name="j"/>{BALL}<geom type="mesh" mesh="t" mass="0"/>
+      <body name="b" pos="1 0 0"><joint name="k"/>{BALL}<geom type="mesh" mesh="t"/>
+      <body name="c" pos="1 0 0"><joint name="l"/><inertial pos="0 0 1" mass="3" diaginertia="1 1 1"/>
+      <geom type="box" mesh="t"/></body></body></body>"""
+    s = told(write(folder, body, asset(mesh.format(place))))
+    assert len(s.notes) == 2
+    assert s.notes[0].endswith("Kinematics does not need them.")
+    assert s.notes[1] == "The masses of these bodies would follow from such shapes, and count as 0: 'b'."
+    assert [joint.mass for joint in s.joints] == pytest.approx([0.0, 2.0, 0.0, 3.0])
+    assert np.allclose([joint.com for joint in s.joints], [[0, 0, 0], [0.1, 0.2, 0.3], [0, 0, 0], [0, 0, 1]])
+    assert s.rest_pose().position("c").tolist() == [2.0, 0.0, 0.0]
+
+
+def test_pictures_fields_and_skins_that_cannot_be_opened_do_not_matter(tmp_path: Path) -> None:
+    extra = asset(
+        """<texture name="a" type="2d" file="../a.png"/><texture name="b" type="cube" fileup="b.png" filedown="a.png"/>
+        <texture name="c" type="cube" file="c.png" gridsize="3 4" gridlayout=".U..LFRB.D.."/>
+        <texture name="d" type="skybox" file="/d.png"/><material name="m" texture="a"/>
+        <hfield name="h" file="h.png" size="1 1 1 1"/><skin name="s" file="s.skn"/>"""
+    )
+    s = told(write(tmp_path, f'<geom type="hfield" hfield="h"/><body name="x"><joint name="j"/>{BALL}</body>', extra))
+    assert s.notes == (
+        "Files of shapes are missing or outside the model's folder: "
+        + ", ".join(repr(name) for name in ("s.skn", "h.png", "d.png", "c.png"))
+        + " and 2 more. Kinematics does not need them.",
+    )
+    assert s.joint("j").mass == pytest.approx(2.0)
+
+
+def test_shapes_that_are_missing_are_not_shown(tmp_path: Path) -> None:
+    from synovia.viewer.surface import surface_of
+
+    (tmp_path / "there.obj").write_text(TETRAHEDRON)
+    body = '<body name="a"><joint/><geom type="mesh" mesh="there"/><geom type="mesh" mesh="none"/></body>'
+    path = write(tmp_path, body, asset('<mesh file="there.obj"/><mesh file="none.obj"/>'))
+    (part,) = surface_of(path, told(path)).parts
+    assert len(part.faces) == 4
+
+
+def test_an_include_may_lie_in_a_neighbouring_folder(tmp_path: Path) -> None:
+    for name in ("robot", "parts"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "parts" / "arm.xml").write_text(
+        f'<mujoco><worldbody><body name="arm">{BALL}</body></worldbody></mujoco>'
+    )
+    path = write(tmp_path / "robot", "", '<include file="../parts/arm.xml"/>')
+    assert load_skeleton(path).joint_names == ("world", "arm")
+    (tmp_path / "parts" / "arm.xml").write_text('<!DOCTYPE a SYSTEM "file:///etc/passwd"><mujoco/>')
+    with pytest.raises(FormatError, match="document type"):
+        load_skeleton(path)
+
+
+@pytest.mark.parametrize("size", ["nstack='300000'", "njmax='20000' nconmax='20000'", "memory='1G' nuserdata='10'"])
+def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
+    assert len(load_skeleton(write(tmp_path, TWO, f"<size {size}/>"))) == 3
+
+
 @pytest.mark.parametrize(
     ("body", "extra", "says"),
     [
-        ("", asset('<mesh name="t" file="none.obj"/>'), ":2: file of <mesh> does not exist, got 'none.obj'"),
-        ("", asset('<mesh name="t" file="../secret.obj"/>'), ":2: file of <mesh> is outside the model's folder"),
-        ("", asset('<mesh name="t" file="/etc/passwd"/>'), ":2: file of <mesh> is outside"),
-        ("", asset('<texture name="t" type="cube" fileup="/etc/passwd"/>'), ":2: file of <texture> is outside"),
-        ("", '<compiler meshdir=".."/>' + asset('<mesh name="t" file="secret.obj"/>'), "is outside the model's folder"),
-        ("", '<include file="../other.xml"/>', ":2: file of <include> is outside"),
+        ("", asset('<mesh name="t" file="none.dae"/>'), ":2: MuJoCo cannot compile it"),
+        ("", asset('<mesh name="t" file="/etc/passwd"/>'), ":2: MuJoCo cannot compile it"),
+        ("", '<include file="../other.xml"/>', ":2: file of <include> does not exist"),
+        ("", '<include file="/etc/passwd"/>', ":2: file of <include> is outside"),
         ("", '<include file="robot.xml"/>', "include"),
         ("", asset('<texture name="t" type="2d" builtin="flat" width="99999" height="99999"/>'), "is too large"),
         ("", asset('<hfield name="t" nrow="99999" ncol="99999" size="1 1 1 1"/>'), "is too large"),
@@ -192,7 +375,6 @@ def asset(text: str) -> str:
         ("<body><joint/></body>", "", "mass and inertia"),
         ("</worldbody>", "", ":5: is no well-formed XML"),
         (TWO, equality('joint2="y"'), "robot.xml"),
-        (TWO, equality('joint2="x"') + '<equality><joint joint1="x" joint2="y"/></equality>', "follows itself"),
     ],
 )
 def test_broken_and_hostile_files(tmp_path: Path, elsewhere: Path, body: str, extra: str, says: str) -> None:

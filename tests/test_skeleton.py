@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from synovia.errors import InputError, UnknownNameError
+from synovia.ik.root import with_root
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import MAX_JOINTS, Joint, Kind, Mimic, Pose, Skeleton
 
@@ -83,8 +84,8 @@ def test_parents_by_index_stay_right_when_the_list_is_reordered():
         ([hinge("a", mimic=Mimic("a"))], "'a' follows itself"),
         ([hinge("a", mimic=Mimic("b")), hinge("b", mimic=Mimic("a"))], "follows itself"),
         ([hinge("a"), Joint("b", "a"), hinge("c", "b", mimic=Mimic("b"))], "follows 'b', a FIXED joint"),
-        ([hinge("a", None, 0, 1), hinge("b", "a", 2, 3, mimic=Mimic("a"))], "no common value"),
-        ([hinge("a"), hinge("b", "a", 2, 3, mimic=Mimic("a", 0.0, 1.0))], "outside its limits"),
+        ([hinge("a", None, 0, 1), hinge("b", "a", 2, 3, mimic=Mimic("a", binds=True))], "no common value"),
+        ([hinge("a"), hinge("b", "a", 2, 3, mimic=Mimic("a", 0.0, 1.0, binds=True))], "outside its limits"),
     ],
 )
 def test_trees_that_cannot_be_are_refused(joints, match):
@@ -163,9 +164,9 @@ def test_an_ambiguous_name_lists_all_that_it_means():
     assert "root/a/tip (joint 2)" in str(caught.value)
     assert "root/b/tip (joint 4)" in str(caught.value)
     assert s.index(4) == 4
-    s = Skeleton([hinge("a", body="b"), hinge("b", 0, body="c")])
-    with pytest.raises(UnknownNameError, match=r"joint 0.*joint 1|joint 1.*joint 0"):
-        s.index("b")
+    s = Skeleton([hinge("a", body="c"), hinge("b", 0, body="c2"), hinge("d", 1, body="c")])
+    with pytest.raises(UnknownNameError, match=r"joint 0.*joint 2|joint 2.*joint 0"):
+        s.index("c")
     s = Skeleton([hinge("a", role="hand"), hinge("b", 0, role="hand")])
     with pytest.raises(UnknownNameError, match="several"):
         s.index("hand")
@@ -186,16 +187,51 @@ def test_couplings_of_couplings():
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_limits_of_followers_bind_their_leader(seed):
+def test_limits_of_followers_bind_their_leader_only_where_they_are_asked_to(seed):
     rng = np.random.default_rng(seed)
     ratio, offset = float(rng.uniform(0.3, 3) * rng.choice((-1, 1))), float(rng.uniform(-1, 1))
     low = ratio * 0.5 + offset
-    s = Skeleton([hinge("a", None, -2, 2), hinge("b", "a", low - 0.5, low + 0.5, mimic=Mimic("a", ratio, offset))])
-    for k in range(5):
-        pose = s.random_pose(k)
-        assert -2 <= pose["a"] <= 2
-        assert low - 0.5 - 1e-9 <= pose["b"] <= low + 0.5 + 1e-9
-    assert low - 0.5 - 1e-9 <= s.rest_pose()["b"] <= low + 0.5 + 1e-9
+    for binds in (False, True):
+        mimic = Mimic("a", ratio, offset, binds)
+        s = Skeleton([hinge("a", None, -2, 2), hinge("b", "a", low - 0.5, low + 0.5, mimic=mimic)])
+        values = np.array([s.random_pose(k).q for k in range(40)])
+        np.testing.assert_array_equal(values[:, 1], ratio * values[:, 0] + offset)
+        least, most = s.value_range("a")
+        assert (least, most) == (s.limits[0][0], s.limits[1][0])
+        assert np.all((values[:, 0] >= least) & (values[:, 0] <= most))
+        assert np.ptp(values[:, 0]) > 0.5 * (most - least)
+        assert np.isinf([s.limits[0][1], s.limits[1][1]]).all()
+        ends = sorted(ratio * end + offset for end in (least, most))
+        assert s.value_range("b") == pytest.approx(ends)
+        assert s.joint("b").limit == Interval(low - 0.5, low + 0.5)
+        if binds:
+            assert low - 0.5 - 1e-9 <= min(ends) <= max(ends) <= low + 0.5 + 1e-9
+            assert low - 0.5 - 1e-9 <= s.rest_pose()["b"] <= low + 0.5 + 1e-9
+        else:
+            assert (least, most) == (-2, 2)
+
+
+def test_only_the_follower_that_binds_narrows_a_chain_of_couplings():
+    a = hinge("a", None, -2, 2)
+    b, c = hinge("b", "a", 0, 1, mimic=Mimic("a")), hinge("c", "b", -1, 1, mimic=Mimic("b", 2.0, binds=True))
+    s = Skeleton([a, b, c])
+    assert s.value_range("a") == (-0.5, 0.5)
+    assert s.value_range("b") == (-0.5, 0.5)
+    assert s.value_range("c") == (-1.0, 1.0)
+    with pytest.raises(InputError, match="has no single value"):
+        Skeleton([Joint("eye", kind=Kind.BALL)]).value_range("eye")
+
+
+def test_a_joints_own_name_wins_over_a_body_and_a_body_over_a_role():
+    s = Skeleton([hinge("wrist", body="grip"), hinge("grip", "wrist", body="jaw"), hinge("c", "grip", role="jaw")])
+    assert [s.index(name) for name in ("wrist", "grip", "jaw", "c")] == [0, 1, 1, 2]
+
+
+def test_notes_stay_with_copies_and_have_no_say():
+    s = Skeleton([hinge("a"), hinge("b", "a")], notes=["The weld was not kept."])
+    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), with_root(s, "free")):
+        assert again.notes == ("The weld was not kept.",)
+    assert Skeleton([hinge("a")]).notes == ()
 
 
 def test_rest_is_brought_into_limits_that_exclude_it():

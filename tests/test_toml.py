@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from synovia.errors import FileError, FormatError, InputError
+from synovia.io.load import load_skeleton
 from synovia.io.toml import FORMAT, read_skeleton, write_skeleton
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Kind, Mimic, Skeleton
@@ -124,12 +125,26 @@ def test_repeated_names_keep_their_parents(tmp_path: Path) -> None:
 def test_coupling_comes_back(tmp_path: Path) -> None:
     x = np.array([1.0, 0.0, 0.0])
     hand = Skeleton(
-        [Joint("a", kind=Kind.HINGE, axis=x), Joint("b", "a", Kind.SLIDE, axis=x, mimic=Mimic("a", -0.3, 0.1))]
+        [
+            Joint("a", kind=Kind.HINGE, axis=x),
+            Joint("b", "a", Kind.SLIDE, axis=x, mimic=Mimic("a", -0.3, 0.1)),
+            Joint("c", "a", Kind.SLIDE, axis=x, limit=Interval(-3, 1), mimic=Mimic("a", 2.0, binds=True)),
+        ]
     )
     write_skeleton(hand, tmp_path / "s.toml")
     again = read_skeleton(tmp_path / "s.toml")
     assert again.joints[1].mimic == Mimic("a", -0.3, 0.1)
-    assert again.rest_pose().q.tolist() == [0.0, 0.1]
+    assert again.joints[2].mimic == Mimic("a", 2.0, binds=True)
+    assert again.rest_pose().q.tolist() == [0.0, 0.1, 0.0]
+    assert again.value_range("a") == (-1.5, 0.5)
+
+
+def test_notes_come_back(tmp_path: Path) -> None:
+    notes = ('A "weld" was not kept.', "joint = 3\n[[joint]]")
+    write_skeleton(Skeleton([Joint("a")], notes=notes), tmp_path / "s.toml")
+    assert read_skeleton(tmp_path / "s.toml").notes == notes
+    with pytest.warns(UserWarning, match='s.toml: A "weld" was not kept'):
+        assert load_skeleton(tmp_path / "s.toml").notes == notes
 
 
 def test_written_by_hand_in_degrees(tmp_path: Path) -> None:

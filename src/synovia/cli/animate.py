@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from synovia.cli.clips import load_clip
+from synovia.cli.clips import load_body, load_clip
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import MISSED, REACHED
 from synovia.errors import InputError
-from synovia.io.load import is_bundled, load_model
+from synovia.io.load import is_bundled
 
 if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked
@@ -119,7 +119,7 @@ def _track(request: Request) -> Tracked:
     from synovia.goals import PositionGoal
     from synovia.ik import IK
 
-    skeleton = load_model(request.file)
+    skeleton = load_body(request.file)
     start = None
     if request.goals is not None:
         from synovia.ik.trackfile import read_track
@@ -176,7 +176,7 @@ def _fit(request: Request, path: Path) -> Fitted:
     from synovia.clips import fit_positions
     from synovia.clips.pointfile import holds_points, read_points
 
-    skeleton = load_model(request.file)
+    skeleton = load_body(request.file)
     pairs = None if request.joints is None else _pairs(request.joints)
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)

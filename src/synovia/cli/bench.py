@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from synovia.cli.clips import load_body
 from synovia.cli.output import emit_json, emit_rich, number
 from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
 from synovia.cli.solution import unit_name
 from synovia.errors import UnsupportedError
-from synovia.io.load import load_model
 
 if TYPE_CHECKING:
     from synovia.comparison import Comparison, Row
@@ -52,7 +52,7 @@ def bench_request(request: Request) -> int:
 
         check_plot(request.plot, force=request.force)
     problems = make_problems(
-        load_model(request.model), request.joints, pose=request.pose, count=request.problems, seed=request.seed
+        load_body(request.model), request.joints, pose=request.pose, count=request.problems, seed=request.seed
     )
     with Bar("") as bar:
         result = compare(

@@ -1,17 +1,31 @@
-"""The clip that a command works on."""
+"""The clip or the model that a command works on."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from synovia.cli.output import printable, talk
 from synovia.errors import UnsupportedError
-from synovia.io.load import format_of, is_bundled, load_motion
+from synovia.io.load import format_of, is_bundled, load_model, load_motion
 
 if TYPE_CHECKING:
     from synovia.motion import Motion
+    from synovia.skeleton import Skeleton
 
 _INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
+
+
+def load_body(name: str) -> Skeleton:
+    """Return the skeleton of a file or of a bundled model, and tell on stderr what of the file was not kept.
+
+    Raises:
+        SynoviaError: If the file cannot be read.
+    """
+    skeleton = load_model(name)
+    for note in skeleton.notes:
+        talk(f"synovia: {printable(note)}")
+    return skeleton
 
 
 def load_clip(path: str, clip: str | None = None, *, instead: str = _INSTEAD) -> Motion:

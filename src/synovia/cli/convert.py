@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synovia.cli.clips import load_clip
+from synovia.cli.clips import load_body, load_clip
 from synovia.cli.output import talk
 from synovia.cli.run import REACHED
 from synovia.errors import FormatError
-from synovia.io.load import is_bundled, load_model
+from synovia.io.load import is_bundled
 
 _GLTF = (".glb", ".gltf")
 
@@ -23,7 +23,7 @@ def convert(source: str, output: Path, *, clip: str | None, into: str | None, fo
     from synovia.io.toml import write_skeleton
 
     if output.suffix.lower() == ".toml":
-        write_skeleton(load_model(source), output, force=force)
+        write_skeleton(load_body(source), output, force=force)
         talk(f"{output}: skeleton of {source}")
         return REACHED
     if output.suffix.lower() not in suffixes():

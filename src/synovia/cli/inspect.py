@@ -63,6 +63,7 @@ def _object(skeleton: Skeleton, motions: Sequence[Motion]) -> dict[str, Any]:
         "degrees_of_freedom": degrees_of_freedom(skeleton),
         "tips": list(skeleton.tips),
         "roles": dict(skeleton.roles),
+        "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
         "clips": [
             {"name": motion.name, "frames": len(motion), "fps": motion.fps, "duration": motion.duration}
@@ -81,7 +82,6 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
         swing = joint.limit
         limit = {"x": swing.x, "y": swing.y, "twist": swing.twist, "frame": swing.frame}
     moves_along = joint.kind in (Kind.HINGE, Kind.SLIDE)
-    mimic = joint.mimic
     return {
         "row": row,
         "name": joint.name,
@@ -93,10 +93,46 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
         "tip": joint.tip,
         "axis": joint.axis.tolist() if moves_along else None,
         "limit": limit,
-        "mimic": None if mimic is None else {"leader": mimic.leader, "ratio": mimic.ratio, "offset": mimic.offset},
+        "mimic": _mimic_object(skeleton, row),
         "mass": joint.mass,
         "rest": joint.rest.tolist(),
     }
+
+
+def _mimic_object(skeleton: Skeleton, row: int) -> dict[str, Any] | None:
+    """Return how a joint follows another, where its leader takes it, and whether that is beyond its own limits."""
+    mimic = skeleton.joints[row].mimic
+    if mimic is None:
+        return None
+    lower, upper = skeleton.value_range(row)
+    return {
+        "leader": mimic.leader,
+        "ratio": mimic.ratio,
+        "offset": mimic.offset,
+        "binds": mimic.binds,
+        "lower": _finite(lower),
+        "upper": _finite(upper),
+        "beyond_limits": _is_taken_beyond(skeleton, row),
+    }
+
+
+def _is_taken_beyond(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a joint's leader takes it beyond its own limits by more than files round."""
+    limit = skeleton.joints[row].limit
+    if not isinstance(limit, Interval):
+        return False
+    (lower, upper), slack = skeleton.value_range(row), 1e-3 * min(limit.upper - limit.lower, 1.0)
+    return lower < limit.lower - slack or upper > limit.upper + slack
+
+
+def _is_narrowed(skeleton: Skeleton, row: int) -> bool:
+    """Return whether joints that follow this one leave it less than its own limits."""
+    joint = skeleton.joints[row]
+    if joint.kind not in (Kind.HINGE, Kind.SLIDE) or joint.mimic is not None:
+        return False
+    limit = joint.limit if isinstance(joint.limit, Interval) else Interval()
+    lower, upper = skeleton.value_range(row)
+    return lower > limit.lower or upper < limit.upper
 
 
 def _finite(value: float) -> float | None:
@@ -118,7 +154,8 @@ def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:
         facts[-1] += f", mass {mass:.4g} kg"
-    parts: list[RenderableType] = [Text(printable(skeleton.name), style="bold"), *(Text(fact) for fact in facts), ""]
+    parts: list[RenderableType] = [Text(printable(skeleton.name), style="bold"), *(Text(fact) for fact in facts)]
+    parts += [*(Text(printable(note), style="yellow") for note in skeleton.notes), ""]
     parts += _trees(skeleton, unit)
     if motions:
         parts += ["", Text("clips", style="dim")]
@@ -140,23 +177,24 @@ def _trees(skeleton: Skeleton, unit: str) -> list[RenderableType]:
         depth.append(0 if parent < 0 else depth[parent] + 1)
     if max(depth) > _DEEPEST:
         lines: list[RenderableType] = []
-        for row, joint in enumerate(skeleton.joints):
-            line = _line(joint, unit)
+        for row in range(len(skeleton)):
+            line = _line(skeleton, row, unit)
             above = skeleton.parents[row]
             line.append(f"  under {printable(skeleton.joint_names[above])}" if above >= 0 else "", style="dim")
             lines.append(line)
         return lines
     trees: list[Tree] = []
-    for row, joint in enumerate(skeleton.joints):
-        line, above = _line(joint, unit), skeleton.parents[row]
+    for row, above in enumerate(skeleton.parents):
+        line = _line(skeleton, row, unit)
         trees.append(Tree(line, guide_style="dim") if above < 0 else trees[above].add(line))
     return [tree for tree, parent in zip(trees, skeleton.parents, strict=True) if parent < 0]
 
 
-def _line(joint: Joint, unit: str) -> Text:
+def _line(skeleton: Skeleton, row: int, unit: str) -> Text:
     """Return name, kind, limits and what else is known of a joint."""
     from rich.text import Text
 
+    joint = skeleton.joints[row]
     line = Text(printable(joint.name))
     line.append(f"  {joint.kind.name.lower()}", style="dim" if joint.kind is Kind.FIXED else "cyan")
     if joint.limit is not None:
@@ -166,6 +204,10 @@ def _line(joint: Joint, unit: str) -> Text:
     notes: list[str] = []
     if joint.mimic is not None:
         notes.append(f"follows {joint.mimic.leader}")
+        if _is_taken_beyond(skeleton, row):
+            notes[-1] += f", which takes it beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
+    elif _is_narrowed(skeleton, row):
+        notes.append(f"narrowed by what follows it: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:
         notes.append(f"carries {joint.body}")
     if joint.role and joint.role != joint.name:
@@ -181,9 +223,13 @@ def _limit_text(joint: Joint, unit: str) -> str:
     """Return a limit in degrees, or in length units for a slide."""
     if not isinstance(joint.limit, Interval):
         return cast(SwingTwist, joint.limit).describe()
-    turns = joint.kind is Kind.HINGE
-    ends = [
-        number(round(math.degrees(end), 2) if turns else end) if math.isfinite(end) else "no end"
-        for end in (joint.limit.lower, joint.limit.upper)
-    ]
-    return f"{ends[0]} to {ends[1]} {'deg' if turns else unit}"
+    return _ends((joint.limit.lower, joint.limit.upper), joint.kind, unit)
+
+
+def _ends(interval: tuple[float, float], kind: Kind, unit: str) -> str:
+    """Return least and most value in degrees, or in length units for a slide."""
+    turns = kind is Kind.HINGE
+    lower, upper = (
+        number(round(math.degrees(end), 2) if turns else end) if math.isfinite(end) else "no end" for end in interval
+    )
+    return f"{lower} to {upper} {'deg' if turns else unit}"

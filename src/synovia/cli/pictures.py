@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synovia.cli.clips import load_clip
+from synovia.cli.clips import load_body, load_clip
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import REACHED
 from synovia.errors import InputError
-from synovia.io.load import load_model
 
 
 def render_clip(
@@ -58,7 +57,7 @@ def plot_file(
 
     check_plot(output, force=force)
     if reach is not None:
-        plot_reach(load_model(source), reach, output, force=force)
+        plot_reach(load_body(source), reach, output, force=force)
     else:
         motion = load_clip(source, clip, instead="--reach JOINT draws where a model can reach; else give a clip")
         if feet:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.cli.clips import load_clip
+from synovia.cli.clips import load_body, load_clip
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.cli.run import MISSED, REACHED
 from synovia.errors import InputError
 from synovia.io.base import check_writable
-from synovia.io.load import is_bundled, load_model
+from synovia.io.load import is_bundled
 
 if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
@@ -51,7 +51,7 @@ def retarget_request(request: Request) -> int:
         check_target(request.output, force=request.force)
     if request.save_map is not None:
         check_writable(request.save_map, force=request.force)
-    motion, target = load_clip(request.source, request.clip), load_model(request.target)
+    motion, target = load_clip(request.source, request.clip), load_body(request.target)
     joint_map = read_map(request.joint_map) if request.joint_map is not None else None
     try:
         with Bar("retargeting", count=len(motion)) as bar:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from synovia.cli.clips import load_body
 from synovia.cli.run import MISSED, REACHED
 from synovia.cli.targets import goals_from, numbers
 from synovia.errors import UnsupportedError
 from synovia.io.base import check_writable
-from synovia.io.load import load_model
 
 if TYPE_CHECKING:
     from synovia.ik import IK, Solution
@@ -57,7 +57,7 @@ def solve_request(request: Request) -> int:
     tolerance = parse_tolerance(request.tolerance)
     seed = _start_seed(request.start)
     _check_files(request)
-    ik = _build(request, load_model(request.model), tolerance)
+    ik = _build(request, load_body(request.model), tolerance)
     start = _start(request.start, seed, ik.skeleton)
     seconds = time.perf_counter()
     solution = ik.solve(start=start)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from synovia.geometry import Array, align_z
-from synovia.limits import Interval, SwingTwist
+from synovia.limits import SwingTwist
 from synovia.skeleton import Kind, Pose, Skeleton
 
 _TICK: Final = 0.3  # of the radius: half the length of what crosses the ends of a slide's range
@@ -23,12 +23,13 @@ def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
     joint = skeleton.joints[row]
     limit = joint.limit
     rest = joint.rest[:3, :3]
-    if isinstance(limit, Interval) and joint.kind is Kind.HINGE:
-        if not (math.isfinite(limit.lower) and math.isfinite(limit.upper)):
+    if joint.kind is Kind.HINGE:
+        lower, upper = skeleton.value_range(row)
+        if not (math.isfinite(lower) and math.isfinite(upper)):
             return np.zeros((0, 2, 3))
         axis = np.asarray(joint.axis)
         across = _across(skeleton, row, axis)
-        points = _sector(axis, across, limit.lower, limit.upper) * radius
+        points = _sector(axis, across, lower, upper) * radius
     elif isinstance(limit, SwingTwist):
         frame = np.asarray(limit.frame)
         around = np.linspace(0.0, 2.0 * math.pi, 49)
@@ -76,9 +77,8 @@ def range_lines(
         frame = np.asarray(joint.limit.frame) if isinstance(joint.limit, SwingTwist) else _along(skeleton, row)
         rims = [_cone(frame, angle) * radius for angle in bounds if 0.0 < angle < math.pi]
         return [rim @ rest.T for rim in rims]
-    lower, upper = bounds
-    if isinstance(joint.limit, Interval):
-        lower, upper = max(lower, joint.limit.lower), min(upper, joint.limit.upper)
+    least, most = skeleton.value_range(row)
+    lower, upper = max(bounds[0], least), min(bounds[1], most)
     across = _across(skeleton, row, axis)
     if joint.kind is Kind.SLIDE:
         lower, upper = max(lower, value - 4.0 * radius), min(upper, value + 4.0 * radius)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from synovia.errors import InputError
 from synovia.geometry import as_numbers
 from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, placed
-from synovia.limits import Interval
 from synovia.skeleton import Kind
 
 if TYPE_CHECKING:
@@ -86,7 +85,8 @@ class RangeGoal(Goal):
             InputError: If the joint has no value of its own, or cannot have one within the range.
         """
         with placed(self.label):
-            joint = skeleton.joints[skeleton.index(self.joint if self.joint is not None else 0)]
+            row = skeleton.index(self.joint if self.joint is not None else 0)
+            joint = skeleton.joints[row]
             if joint.kind in (Kind.FIXED, Kind.FREE):
                 raise InputError(
                     f"a {joint.kind.name.lower()} joint has no value of its own",
@@ -94,11 +94,7 @@ class RangeGoal(Goal):
                     expected="a hinge, a slide or a ball",
                     hint=_INSTEAD if joint.kind is Kind.FREE else None,
                 )
-            least, most = -math.inf, math.inf
-            if joint.kind is Kind.BALL:
-                least, most = 0.0, math.pi
-            elif isinstance(joint.limit, Interval):
-                least, most = joint.limit.lower, joint.limit.upper
+            least, most = (0.0, math.pi) if joint.kind is Kind.BALL else skeleton.value_range(row)
             if self.lower > most or self.upper < least:
                 what = "a turn from rest" if joint.kind is Kind.BALL else "its limits"
                 raise InputError(

@@ -14,7 +14,6 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
-from synovia.limits import Interval
 from synovia.problem.structure import freedoms
 from synovia.skeleton import Kind
 from synovia.skeleton.tree import ancestors
@@ -211,9 +210,8 @@ def _reach_sentences(solution: Solution) -> list[str]:
         bones = np.append(skeleton.lengths[rows[:-1]], np.linalg.norm(goal.offset[:3, 3]))
         travel = 0.0
         for row, kind in zip(rows, kinds, strict=True):
-            limit = skeleton.joints[row].limit
             if kind is Kind.SLIDE:
-                travel += max(abs(limit.lower), abs(limit.upper)) if isinstance(limit, Interval) else math.inf
+                travel += max(abs(end) for end in skeleton.value_range(row))
         away = float(np.linalg.norm(solution.targets[i, :3, 3] - _origin(solution, rows[-1])))
         reach = float(bones.sum()) + travel
         hole = float(2.0 * bones.max() - bones.sum()) if Kind.SLIDE not in kinds else 0.0

@@ -160,10 +160,15 @@ def _reliefs(ik: IK, found: list[Relief], now: float) -> tuple[Relief, ...]:
 
 
 def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
-    """Return the skeleton with one joint unlimited."""
+    """Return the skeleton with one joint unlimited, also by those that follow it."""
     row = skeleton.index(name)
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
+    tables = skeleton.tables
+    elements = tables.followers[tables.followers[:, 1] == tables.ints[row, 2], 0]
+    for other, joint in enumerate(joints):
+        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, 2] in elements:
+            joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
     return with_joints(skeleton, joints)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
+_LISTED: Final = 4  # names in one note
 _REPLACE: Final = "pass force=True (--force) to replace it"
 
 
@@ -56,6 +57,12 @@ def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in enumerate(names))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names in quotes and how many more there are, for a note."""
+    more = len(names) - _LISTED
+    return ", ".join(repr(name) for name in names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ from synovia.skeleton import Skeleton
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
 _MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz")
 _SNIFF: Final = 4096  # bytes that tell what a file is
+_TOLD: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
 
@@ -58,6 +60,9 @@ def format_of(path: Path) -> Format:
 def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
     """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
+    A ``UserWarning`` tells what of the file was not kept, such as the constraints that close a loop; ``skeleton.notes``
+    holds the same sentences.
+
     Args:
         path: The file. Its content decides the format where it can, else its extension.
 
@@ -67,6 +72,20 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
         MissingExtraError: If the format needs a package that is not installed (MJCF).
     """
     where = as_path(path)
+    skeleton = _skeleton(where)
+    if skeleton.notes:
+        warnings.warn(f"{where}: {brief(skeleton.notes)}", UserWarning, stacklevel=2)
+    return skeleton
+
+
+def brief(notes: Sequence[str]) -> str:
+    """Return the first of a skeleton's notes on one line, and how many more there are."""
+    more = len(notes) - _TOLD
+    return " ".join([*notes[:_TOLD], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
+
+
+def _skeleton(where: Path) -> Skeleton:
+    """Return the skeleton of a file."""
     return _guarded(where, lambda: format_of(where).read_skeleton(where))
 
 
@@ -76,7 +95,7 @@ def is_bundled(name: str) -> bool:
 
 
 def load_model(name: str) -> Skeleton:
-    """Return the skeleton of a file, or of a bundled model where there is no such file.
+    """Return the skeleton of a file, or of a bundled model where there is no such file; without a warning.
 
     Raises:
         FileError: If there is neither, or the file cannot be read.
@@ -85,7 +104,7 @@ def load_model(name: str) -> Skeleton:
     if is_bundled(name):
         return bundled(name)
     try:
-        return load_skeleton(name)
+        return _skeleton(as_path(name))
     except FileError as error:
         if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
             raise

@@ -4,7 +4,8 @@ The root link has a row of its own, and so has every joint, fixed ones too; a jo
 mean the same frame. Lengths are metres, angles radians. A planar joint becomes two slides and a hinge under one body:
 it moves along the two directions normal to its axis (x and y where the axis is z) and then turns about the axis.
 
-No mesh is opened: shapes do not matter to kinematics. Transmissions, sensors and safety controllers are skipped.
+No mesh is opened: shapes do not matter to kinematics. Transmissions, sensors and safety controllers are skipped. What
+extensions of the format bind, such as loops that they close, is told in the skeleton's notes.
 
 References:
     https://wiki.ros.org/urdf/XML/link and https://wiki.ros.org/urdf/XML/joint
@@ -28,6 +29,7 @@ from synovia.xmltree import Element, parse, root_is
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in files of their own
 LONGEST_COUPLING: Final = 100  # joints that mimic one another in a row
+_LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _KINDS: Final = {
     "fixed": Kind.FIXED,
     "revolute": Kind.HINGE,
@@ -87,7 +89,24 @@ def read_skeleton(path: Path) -> Skeleton:
             expected=f"a tree from the root link {root!r}",
         )
     _check_couplings(rows, edges)
-    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x")
+    return Skeleton(rows, name=path.name, meters_per_unit=1.0, up="z", forward="x", notes=_notes(robot))
+
+
+def _notes(robot: Element) -> list[str]:
+    """Return what closes loops in the extensions of the format: joints of Gazebo's, constraints of Drake's."""
+    lost: list[Element] = []
+    for element in robot.children:
+        if element.tag in _LOOPS:
+            lost.append(element)
+        if element.tag == "gazebo":  # a joint there has its two links as SDF has them; the tree has placed both already
+            ends = [(inner, {end.tag for end in inner.children}) for inner in element.children if inner.tag == "joint"]
+            lost += [inner for inner, tags in ends if {"parent", "child"} <= tags]
+    notes: list[str] = []
+    for element in lost:
+        name = element.attributes.get("name", "")
+        called = f"<{element.tag}> {name!r}" if name else f"<{element.tag}>"
+        notes.append(f"The constraint {called} was not kept: loops stay open, so the joints in them move freely.")
+    return notes
 
 
 def _links(robot: Element) -> dict[str, Element]:

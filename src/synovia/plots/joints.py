@@ -10,7 +10,6 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.limits import Interval
 from synovia.motion import Motion
 from synovia.plots.style import BAND, COLOURS, MISSED, check_plot, new_figure, save
 from synovia.skeleton import Kind, Skeleton
@@ -99,7 +98,8 @@ def _draw(panel: Any, motion: Motion, row: int) -> None:
 def _band(skeleton: Skeleton, row: int) -> tuple[float, float] | None:
     """Return the interval that a hinge or slide may use, in the units of the panel; None without one."""
     joint = skeleton.joints[row]
-    if not isinstance(joint.limit, Interval) or not np.isfinite([joint.limit.lower, joint.limit.upper]).all():
+    if joint.kind not in (Kind.HINGE, Kind.SLIDE):
         return None
+    lower, upper = skeleton.value_range(row)
     factor = float(np.degrees(1.0)) if joint.kind is Kind.HINGE else 1.0
-    return factor * joint.limit.lower, factor * joint.limit.upper
+    return (factor * lower, factor * upper) if np.isfinite([lower, upper]).all() else None

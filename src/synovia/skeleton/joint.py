@@ -37,11 +37,22 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mimic:
-    """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality)."""
+    """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality).
+
+    A follower goes where its leader takes it, also beyond its own limits: ROS, MoveIt and Pinocchio bound the leader
+    alone. In URDF a follower's limits are often placeholders, because the format demands some.
+
+    Args:
+        leader: Name of the other joint.
+        ratio: Radians or length units of this joint for each of the leader's.
+        offset: Value of this joint where the leader's is 0.
+        binds: Whether the limits of this joint narrow those of its leader, as MuJoCo has it.
+    """
 
     leader: str
     ratio: float = 1.0
     offset: float = 0.0
+    binds: bool = False
 
 
 LONGEST: Final = 1e100  # length units; sums of squares of more would overflow, and infinity compares as anything
@@ -63,7 +74,8 @@ class Joint:
         kind: How it moves.
         rest: Rigid 4x4 transform from this joint's frame, at motion zero, to the parent joint's frame.
         axis: Axis of a hinge or slide in this joint's frame; made unit length.
-        limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint.
+        limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint. That of a
+            joint that follows another is kept, and binds only if its ``mimic`` says so.
         preferred: Preferred value of a hinge or slide, radians or length units; None for the rest value.
         stiffness: Resistance to leaving the preferred value; 0 for none.
         mass: Mass of the body, kg.

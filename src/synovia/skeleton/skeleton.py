@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.geometry import Array, as_numbers, rigid
-from synovia.limits import Interval, SwingTwist
+from synovia.limits import SwingTwist
 from synovia.limits.base import TWIST
 from synovia.skeleton.joint import Joint, Kind
 from synovia.skeleton.pose import Pose
-from synovia.skeleton.tables import Tables, gate_of, pack
+from synovia.skeleton.tables import SCALAR, Tables, gate_of, pack
 from synovia.skeleton.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
@@ -32,6 +32,7 @@ class Skeleton:
         meters_per_unit: Length of the file's unit in metres, None where unknown.
         up: Axis that points up, ``"x"``, ``"y"`` or ``"z"``, None where unknown.
         forward: Axis that the body faces, for example ``"-z"``, None where unknown.
+        notes: What of its file was not kept, one plain sentence each.
 
     Raises:
         InputError: If there is no joint, or a parent or a coupling is missing or forms a cycle.
@@ -50,6 +51,7 @@ class Skeleton:
         meters_per_unit: float | None = None,
         up: str | None = None,
         forward: str | None = None,
+        notes: Iterable[str] = (),
     ) -> None:
         """Order, check and pack the joints."""
         given = list(joints)
@@ -63,6 +65,7 @@ class Skeleton:
         self.meters_per_unit = meters_per_unit
         self.up = up
         self.forward = forward
+        self.notes: tuple[str, ...] = tuple(notes)
         self.joints, self.parents = topological(given, name)
         self.joint_names: tuple[str, ...] = tuple(joint.name for joint in self.joints)
         self._rows = address_book(self.joints, self.parents)
@@ -134,7 +137,9 @@ class Skeleton:
         return f"Skeleton({self.name!r}, {len(self)} joints, {self.nv} degrees of freedom)"
 
     def index(self, joint: str | int) -> int:
-        """Return the row of a joint, addressed by its name, the body that it carries, its role or its row.
+        """Return the row of a joint, addressed by its name, else the body that it carries, else its role, or its row.
+
+        A joint's own name wins over a body of that name that another joint carries, and both over a role.
 
         Raises:
             UnknownNameError: If there is none, or the name means several joints.
@@ -203,12 +208,16 @@ class Skeleton:
 
     @cached_property
     def limits(self) -> tuple[Array, Array]:
-        """(lower, upper), each as long as q, radians or length units; infinite where there is none and for balls."""
+        """(lower, upper), each as long as q, radians or length units: what every answer keeps.
+
+        Infinite where there is no limit, for balls, and for joints that follow another, which go where their leader
+        takes them; the limits that their file gives stay on ``joint.limit``.
+        """
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
-        for row, joint in enumerate(self.joints):
-            if isinstance(joint.limit, Interval):
-                at = self.tables.ints[row, 2]
-                lower[at], upper[at] = joint.limit.lower, joint.limit.upper
+        t = self.tables
+        scalars = t.variables[:, 0] == SCALAR
+        at = t.variables[scalars, 1]
+        lower[at], upper[at] = t.limits[scalars, 0], t.limits[scalars, 1]
         lower.setflags(write=False)
         upper.setflags(write=False)
         return lower, upper
@@ -218,6 +227,27 @@ class Skeleton:
         row = self.index(joint)
         start = int(self.tables.ints[row, 2])
         return slice(start, start + self.joints[row].kind.q_size)
+
+    def value_range(self, joint: str | int) -> tuple[float, float]:
+        """Return least and most value that a hinge or slide can have, radians or length units.
+
+        For a joint that follows another this is where the leader's limits take it, whatever its own limits are.
+
+        Raises:
+            InputError: If the joint is neither.
+        """
+        row = self.index(joint)
+        if self.joints[row].kind not in (Kind.HINGE, Kind.SLIDE):
+            what = f"joint {self.joint_names[row]!r} has no single value"
+            raise InputError(what, where=self.name, value=self.joints[row].kind.name, expected="a HINGE or SLIDE")
+        t, at = self.tables, int(self.tables.ints[row, 2])
+        ratio, offset = 1.0, 0.0
+        for k in np.flatnonzero(t.followers[:, 0] == at).tolist():
+            at, (ratio, offset) = int(t.followers[k, 1]), t.coupling[k].tolist()
+        if ratio == 0.0:
+            return offset, offset
+        ends = sorted(ratio * float(end[at]) + offset for end in self.limits)
+        return ends[0], ends[1]
 
     def follow(self, q: Array) -> Array:
         """Set, in place, the joints that follow another; q is (..., nq)."""
@@ -281,8 +311,7 @@ class Skeleton:
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
-                own = [a for a in self._rows.get(mimic.leader, ()) if self.joint_names[a] == mimic.leader]
-                at = own[0] if len(own) == 1 else self.index(mimic.leader)  # a body may share a joint's name
+                at = self.index(mimic.leader)
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)
                 seen.add(at)

@@ -34,7 +34,7 @@ class Tables:
         couple: (n, 2) all (1, 0): in a whole q every joint has its own number.
         unfold: (n, 9) from the z-form frame back to the joint's own frame.
         variables: (k, 3) block kind, first element in q, first velocity; followers of a mimic joint have none.
-        limits: (k, 11) their limits, those of followers folded in.
+        limits: (k, 11) their limits, narrowed by those followers that bind their leader.
         owner: (k,) the joint that each variable belongs to.
         followers: (m, 2) elements of q: follower, leader.
         coupling: (m, 2) ratio and offset of each follower.
@@ -69,7 +69,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
         leaders: For each follower: index of the joint at the head of its coupling, ratio and offset to it.
 
     Raises:
-        InputError: If the limits of coupled joints leave no common value.
+        InputError: If the limits of a leader and of a follower that binds it leave no common value.
     """
     n = len(joints)
     ints = np.zeros((n, 5), np.int32)
@@ -94,7 +94,8 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
             owner.append(i)
     block_of = {i: k for k, i in enumerate(owner)}
     for i, (leader, ratio, offset) in leaders.items():
-        _restrict(limits[block_of[leader]], joints[i], joints[leader], ratio, offset)
+        if (mimic := joints[i].mimic) is not None and mimic.binds:
+            _restrict(limits[block_of[leader]], joints[i], joints[leader], ratio, offset)
     return Tables(
         ints=ints,
         fixed=fixed,

@@ -37,20 +37,19 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
 
 
 def address_book(joints: Sequence[Joint], parents: Sequence[int]) -> dict[str, list[int]]:
-    """Return the rows that each name means: joint names and bodies first, roles where the name is still free."""
-    book: dict[str, list[int]] = {}
-    for row, joint in enumerate(joints):
-        book.setdefault(joint.name, []).append(row)
+    """Return the rows that each name means: a joint's own name, else the body that it carries, else its role."""
+    names: dict[str, list[int]] = {}
+    bodies: dict[str, list[int]] = {}
+    roles: dict[str, list[int]] = {}
     # A body with several joints means the last of them; two bodies of one name are two rows.
     inner = {above for row, above in enumerate(parents) if above >= 0 and joints[row].body == joints[above].body}
     for row, joint in enumerate(joints):
-        if joint.body and row not in inner and row not in book.setdefault(joint.body, []):
-            book[joint.body].append(row)
-    roles: dict[str, list[int]] = {}
-    for row, joint in enumerate(joints):
-        if joint.role and joint.role not in book:
+        names.setdefault(joint.name, []).append(row)
+        if joint.body and row not in inner:
+            bodies.setdefault(joint.body, []).append(row)
+        if joint.role:
             roles.setdefault(joint.role, []).append(row)
-    return book | roles
+    return roles | bodies | names
 
 
 def ancestors(parents: Sequence[int], row: int) -> list[int]:

@@ -109,7 +109,7 @@ class View:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What of the body's surface is missing, one sentence each."""
+        """What of the body's file was not kept, and what of its surface is missing, one sentence each."""
         return self._surface.notes
 
     def stop(self) -> None:
@@ -240,11 +240,12 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
 
 
 def _surface(model: Any, skeleton: Skeleton) -> Surface:
-    """Return what a body looks like: that of its file, nothing where it came from none."""
+    """Return what a body looks like: that of its file, nothing where it came from none; and what was not kept of it."""
     from synovia.viewer.surface import surface_of
 
     path = Path(model) if isinstance(model, str | Path) else None
-    return Surface() if path is None or not path.is_file() else surface_of(path, skeleton)
+    found = Surface() if path is None or not path.is_file() else surface_of(path, skeleton)
+    return Surface(found.parts, (*skeleton.notes, *found.notes))
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:

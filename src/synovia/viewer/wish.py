@@ -18,7 +18,6 @@ from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.goalentries import FIELDS
-from synovia.limits import Interval
 from synovia.skeleton import Kind as JointKind
 from synovia.skeleton import Skeleton
 
@@ -266,7 +265,7 @@ def value_ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
         return 0.0, math.pi
     if joint.kind not in (JointKind.HINGE, JointKind.SLIDE):
         goals.RangeGoal(row, 0.0).resolved(skeleton)  # says why not
-    low, high = (joint.limit.lower, joint.limit.upper) if isinstance(joint.limit, Interval) else (-math.inf, math.inf)
+    low, high = skeleton.value_range(row)
     far = math.pi if joint.kind is JointKind.HINGE else skeleton.size or 1.0
     return (low if math.isfinite(low) else min(-far, high - far)), (
         high if math.isfinite(high) else max(far, low + far)

@@ -52,7 +52,8 @@ class Clips:
                 scene.names, scene.parents, self._kinds(), rest.offset, matrices, strict=True
             )
         ]
-        return Skeleton(joints, name=self._document.path.name, meters_per_unit=1.0, up="y", forward="z")
+        name, notes = self._document.path.name, scene.notes
+        return Skeleton(joints, name=name, meters_per_unit=1.0, up="y", forward="z", notes=notes)
 
     def _kinds(self) -> list[Kind]:
         """Return how each joint moves: as the file's role for it and all its clips demand."""

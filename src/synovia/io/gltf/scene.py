@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.io.base import listed
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
 from synovia.skeleton import MAX_JOINTS
 
 UNIFORM: Final = 1e-4  # relative spread of a scale's components that is taken for rounding of an exporter
+# Extensions that bind joints: what they do, and the field of a node that says so.
+_BINDING: Final = {
+    "VRMC_node_constraint": ("Constraints", "constraint"),
+    "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
+}
 _SHEAR: Final = 1e-4  # cosine between columns of a node matrix that is taken for rounding (float32 products)
 _UNIT: Final = 0.1  # how far a quaternion's length may be off: 8-bit quaternions are off by 0.01
 
@@ -30,6 +36,7 @@ class Scene:
         translation: (n, 3), in the parent node's frame.
         rotation: (n, 4), unit quaternions xyzw.
         scale: (n, 3).
+        notes: What binds joints in extensions of the format, which is not kept.
     """
 
     names: tuple[str, ...]
@@ -39,6 +46,7 @@ class Scene:
     translation: Array
     rotation: Array
     scale: Array
+    notes: tuple[str, ...] = ()
 
 
 def read_scene(document: Document) -> Scene:
@@ -68,7 +76,23 @@ def read_scene(document: Document) -> Scene:
         translation=np.array([t for t, _, _ in local]),
         rotation=np.array([r for _, r, _ in local]),
         scale=np.array([s for _, _, s in local]),
+        notes=_notes([nodes[node] for node in order]),
     )
+
+
+def _notes(nodes: list[Element]) -> tuple[str, ...]:
+    """Return what binds joints in extensions of the format."""
+    notes: list[str] = []
+    for extension, (what, field) in _BINDING.items():
+        bound: list[str] = []
+        for number, node in enumerate(nodes):
+            every: Any = node.data.get("extensions")
+            inner: Any = cast("dict[str, Any]", every).get(extension) if isinstance(every, dict) else None
+            if isinstance(inner, dict) and field in inner:
+                bound.append(str(node.data.get("name") or number))
+        if bound:
+            notes.append(f"{what} of joints {listed(bound)} were not kept: these joints move freely.")
+    return tuple(notes)
 
 
 def parents_of(root: Element, nodes: list[Element]) -> list[int]:

@@ -1,18 +1,24 @@
 """What an MJCF file refers to, looked at before MuJoCo may open it.
 
 MuJoCo reads every file that a model names, wherever it lies, and copies parts of a model as often as it is told to. So
-the model and what it includes are read here first: a file outside the model's folder, one that is missing, a document
-type or a count that would exhaust memory is refused with its line.
+the model and what it includes are read here first. MJCF files that it includes by a relative path may lie anywhere, as
+they do in shared collections of models, for the joints are in them. Shapes outside the model's folder are never opened;
+they count as missing, and kinematics does without them. Any other file outside or missing, a document type or a count
+that would exhaust memory is refused with its line.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from synovia.errors import FormatError
 from synovia.io.base import read_bytes
+from synovia.io.mjcf.stand_ins import Shape
 from synovia.xmltree import Element, parse
 
 LARGEST_FILE: Final = 2**27  # bytes of XML
@@ -23,20 +29,35 @@ MOST_EXTRA: Final = 10_000  # any number in <size>: user data per element, conta
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
 _NESTED: Final = ("include", "model")  # elements whose file is MJCF again
+_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose file kinematics does without
+_MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # of old files, for a simulation's memory
 
 
-def check_files(path: Path) -> bool:
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What a model names.
+
+    Args:
+        several: Whether it consists of several MJCF files.
+        shapes: All files of shapes.
+        missing: Those of them that do not exist or may not be opened.
+    """
+
+    several: bool
+    shapes: tuple[Shape, ...]
+    missing: tuple[Shape, ...]
+
+
+def check_files(path: Path) -> Files:
     """Look at a model and at everything that it names.
 
     Args:
         path: The model.
 
-    Returns:
-        Whether it consists of several MJCF files.
-
     Raises:
         FileError: If the model or a file that it includes cannot be read.
-        FormatError: If a file is malformed, is outside the model's folder or missing, or would be too large.
+        FormatError: If a file is malformed or would be too large, or one that is no shape is missing or may not be
+            opened.
     """
     home = path.resolve().parent
     folders = {Path()}
@@ -56,13 +77,48 @@ def check_files(path: Path) -> bool:
                 if element.tag not in _NESTED:
                     assets.append((element, folder, value))
                     continue
-                nested = _resolve(element, home, {Path(), folder}, value)
-                if nested not in seen:
-                    seen.add(nested)
-                    waiting.append((nested, nested.parent.relative_to(home), ""))
+                for nested in _nested(element, home, {Path(), folder}, value):
+                    if nested not in seen:
+                        seen.add(nested)
+                        waiting.append((nested, nested.parent, ""))
+    shapes: dict[Shape, bool] = {}
     for element, folder, value in assets:
-        _resolve(element, home, folders | {folder / other for other in folders}, value)
-    return len(seen) > 1
+        try:
+            _resolve(element, home, folders | {folder / other for other in folders}, value)
+            there = True
+        except FormatError:
+            if element.tag not in _SHAPES:
+                raise
+            there = False
+        if element.tag in _SHAPES and value.strip():
+            shape = _shape(element, value)
+            shapes[shape] = shapes.get(shape, True) and there
+    return Files(len(seen) > 1, tuple(shapes), tuple(shape for shape, there in shapes.items() if not there))
+
+
+def _shape(element: Element, value: str) -> Shape:
+    """Return the shape that an element names."""
+    rows, columns, *_ = [*_numbers(element, "gridsize"), 1.0, 1.0] if "gridsize" in element.attributes else (1.0, 1.0)
+    rows, columns = (int(min(max(1.0, count), 12.0)) for count in (rows, columns))  # MuJoCo allows 12 in all
+    return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (rows, columns))
+
+
+def _nested(element: Element, home: Path, folders: set[Path], value: str) -> list[Path]:
+    """Return the MJCF files that an element may mean, outside the model's folder too if the path is relative."""
+    name = Path(value.strip())
+    if name.is_absolute() or name.drive or not value.strip():
+        return [_resolve(element, home, folders, value)]
+    found: dict[Path, None] = {}
+    for folder in sorted(folders):
+        try:
+            place = (home / folder / name).resolve()
+            if place.is_file():
+                found[place] = None
+        except (OSError, ValueError, RuntimeError):  # a null byte, a name too long, links in a circle
+            continue
+    if not found:
+        raise element.error(f"file of <{element.tag}> does not exist", value=value, expected=f"a file beside {home}")
+    return [*found]
 
 
 def _walk(root: Element) -> Iterator[Element]:
@@ -100,7 +156,7 @@ def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Pa
             f"file of <{element.tag}> does not exist",
             value=value,
             expected=f"a file in {home}",
-            hint="put it there, or remove the element and what uses it: kinematics needs no shapes",
+            hint="put it there, or remove the element and what uses it",
         )
     return found
 
@@ -134,9 +190,10 @@ def _refuse_size(element: Element) -> None:
                 )
     if element.tag == "size":
         for name in element.attributes:
-            if name.startswith("n") and not max(0.0, *_numbers(element, name)) <= MOST_EXTRA:
+            most = _MEMORY.get(name, MOST_EXTRA)
+            if name.startswith("n") and not max(0.0, *_numbers(element, name)) <= most:
                 value = element.attributes[name]
-                raise element.error(f"{name} of <size> is too large", value=value, expected=f"at most {MOST_EXTRA}")
+                raise element.error(f"{name} of <size> is too large", value=value, expected=f"at most {most}")
 
 
 def _numbers(element: Element, name: str) -> list[float]:

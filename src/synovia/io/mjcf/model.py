@@ -7,7 +7,11 @@ the body, leads back to the origin. The values of hinges and slides are MuJoCo's
 
 MuJoCo bounds a ball joint by its whole angle, which no swing and twist expresses. The limit here is the largest one of
 equal swing and twist inside that bound, so that no pose leaves it. Linear couplings of joints (``equality/joint``) are
-kept; closed loops (``connect``, ``weld``), tendons and sites are not.
+kept, and the range of the joint that follows binds its leader, as it does in MuJoCo. What else binds motion is told in
+the skeleton's notes: closed loops (``connect``, ``weld``), couplings by tendons and limits of tendons, polynomials.
+
+Masses that MuJoCo would find from shapes that are not there are 0. To find these bodies, the model is compiled with
+stand-ins of two sizes: where mass or centre of mass differ, they come from a stand-in.
 
 References:
     https://mujoco.readthedocs.io/en/stable/computation/index.html and .../XMLreference.html
@@ -17,17 +21,22 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synovia.errors import FormatError, MissingExtraError, UnsupportedError
+from synovia.errors import FormatError, MissingExtraError
 from synovia.geometry import Array, quat_to_matrix, rigid
-from synovia.io.mjcf.files import check_files
+from synovia.io.base import listed
+from synovia.io.mjcf.files import Files, check_files
+from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Kind, Mimic, Skeleton
 from synovia.xmltree import HUGE
@@ -35,6 +44,7 @@ from synovia.xmltree import HUGE
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
 _AT_ORIGIN: Final = 1e-14  # metres: an anchor this close to the body's origin, or to an axis through it, is on it
+_HIDDEN: Final = 5  # the last of MuJoCo's groups of geoms
 _HANDLER: Final = Lock()  # MuJoCo has one handler of warnings for the whole process
 
 
@@ -48,7 +58,6 @@ def read_skeleton(path: Path) -> Skeleton:
         FileError: If it cannot be read.
         FormatError: If it is malformed; the message names the line where MuJoCo does.
         MissingExtraError: If MuJoCo is not installed.
-        UnsupportedError: If joints are coupled in a way that is not linear.
     """
     return _reader(path).skeleton(path.name)
 
@@ -62,18 +71,76 @@ def read_model(path: Path) -> tuple[Any, list[int]]:
 
 def _reader(path: Path) -> _Reader:
     """Return the reader of a file that may be opened."""
-    several = check_files(path)
+    files = check_files(path)
     try:
         mujoco = import_module("mujoco")
     except ImportError as error:
         raise MissingExtraError(
             "reading MJCF needs the package mujoco", where=str(path), hint='pip install "synovia[mujoco]"'
         ) from error
-    return _Reader(mujoco, _compile(mujoco, path, several=several), str(path))
+    return _Reader(mujoco, _compile(mujoco, path, files), str(path))
 
 
-def _compile(mujoco: _Mujoco, path: Path, *, several: bool) -> _Mujoco:
-    """Return MuJoCo's model of a file; its warnings stay out of a log file in the user's folder."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compiled:
+    """A model of MuJoCo's.
+
+    Args:
+        model: The model; geoms of shapes that are missing are in the last group, which is never shown.
+        weighed: (bodies,) whether the mass and centre of mass of each body are the file's.
+        notes: What is missing.
+    """
+
+    model: _Mujoco
+    weighed: NDArray[np.bool_]
+    notes: tuple[str, ...] = ()
+
+
+def _compile(mujoco: _Mujoco, path: Path, files: Files) -> _Compiled:
+    """Return MuJoCo's model of a file, without the shapes that are missing, or without any if they stop it."""
+    missing, why = files.missing, "missing or outside the model's folder"
+    try:
+        model = _model(mujoco, path, missing, 1.0, several=files.several)
+    except FormatError:
+        if len(missing) == len(files.shapes):
+            raise
+        missing, why = files.shapes, "left out, because MuJoCo cannot use them all"
+        with suppress(FormatError):
+            model = _model(mujoco, path, missing, 1.0, several=files.several)
+            return _without(mujoco, path, files, missing, why, model)
+        raise
+    return _without(mujoco, path, files, missing, why, model)
+
+
+def _without(
+    mujoco: _Mujoco, path: Path, files: Files, missing: Sequence[Shape], why: str, model: _Mujoco
+) -> _Compiled:
+    """Return a model with stand-ins for some shapes, and what they change."""
+    if not missing:
+        return _Compiled(model, np.ones(int(model.nbody), np.bool_))
+    other = _model(mujoco, path, missing, 2.0, several=files.several)
+    model.geom_group[np.any(model.geom_size != other.geom_size, axis=1)] = _HIDDEN
+    weighed = np.array(
+        (model.body_mass == other.body_mass) & np.all(model.body_ipos == other.body_ipos, axis=1), np.bool_
+    )
+    names = listed([*dict.fromkeys(shape.name for shape in missing)])
+    notes = [f"Files of shapes are {why}: {names}. Kinematics does not need them."]
+    unknown = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, b) or f"body{b}" for b in np.flatnonzero(~weighed)]
+    if unknown:
+        notes.append(f"The masses of these bodies would follow from such shapes, and count as 0: {listed(unknown)}.")
+    return _Compiled(model, weighed, tuple(notes))
+
+
+def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *, several: bool) -> _Mujoco:
+    """Return MuJoCo's model of a file; its warnings stay out of a log file in the user's folder.
+
+    Args:
+        mujoco: The package.
+        path: The file.
+        missing: Shapes that get a stand-in.
+        size: How large those are.
+        several: Whether it consists of several files.
+    """
     warnings: list[str] = []
     failure: Exception | None = None
     model: _Mujoco = None
@@ -81,7 +148,7 @@ def _compile(mujoco: _Mujoco, path: Path, *, several: bool) -> _Mujoco:
         before = mujoco.get_mju_user_warning()
         mujoco.set_mju_user_warning(warnings.append)
         try:
-            model = mujoco.MjModel.from_xml_path(str(path))
+            model = mujoco.MjModel.from_xml_path(str(path), stand_ins(missing, size))
         except Exception as error:  # noqa: BLE001  MuJoCo raises several types, all about the file
             failure = error
         finally:
@@ -96,11 +163,24 @@ def _compile(mujoco: _Mujoco, path: Path, *, several: bool) -> _Mujoco:
     return model
 
 
+@dataclass(frozen=True, slots=True)
+class _Coupling:
+    """A joint's value is ratio * the leader's + offset; ``binds``: its range binds the leader."""
+
+    leader: int
+    ratio: float
+    offset: float
+    binds: bool
+
+
 class _Reader:
     """Turns a compiled model into joints."""
 
-    def __init__(self, mujoco: _Mujoco, model: _Mujoco, where: str) -> None:
-        self.model = model
+    def __init__(self, mujoco: _Mujoco, compiled: _Compiled, where: str) -> None:
+        self.mujoco = mujoco
+        self.model = model = compiled.model
+        self.weighed = compiled.weighed
+        self.notes = [*compiled.notes]
         self.where = where
         self.row_of: list[int] = []  # of each body's frame
         kind = mujoco.mjtObj
@@ -111,7 +191,11 @@ class _Reader:
         self.joints = [
             name or self.free_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint") for j, name in enumerate(joints)
         ]
-        self.couplings, self.locked = self.equalities(int(mujoco.mjtEq.mjEQ_JOINT))
+        self.couplings: dict[int, _Coupling] = {}
+        self.locked: dict[int, float] = {}
+        self.read_equalities()
+        self.read_tendon_limits()
+        self.release()
 
     def free_name(self, name: str) -> str:
         """Return the name, with underscores until nothing has it, and take it."""
@@ -127,7 +211,7 @@ class _Reader:
         for body in range(self.model.nbody):
             rows += self.rows(body, row_of[int(self.model.body_parentid[body])] if body else None, len(rows))
             row_of.append(len(rows) - 1)
-        return Skeleton(rows, name=name, meters_per_unit=1.0, up="z", forward="x")
+        return Skeleton(rows, name=name, meters_per_unit=1.0, up="z", forward="x", notes=self.notes)
 
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
         """Return the rows of a body, the first of which will be row ``at``; the last is the body's frame.
@@ -153,7 +237,7 @@ class _Reader:
                     axis,
                     self.limit(j, body),
                     preferred=ref if ref != 0.0 else None,
-                    mimic=self.couplings.get(j),
+                    mimic=self.mimic(j),
                 )
             )
         if not rows or np.any(left != np.eye(4)):
@@ -161,8 +245,10 @@ class _Reader:
             if name in self.joints:
                 name = self.free_name(f"{name}_frame")
             rows.append(Joint(name, at + len(rows) - 1 if rows else parent, rest=left))
-        mass = float(self.checked(m.body_mass[body], f"mass of {place}"))
-        com = self.checked(m.body_ipos[body], f"centre of mass of {place}")
+        mass, com = 0.0, np.zeros(3)
+        if self.weighed[body]:
+            mass = float(self.checked(m.body_mass[body], f"mass of {place}"))
+            com = self.checked(m.body_ipos[body], f"centre of mass of {place}")
         rows[-1] = replace(rows[-1], mass=mass, com=com, body=self.bodies[body])
         return rows
 
@@ -217,33 +303,96 @@ class _Reader:
             return SwingTwist.about(bone, x=(angle, angle), y=(angle, angle), twist=(-angle, angle))
         return Interval(low, high)
 
-    def equalities(self, kind: int) -> tuple[dict[int, Mimic], dict[int, float]]:
-        """Return the followers, y - y0 = c0 + c1 (x - x0), and the joints held at one value, y - y0 = c0."""
-        m = self.model
-        followers: dict[int, Mimic] = {}
-        locked: dict[int, float] = {}
+    def mimic(self, j: int) -> Mimic | None:
+        """Return how a joint follows another."""
+        coupling = self.couplings.get(j)
+        if coupling is None:
+            return None
+        return Mimic(self.joints[coupling.leader], coupling.ratio, coupling.offset, coupling.binds)
+
+    def read_equalities(self) -> None:
+        """Read the followers, y - y0 = c0 + c1 (x - x0), and the joints held, y - y0 = c0; note all else."""
+        m, joint = self.model, int(self.mujoco.mjtEq.mjEQ_JOINT)
         for e in range(m.neq):
-            if m.eq_type[e] != kind or not m.eq_active0[e]:
+            if not m.eq_active0[e]:
+                continue
+            if m.eq_type[e] != joint:
+                self.notes.append(self.constraint_text(e))
                 continue
             j, leader = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
             name = self.joints[j]
             c = self.checked(m.eq_data[e, :5], f"polycoef of joint {name!r}")
-            if j in followers or j in locked:
-                raise UnsupportedError(f"joint {name!r} is coupled twice", where=self.where, expected="one leader")
-            if leader < 0:
-                locked[j] = self.reference(j) + float(c[0])
+            above = leader
+            while above in self.couplings and above != j:
+                above = self.couplings[above].leader
+            what = f"The coupling of joint {name!r}" + (f" to {self.joints[leader]!r}" if leader >= 0 else "")
+            if j in self.couplings or j in self.locked:
+                self.notes.append(f"{what} was not kept: the joint is coupled already.")
+            elif leader < 0:
+                self.locked[j] = self.reference(j) + float(c[0])
+            elif above == j:
+                self.notes.append(f"{what} was not kept: that joint follows this one.")
             elif np.any(c[2:] != 0.0):
-                raise UnsupportedError(
-                    f"joint {name!r} follows {self.joints[leader]!r} by a polynomial",
-                    where=self.where,
-                    value=c.tolist(),
-                    expected="a linear coupling",
-                    hint='set polycoef="c0 c1 0 0 0" or active="false" on it',
-                )
+                self.notes.append(f"{what} was not kept: it is a polynomial, and only linear couplings are kept.")
             else:
                 offset = self.reference(j) + float(c[0]) - float(c[1]) * self.reference(leader)
-                followers[j] = Mimic(self.joints[leader], float(c[1]), offset)
-        return followers, locked
+                self.couplings[j] = _Coupling(leader, float(c[1]), offset, binds=bool(m.jnt_limited[j]))
+
+    def constraint_text(self, e: int) -> str:
+        """Return what is lost with an equality that is no coupling of joints."""
+        m, kinds = self.model, self.mujoco.mjtEq
+        kind = str(kinds(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
+        name = self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_EQUALITY, e)
+        object_kind = {"tendon": self.mujoco.mjtObj.mjOBJ_TENDON}.get(kind, self.mujoco.mjtObj(int(m.eq_objtype[e])))
+        what = str(object_kind.name).removeprefix("mjOBJ_").lower()
+        both: list[str] = []
+        for each in (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])):
+            if each >= 0:
+                known = self.bodies[each] if what == "body" else self.mujoco.mj_id2name(m, object_kind, each)
+                both.append(f"{what} {known!r}" if known else f"{what} {each}")
+        between = " and ".join(both)
+        called = f"The constraint <{kind}>" + (f" {name!r}" if name else "")
+        loop = ": loops stay open, so the joints in them move freely" if kind in ("connect", "weld") else ""
+        return f"{called} {'between' if len(both) > 1 else 'on'} {between} was not kept{loop}."
+
+    def read_tendon_limits(self) -> None:
+        """Note the limits of tendons, which bind the joints that they run along."""
+        m, kinds = self.model, self.mujoco.mjtObj
+        for t in np.flatnonzero(m.tendon_limited):
+            name = self.mujoco.mj_id2name(m, kinds.mjOBJ_TENDON, t) or str(t)
+            wraps = range(int(m.tendon_adr[t]), int(m.tendon_adr[t] + m.tendon_num[t]))
+            joint = int(self.mujoco.mjtWrap.mjWRAP_JOINT)
+            along = [self.joints[int(m.wrap_objid[w])] for w in wraps if int(m.wrap_type[w]) == joint]
+            binds = f", which bind joints {listed(along)} together," if along else ""
+            self.notes.append(f"The limits of tendon {name!r}{binds} were not kept.")
+
+    def release(self) -> None:
+        """Let followers that leave their leader no value bind it no more."""
+        left: dict[int, tuple[float, float]] = {}
+        for j, own in self.couplings.items():
+            head, ratio, offset = own.leader, own.ratio, own.offset
+            while head in self.couplings:
+                above = self.couplings[head]
+                head, ratio, offset = above.leader, ratio * above.ratio, offset + ratio * above.offset
+            limit = self.limit(j, 0) if own.binds else None
+            if not isinstance(limit, Interval):
+                continue
+            if head not in left:
+                whole = self.limit(head, 0)
+                left[head] = (whole.lower, whole.upper) if isinstance(whole, Interval) else (-math.inf, math.inf)
+            low, high = left[head]
+            if ratio == 0.0:
+                fits = limit.contains(offset)
+            else:
+                ends = sorted(((limit.lower - offset) / ratio, (limit.upper - offset) / ratio))
+                low, high = max(low, ends[0]), min(high, ends[1])
+                fits = low <= high
+            if fits:
+                left[head] = low, high
+            else:
+                self.couplings[j] = replace(own, binds=False)
+                text = f"leaves no value to {self.joints[head]!r}, which it follows"
+                self.notes.append(f"The range of joint {self.joints[j]!r} was not kept: it {text}.")
 
     def checked(self, value: _Mujoco, what: str) -> Array:
         """Return numbers of the model as an array, if they can be used."""

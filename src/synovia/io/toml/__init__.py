@@ -24,10 +24,11 @@
     preferred_deg = 10
 
 Angles are radians, or degrees under the same key with ``_deg``. Also understood: ``stiffness``, ``mass`` (kg),
-``com``, ``mimic = { leader = "...", ratio = 1, offset = 0 }``, ``body``, ``role``, ``tip``, and ``frame`` (nine
-numbers, the rows of a rotation matrix) in place of ``bone``; ``channels`` keeps what a BVH file animates of a joint. A
-joint without parent is a root; where names repeat, ``parent`` may be the joint's number in the file, from 0. Keys that
-are not known are refused.
+``com``, ``mimic = { leader = "...", ratio = 1, offset = 0, binds = false }`` (``binds``: whether the joint's own limits
+narrow those of its leader), ``body``, ``role``, ``tip``, and ``frame`` (nine numbers, the rows of a rotation matrix) in
+place of ``bone``; ``channels`` keeps what a BVH file animates of a joint. ``notes``, in the head: sentences about what
+was not kept of the file that the model was made from. A joint without parent is a root; where names repeat, ``parent``
+may be the joint's number in the file, from 0. Keys that are not known are refused.
 """
 
 from synovia.io.toml.read import FORMAT, parse_skeleton, read_skeleton

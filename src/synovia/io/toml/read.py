@@ -19,7 +19,7 @@ from synovia.text import parse_toml
 
 _LARGEST: Final = 2**25  # bytes; twice what the most joints allowed need, and tomllib is slow
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
-_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "joint")
+_TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "joint")
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
 _PLAIN: Final = (
@@ -74,6 +74,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
             meters_per_unit=top.number("meters_per_unit"),
             up=top.choice("up", AXES),
             forward=top.choice("forward", AXES),
+            notes=top.words("notes") or (),
         )
     except (InputError, UnknownNameError) as error:
         raise top.at(error) from error
@@ -180,11 +181,11 @@ def _mimic(table: Table) -> Mimic | None:
     if not isinstance(values, dict):
         raise table.error("mimic has the wrong form", "mimic", value=values, expected='{ leader = "..." }')
     inner = table.inner("mimic", cast("dict[str, Any]", values))
-    inner.only(("leader", "ratio", "offset"))
+    inner.only(("leader", "ratio", "offset", "binds"))
     leader, ratio, offset = inner.text("leader"), inner.number("ratio"), inner.number("offset")
     if leader is None:
         raise inner.error("mimic has no leader", expected="the name of another joint")
-    return Mimic(leader, 1.0 if ratio is None else ratio, offset or 0.0)
+    return Mimic(leader, 1.0 if ratio is None else ratio, offset or 0.0, inner.flag("binds"))
 
 
 def _looks_like(head: bytes) -> bool:

@@ -44,7 +44,8 @@ def skeleton_text(skeleton: Skeleton) -> str:
         if axis is not None and axis not in AXES:
             raise InputError(f"{key} is no axis", where=skeleton.name, value=axis, expected="one of " + ", ".join(AXES))
     head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
-    blocks = [_block({**head, "up": skeleton.up, "forward": skeleton.forward})]
+    head |= {"up": skeleton.up, "forward": skeleton.forward, "notes": list(skeleton.notes) or None}
+    blocks = [_block(head)]
     names = Counter(skeleton.joint_names)
     for joint, row in zip(skeleton.joints, skeleton.parents, strict=True):
         name = skeleton.joint_names[row] if row >= 0 else None
@@ -88,7 +89,8 @@ def _literal(value: object) -> str:
     if isinstance(value, str):
         return toml_text(value)
     if isinstance(value, Mimic):
-        return f"{{ leader = {_literal(value.leader)}, ratio = {value.ratio!r}, offset = {value.offset!r} }}"
+        binds = ", binds = true" if value.binds else ""
+        return f"{{ leader = {_literal(value.leader)}, ratio = {value.ratio!r}, offset = {value.offset!r}{binds} }}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

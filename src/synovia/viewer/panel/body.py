@@ -91,8 +91,10 @@ class Body(Tab):
 
     def _add_sliders(self, row: int) -> None:
         """Make the sliders of a joint, as wide as its limits."""
-        gui, joint = self.gui, self.session.given.joints[row]
-        for part, (name, low, high, step) in enumerate(ranges(joint.kind, joint.limit, self.session.reach)):
+        gui, given = self.gui, self.session.given
+        joint = given.joints[row]
+        limit = Interval(*given.value_range(row)) if joint_is_simple(joint.kind) else joint.limit
+        for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.reach)):
             title = name if self._many else f"{safe_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()
