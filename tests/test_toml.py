@@ -253,7 +253,7 @@ def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) ->
         (HEAD + 'joint = [{ name = "a", kind = "slide", axis = [1, 0, 0], mimic = { leader = "c" } }]', "named 'c'"),
         (HEAD + "joint = " + "[" * 100_000, "nested too deeply"),
         (HEAD + "x = " + "1" * 5000, "too many digits"),
-        (HEAD + "x." * 20_000 + "x = 1", "line 2: line has too many dots"),
+        (HEAD + "x." * 20_000 + "x = 1", "line 2: key has too many parts"),
     ],
 )
 def test_files_that_are_no_skeletons(tmp_path: Path, text: str, says: str) -> None:

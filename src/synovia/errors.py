@@ -13,8 +13,10 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
-_MANY: Final = 5000  # difflib is quadratic; beyond this many names only prefixes are compared
+_MANY: Final = 1000  # difflib takes up to 0.3 ms a pair; beyond this many names only prefixes are compared
+_LONGEST_NAME: Final = 100  # letters of a name that others are compared with: difflib is quadratic
 _LONGEST_VALUE: Final = 120
+_LONGEST_PART: Final = 1000  # letters of a part of a message, which may hold a name or a path
 _E = TypeVar("_E", bound="SynoviaError")
 
 
@@ -39,22 +41,22 @@ class SynoviaError(Exception):
         hint: str | None = None,
     ) -> None:
         """Store the parts and build the message from them."""
-        self.what = what
+        self.what = _cut(what)
         self.where = where
         self.value = value
         self.expected = expected
         self.hint = hint
-        super().__init__(what)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         """Return the whole message on one line."""
-        text = f"{self.where}: {self.what}" if self.where else self.what
+        text = f"{_cut(self.where)}: {self.what}" if self.where else self.what
         if self.value is not None:
             text += f", got {_short(self.value)}"
         if self.expected:
-            text += f"; expected {self.expected}"
+            text += f"; expected {_cut(self.expected)}"
         if self.hint:
-            text += f"; {self.hint}"
+            text += f"; {_cut(self.hint)}"
         return text
 
 
@@ -86,13 +88,23 @@ class UnsolvedError(SynoviaError, RuntimeError):
     """Raised by ``Solution.raise_for_status`` when not every goal was reached."""
 
 
+def _cut(text: str) -> str:
+    """Return a text, without its middle where it is long: a damaged file may hold a name of megabytes."""
+    return text if len(text) <= _LONGEST_PART else f"{text[: _LONGEST_PART // 2]} ... {text[-_LONGEST_PART // 4 :]}"
+
+
 def _short(value: object) -> str:
     """Return ``repr(value)``, cut so that a message stays on one screen; numbers of NumPy print as plain ones."""
     plain: Any = value
     size = getattr(plain, "size", None)
     if isinstance(size, int) and size < _LONGEST_VALUE and hasattr(plain, "tolist"):
         plain = plain.tolist()
-    text = " ".join(repr(plain).split())
+    if isinstance(plain, (str, bytes)):
+        plain = plain[:_LONGEST_VALUE]
+    try:
+        text = " ".join(repr(plain).split())
+    except ValueError:  # a whole number of thousands of digits
+        text = f"a number of {plain.bit_length()} bits" if isinstance(plain, int) else type(plain).__name__
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
@@ -120,8 +132,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if not names:
         return "there are none"
-    if len(names) <= _MANY:
-        folded = {other.lower(): other for other in names}
+    if len(names) <= _MANY and len(name) <= _LONGEST_NAME:
+        folded = {other.lower(): other for other in names if len(other) <= _LONGEST_NAME}
         near = [folded[key] for key in difflib.get_close_matches(name.lower(), list(folded), n=3, cutoff=0.6)]
         near += [other for other in names if name and name.lower() in other.lower() and other not in near]
     else:

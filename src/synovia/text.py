@@ -12,7 +12,11 @@ from typing import Any, Final
 
 from synovia.errors import FormatError
 
-_MOST_DOTS: Final = 1000  # in a line; tomllib's time grows with the square of the parts of a dotted key
+_MOST_PARTS: Final = 16  # of a dotted key; time and memory of tomllib grow with the square of their number
+_PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+# Only where a key may begin: names in quotes may hold dots, and from every place the search would be quadratic.
+_LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str, where: str) -> object:
@@ -23,23 +27,27 @@ def parse_json(text: str, where: str) -> object:
         where: File that it comes from, for messages.
 
     Raises:
-        FormatError: If it is malformed, a name stands twice in one object, a number is NaN or infinite, or it is nested
-            too deeply.
+        FormatError: If it is malformed, a name stands twice in one object, a number is NaN or infinite, a text holds
+            half of a character, or it is nested too deeply.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise FormatError(f"field {twice!r} stands twice in one object", where=where)
+            left = dict.fromkeys(out, 1)
+            for name, _ in pairs:
+                left[name] -= 1
+                if left[name] < 0:
+                    raise FormatError(f"field {name!r} stands twice in one object", where=where)
         return out
 
     def no_number(word: str) -> float:
         raise FormatError(f"{word} is no number", where=where, expected="finite numbers")
 
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=no_number)
+        value = json.loads(text, object_pairs_hook=once, parse_constant=no_number)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise FormatError(
             f"no JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
@@ -48,8 +56,12 @@ def parse_json(text: str, where: str) -> object:
         raise FormatError("is nested too deeply", where=where) from error
     except FormatError:
         raise
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise FormatError("a text holds half of a character", where=where, value=half, expected="Unicode") from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
+    return value
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
@@ -62,9 +74,11 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     Raises:
         FormatError: If it is malformed, nested too deeply, or a key has too many parts.
     """
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.count(".") > _MOST_DOTS:
-            raise FormatError("line has too many dots", where=f"{where}, line {number}", expected="one key per line")
+    if long := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise FormatError(
+            "key has too many parts", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} between dots"
+        )
     try:
         return tomllib.loads(text)
     except RecursionError as error:

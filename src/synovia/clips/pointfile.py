@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
-from synovia.io.csvfile import frame_rate, numbers_of, read_table
+from synovia.io.csvfile import frame_rate, read_table
+from synovia.io.npz import read_array, read_arrays, texts_of
 
+_ARRAY: Final = b"\x93NUMPY"
 _PARTS: Final = ("x", "y", "z", "confidence")
 
 
@@ -63,10 +66,12 @@ def holds_points(path: Path) -> bool:
     if path.suffix.lower() != ".npz":
         return path.suffix.lower() in (".csv", ".npy")
     try:
+        if not path.is_file():  # a pipe would never end
+            return False
         with zipfile.ZipFile(path) as archive:
             return "positions.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False  # a reader says what is wrong with it
+    except Exception:  # noqa: BLE001  damaged archives raise a dozen types; a reader says what is wrong
+        return False
 
 
 def read_points(path: Path) -> PointFile:
@@ -78,49 +83,59 @@ def read_points(path: Path) -> PointFile:
     """
     if path.suffix.lower() == ".csv":
         return _from_csv(path)
-    data = io.BytesIO(read_bytes(path))
-    try:
-        loaded: Any = np.load(data, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return PointFile(loaded)
-        content = {key: loaded[key] for key in loaded.files}
-    except Exception as error:  # damaged archives raise a dozen types
-        raise FormatError(f"is no NumPy file ({error})", where=str(path), expected=".csv, .npz or .npy") from error
+    data = read_bytes(path)
+    if data.startswith(_ARRAY):
+        try:
+            return PointFile(read_array(io.BytesIO(data), str(path), len(data)))
+        except FormatError:
+            raise
+        except Exception as error:  # damaged heads raise a dozen types
+            raise FormatError(f"is no NumPy file ({error})", where=str(path), expected="an array as .npy") from error
+    content = read_arrays(path, ("positions", "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
     if "positions" not in content:
         raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
-    joints = content.get("joints")
-    fps = content.get("fps")
-    if (joints is not None and joints.ndim != 1) or (fps is not None and (fps.ndim or fps.dtype.kind not in "fiu")):
-        raise FormatError("arrays have the wrong shapes", where=str(path), expected="joints (K,), fps a number")
+    _check_shapes(content, path)
+    names = texts_of(content["joints"]) if "joints" in content else None
+    if names is None and "joints" in content:
+        raise FormatError("a name of a joint is no text", where=str(path), expected="joints (K,) as texts")
+    rate = content.get("fps")
     return PointFile(
         content["positions"],
-        None if joints is None else [str(name) for name in joints.tolist()],
+        names,
         content.get("offsets"),
         content.get("confidence"),
-        None if fps is None else float(fps),
+        None if rate is None else float(rate),
     )
+
+
+def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
+    """Refuse arrays that do not belong together."""
+    shape = content["positions"].shape
+    if len(shape) != 3 or shape[2] != 3:
+        raise FormatError("positions have the wrong shape", where=str(path), value=shape, expected="(T, K, 3)")
+    allowed = {
+        "joints": (shape[1:2],), "offsets": ((shape[1], 3),), "confidence": (shape[1:2], shape[:2]), "fps": ((),)
+    }  # fmt: skip
+    for name, array in content.items():
+        if array.shape not in allowed.get(name, (shape,)) or (array.dtype.kind not in "fiu") == (name != "joints"):
+            raise FormatError(
+                f"{name} has the wrong shape or type",
+                where=str(path),
+                value=f"{array.dtype} {array.shape}",
+                expected=f"{'texts' if name == 'joints' else 'numbers'} {' or '.join(map(str, allowed[name]))}"
+                if name in allowed
+                else "numbers (T, K, 3)",
+            )
 
 
 def _from_csv(path: Path) -> PointFile:
     """Return the points of comma-separated text; messages name the line."""
-    head, rows = read_table(path, expected="time, then JOINT.x, JOINT.y, ...")
     columns: dict[str, dict[str, int]] = {}
-    for at, name in enumerate(head[1:], 1):
-        joint, _, part = name.rpartition(".")
-        if not joint or part not in _PARTS or part in columns.get(joint, {}):
-            raise FormatError(
-                "column is no part of a point",
-                where=f"{path}, line 1",
-                value=name,
-                expected="JOINT.x, .y, .z once each",
-            )
-        columns.setdefault(joint, {})[part] = at
-    lacking = next((f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts), None)
-    if lacking is not None or not columns:
-        raise FormatError(
-            "a column is missing", where=f"{path}, line 1", expected=lacking or "JOINT.x, JOINT.y, JOINT.z"
-        )
-    values = numbers_of(rows, len(head), path, gap=np.nan)
+
+    def check(head: list[str], place: str) -> None:
+        _sort_columns(head, place, columns)
+
+    _, values = read_table(path, check, expected="time, then JOINT.x, JOINT.y, ...", gap=np.nan)
     places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
     confidence = np.stack(
         [
@@ -130,3 +145,20 @@ def _from_csv(path: Path) -> PointFile:
         axis=1,
     )
     return PointFile(places, list(columns), None, confidence, frame_rate(values[:, 0], path))
+
+
+def _sort_columns(head: list[str], place: str, columns: dict[str, dict[str, int]]) -> None:
+    """Fill in the columns of each point by its name and the part: x, y, z, confidence."""
+    for at, name in enumerate(head[1:], 1):
+        joint, _, part = name.rpartition(".")
+        if not joint or part not in _PARTS or part in columns.get(joint, {}):
+            raise FormatError(
+                "column is no part of a point",
+                where=place,
+                value=name,
+                expected="JOINT.x, .y, .z once each",
+            )
+        columns.setdefault(joint, {})[part] = at
+    lacking = next((f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts), None)
+    if lacking is not None or not columns:
+        raise FormatError("a column is missing", where=place, expected=lacking or "JOINT.x, JOINT.y, JOINT.z")

@@ -28,6 +28,7 @@ from synovia.errors import FormatError, InputError, restated
 from synovia.geometry import Array, quat_to_matrix
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.document import read_document
+from synovia.io.base import most_numbers
 from synovia.ik.turns import TURN_FORMS, Turn, to_matrix
 
 SCHEMA: Final = "synovia.track/1"
@@ -106,7 +107,11 @@ def read_track(path: Path) -> Track:
     if not end * file.fps < MOST_FRAMES:
         raise FormatError("track is too long", where=where, value=end, expected=f"below {MOST_FRAMES} frames")
     frames = round(end * file.fps) + 1
-    times = np.arange(frames) / file.fps
+    numbers, most = 16 * frames * sum(bool(entry.keys) for entry in file.goals), most_numbers(path.stat().st_size)
+    if numbers > most:
+        raise FormatError("targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers")
+    with np.errstate(over="ignore"):
+        times = np.arange(frames) / file.fps
     goals: list[Goal] = []
     targets: dict[str, Any] = {}
     for i, entry in enumerate(file.goals):
@@ -150,8 +155,16 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
         goal = kind(entry.joint, weight=entry.weight, name=entry.name, offset=entry.offset)
     if not keys:
         return goal, None
-    places = along([key.position for key in keys], at, times, interpolation) if moved[0] else None
-    turns = turning([to_matrix(key.rotation) for key in keys if key.rotation is not None], at, times)
+    try:
+        with np.errstate(all="ignore"):
+            places = along([key.position for key in keys], at, times, interpolation) if moved[0] else None
+            turns = turning([to_matrix(key.rotation) for key in keys if key.rotation is not None], at, times)
+    except InputError:
+        raise
+    except ValueError as error:  # how SciPy refuses keys whose distances or slopes overflow
+        raise InputError(f"there is no curve through the keys ({error})") from error
+    if not (np.isfinite(turns).all() and (places is None or np.isfinite(places).all())):
+        raise InputError("the curve through the keys is not finite", expected="keys farther apart in time")
     if places is None or not turned[0]:
         return goal, turns if places is None else places
     frames = np.tile(np.eye(4), (len(times), 1, 1))

@@ -16,6 +16,8 @@ from synovia.skeleton import Skeleton
 
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 _LISTED: Final = 4  # names in one note
+FREE_NUMBERS: Final = 2**23  # that any file may describe, however small: 64 MiB
+NUMBERS_A_BYTE: Final = 4  # that it may describe beyond that, for each of its bytes
 _REPLACE: Final = "pass force=True (--force) to replace it"
 
 
@@ -122,8 +124,16 @@ def check_writable(path: Path, *, force: bool) -> None:
             raise FileError("folder does not exist", where=str(path.parent))
     except FileError:
         raise
-    except OSError as error:  # no permission to look, or a name that is too long
-        raise FileError(f"cannot be written ({error.strerror})", where=str(path)) from error
+    except (OSError, ValueError) as error:  # no permission to look, or a name that cannot be
+        raise FileError(f"cannot be written ({getattr(error, 'strerror', None) or error})", where=str(path)) from error
+
+
+def most_numbers(size: int) -> int:
+    """Return how many numbers of a motion, or of its targets, a file of so many bytes may describe.
+
+    Files can describe more than they hold, by packing, by sampling between keys, or by naming the same bytes often.
+    """
+    return FREE_NUMBERS + NUMBERS_A_BYTE * size
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
@@ -132,8 +142,9 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
     Raises:
         FileError: If it exists and ``force`` is not set, or the folder cannot be written.
     """
-    if path.exists() and not force:
-        raise FileError("file exists", where=str(path), hint=_REPLACE)
+    with suppress(ValueError):  # told below
+        if path.exists() and not force:
+            raise FileError("file exists", where=str(path), hint=_REPLACE)
     handle = -1
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"  # known before it exists: none is left behind
     try:
@@ -147,14 +158,29 @@ def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
         temporary.replace(path)
-    except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte or half of a character in the path
+        raise FileError(f"cannot be written ({getattr(error, 'strerror', None) or error})", where=str(path)) from error
     finally:
         with suppress(OSError):  # an interruption may have come between closing it and knowing so
             if handle >= 0:
                 os.close(handle)
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str, *, force: bool = False) -> None:
+    """Write a text file in UTF-8, as ``write_bytes`` does.
+
+    Raises:
+        FileError: As ``write_bytes`` does.
+        InputError: If a name holds half of a character.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        near = error.object[max(error.start - 20, 0) : error.end]
+        raise InputError("name cannot be written as UTF-8", where=str(path), value=near) from error
+    write_bytes(path, data, force=force)
 
 
 def _neighbours(path: Path) -> str | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
 from synovia.geometry import Array
-from synovia.io.base import as_path, joint_keys, read_text, write_bytes
+from synovia.io.base import as_path, joint_keys, read_text, write_text
 from synovia.motion import Motion
 from synovia.skeleton import Kind, Skeleton
 
@@ -40,13 +41,14 @@ def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        InputError: If a name cannot be written as UTF-8.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["time", *columns(motion.skeleton)])
     for time, row in zip(motion.times.tolist(), motion.q.tolist(), strict=True):
         writer.writerow([repr(time), *map(repr, row)])
-    write_bytes(as_path(path), out.getvalue().encode(), force=force)
+    write_text(as_path(path), out.getvalue(), force=force)
 
 
 def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
@@ -61,16 +63,18 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         FormatError: If a column belongs to no joint, a row is too short, or a number cannot be used; names the line.
     """
     where = as_path(path)
-    head, rows = read_table(where, expected="time, then joints")
     known = {name: at for at, name in enumerate(columns(skeleton))}
-    for name in head[1:]:
-        if name not in known:
-            raise FormatError(
-                f"column {name!r} belongs to no joint", where=f"{where}, line 1", hint=did_you_mean(name, list(known))
-            )
-    if not rows:
+
+    def check(head: list[str], place: str) -> None:
+        for name in head[1:]:
+            if name not in known:
+                raise FormatError(
+                    f"column {name!r} belongs to no joint", where=place, hint=did_you_mean(name, list(known))
+                )
+
+    head, values = read_table(where, check, expected="time, then joints")
+    if not len(values):
         raise FormatError("file has no frames", where=str(where))
-    values = numbers_of(rows, len(head), where)
     q = np.tile(skeleton.rest_q, (len(values), 1))
     q[:, [known[name] for name in head[1:]]] = values[:, 1:]
     try:
@@ -79,53 +83,79 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         raise restated(error, FormatError, str(where)) from error
 
 
-def read_table(path: Path, *, expected: str) -> tuple[list[str], list[list[str]]]:
-    """Return the names of the columns, the first of which is ``time``, and the rows below them, empty ones left out.
+def read_table(
+    path: Path, check: Callable[[list[str], str], None], *, expected: str, gap: float | None = None
+) -> tuple[list[str], Array]:
+    """Return the names of the columns and the numbers below them, (rows, columns); lines without a cell are skipped.
 
     Args:
         path: The file.
-        expected: What the first line should hold, for the message.
-
-    Raises:
-        FileError: If the file cannot be read.
-        FormatError: If the first column is not ``time``.
-    """
-    rows = [row for row in csv.reader(io.StringIO(read_text(path))) if row]
-    head = [name.strip() for name in rows[0]] if rows else []
-    if not head or head[0] != "time":
-        raise FormatError("first column is not time", where=f"{path}, line 1", expected=expected)
-    return head, rows[1:]
-
-
-def numbers_of(rows: Sequence[Sequence[str]], width: int, path: Path, *, gap: float | None = None) -> Array:
-    """Return rows of cells as numbers, (rows, width).
-
-    Args:
-        rows: The cells, from the second line of the file on.
-        width: Columns that each must have.
-        path: The file, for messages.
+        check: Refuses names of columns; is given them and the place of their line, before any number is read.
+        expected: What the first line should say, for messages.
         gap: What an empty cell stands for; None: it is an error.
 
     Raises:
-        FormatError: If a row has another length, or a cell is no number; names the line.
+        FileError: If the file cannot be read.
+        FormatError: If the first column is not ``time``, a name stands twice, a row has more or fewer cells than there
+            are names, or a cell is no number; names the line.
     """
-    values = np.empty((len(rows), width))
-    for number, row in enumerate(rows):
-        try:
-            values[number] = [gap if gap is not None and not cell.strip() else float(cell) for cell in row]
-        except ValueError as error:
-            where = f"{path}, line {number + 2}"
-            raise FormatError(f"row does not fit: {error}", where=where, expected=f"{width} numbers") from error
-    return values
+    rows = csv.reader(io.StringIO(read_text(path), newline=""))
+    head: list[str] = []
+    numbers = array("d")
+    line = 1
+    try:
+        for row in rows:
+            place = f"{path}, line {line}"
+            line = rows.line_num + 1
+            if not row:
+                continue
+            if not head:
+                head = _names(row, place, expected)
+                check(head, place)
+                continue
+            if len(row) != len(head):
+                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{len(head)}, one for each name")
+            numbers.extend([_number(cell, place, gap) for cell in row])
+    except csv.Error as error:
+        raise FormatError(f"is no comma-separated text: {error}", where=f"{path}, line {line}") from error
+    if not head:
+        raise FormatError("first column is not time", where=f"{path}, line 1", expected=expected)
+    return head, np.array(numbers, np.float64).reshape(-1, len(head))
+
+
+def _names(row: list[str], place: str, expected: str) -> list[str]:
+    """Return the names of the columns."""
+    head = [name.strip() for name in row]
+    if head[0] != "time":
+        raise FormatError("first column is not time", where=place, value=head[0], expected=expected)
+    seen: set[str] = set()
+    for name in head:
+        if name in seen:
+            raise FormatError(f"column {name!r} stands twice", where=place, expected="each column once")
+        seen.add(name)
+    return head
+
+
+def _number(cell: str, place: str, gap: float | None) -> float:
+    """Return the number of a cell."""
+    text = cell.strip()
+    if not text and gap is not None:
+        return gap
+    try:
+        if "_" in text or not text.isascii():  # Python reads 1_0 and Arabic digits, no other program does
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise FormatError("cell is no number", where=place, value=text, expected="for example -0.5 or 1e-3") from None
 
 
 def frame_rate(times: Array, path: Path) -> float | None:
     """Return the frames per second of times (T,), seconds; None for a single one.
 
     Raises:
-        FormatError: If they do not increase.
+        FormatError: If they do not increase, or one is not finite.
     """
-    steps = np.diff(times)
-    if len(steps) and not (np.isfinite(steps).all() and steps.min() > 0.0):
+    length = float(times[-1]) - float(times[0]) if len(times) else 0.0
+    if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
         raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
-    return len(steps) / float(times[-1] - times[0]) if len(steps) else None
+    return (len(times) - 1) / length if len(times) > 1 else None

@@ -11,22 +11,24 @@ schema     "synovia.motion/1"
 from __future__ import annotations
 
 import io
+import math
 import os
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FormatError, InputError, restated
-from synovia.io.base import Format, as_path, read_bytes, write_bytes
+from synovia.io.base import Format, as_path, most_numbers, read_bytes, write_bytes
 from synovia.motion import Motion
 from synovia.skeleton import Skeleton
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
-_MOST: Final = 2**31  # bytes of an array in the archive, unpacked: small files can unpack to anything
 
 
 def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -68,38 +70,109 @@ def read_motions(path: Path) -> list[Motion]:
 
 
 def _read(path: Path) -> Motion:
-    """Return the motion; every way in which an archive can be damaged is an error of the file."""
+    """Return the motion."""
     from synovia.io.toml.read import parse_skeleton
 
-    data = read_bytes(path)
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for entry in archive.infolist():
-                if entry.file_size > _MOST:
-                    raise FormatError("array is too large", where=f"{path}: {entry.filename}", value=entry.file_size)
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            content = {key: arrays[key] for key in arrays.files}
-    except FormatError:
-        raise
-    except Exception as error:  # damaged archives raise a dozen types
-        raise FormatError(f"is no NumPy archive ({error})", where=str(path), expected="a motion as .npz") from error
+    content = read_arrays(path, (*_NEEDED, "stretch"), "a motion as .npz")
     missing = [key for key in _NEEDED if key not in content]
-    if missing or str(content["schema"]) != SCHEMA:
+    schema = texts_of(content["schema"]) if "schema" in content else None
+    if missing or schema != [SCHEMA]:
         raise FormatError(
             "archive is no motion of this version",
             where=str(path),
-            value=str(content["schema"]) if "schema" in content else None,
+            value=schema,
             expected=f"schema {SCHEMA!r} and arrays {', '.join(_NEEDED[1:])}",
         )
-    if content["skeleton"].dtype != np.uint8 or content["fps"].ndim or content["fps"].dtype.kind not in "fiu":
-        raise FormatError("arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number")
+    name = texts_of(content["name"])
+    rate = content["fps"]
+    if content["skeleton"].dtype != np.uint8 or rate.ndim or rate.dtype.kind not in "fiu" or name is None or len(name) != 1:
+        raise FormatError(
+            "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
+        )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
     try:
-        return Motion(
-            skeleton, content["q"], float(content["fps"]), name=str(content["name"]), stretch=content.get("stretch")
-        )
+        return Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
     except InputError as error:
         raise restated(error, FormatError, str(path)) from error
+
+
+def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, NDArray[Any]]:
+    """Return arrays of a NumPy archive by name; those that are not there are left out, all others are never unpacked.
+
+    Args:
+        path: The file.
+        wanted: Names of the arrays.
+        expected: What the file should be, for messages.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is damaged, an array holds pickled objects, or arrays unpack to more than such a file may.
+    """
+    data = read_bytes(path)
+    left = 8 * most_numbers(len(data))
+    content: dict[str, NDArray[Any]] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = {entry.filename: entry for entry in archive.infolist()}
+            for name in wanted:
+                entry = entries.get(f"{name}.npy")
+                if entry is None:
+                    continue
+                place = f"{path}: {entry.filename}"
+                if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise FormatError("array is packed in an unusual way", where=place, expected="stored or deflated")
+                with archive.open(entry) as file:
+                    content[name] = read_array(file, place, left)
+                left -= content[name].nbytes
+    except FormatError:
+        raise
+    except Exception as error:  # damaged archives raise a dozen types
+        raise FormatError(f"is no NumPy archive ({error})", where=str(path), expected=expected) from error
+    return content
+
+
+def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
+    """Return the array of a file in NumPy's format, whose head is checked before memory is taken.
+
+    Args:
+        file: The file.
+        place: Its name, for messages.
+        most: Most bytes that the array may take.
+
+    Raises:
+        FormatError: If it holds pickled objects, is larger, or is cut off.
+        ValueError: If the head is malformed.
+    """
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
+    elif version == (2, 0):
+        shape, by_column, dtype = np.lib.format.read_array_header_2_0(file)
+    else:
+        raise FormatError("array has an unusual version", where=place, value=version, expected="(1, 0) or (2, 0)")
+    if dtype.kind not in "biufUS":
+        raise FormatError(
+            "array holds neither numbers nor text", where=place, value=dtype.name, hint="pickled objects are never read"
+        )
+    size = math.prod(shape) * dtype.itemsize
+    if not 0 <= size <= most or min(shape, default=0) < 0 or max(shape, default=0) > most:
+        raise FormatError("array is too large", where=place, value=shape, expected=f"at most {most} bytes")
+    data = file.read(size)
+    if len(data) < size:
+        raise FormatError("array is cut off", where=place, value=len(data), expected=f"{size} bytes")
+    return np.frombuffer(data, dtype, math.prod(shape)).reshape(shape, order="F" if by_column else "C")
+
+
+def texts_of(array: NDArray[Any]) -> list[str] | None:
+    """Return the texts of an array, None where one is none that could be written as UTF-8."""
+    if array.dtype.kind != "U":
+        return None
+    try:
+        texts = [str(text) for text in array.ravel().tolist()]
+        "".join(texts).encode()
+    except ValueError:  # numbers that are no characters
+        return None
+    return texts
 
 
 FORMAT = Format("Synovia motion", (".npz",), lambda head: head.startswith(_MARK), read_skeleton, read_motions)

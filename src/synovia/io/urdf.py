@@ -24,11 +24,10 @@ from synovia.errors import did_you_mean
 from synovia.geometry import Array, align_z, fixed_xyz, rigid
 from synovia.io.base import Format, read_bytes
 from synovia.limits import Interval
-from synovia.skeleton import MAX_JOINTS, Joint, Kind, Mimic, Skeleton
+from synovia.skeleton import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.xmltree import Element, parse, root_is
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in files of their own
-LONGEST_COUPLING: Final = 100  # joints that mimic one another in a row
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _KINDS: Final = {
     "fixed": Kind.FIXED,

@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from synovia.errors import FormatError
-from synovia.io.base import as_path, read_text, write_bytes
+from synovia.io.base import as_path, read_text, write_text
 from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.map/1"
+_LARGEST: Final = 2**24  # bytes; a line takes about fifty
 
 
 def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -33,6 +34,7 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        InputError: If a name cannot be written as UTF-8.
     """
     lines = [f'schema = "{SCHEMA}"', "", "# part of the body = [joint of the source, joint of the target]", "[joints]"]
     known = {part: pair for part, pair in joints.items() if all(pair)}
@@ -40,7 +42,7 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     if len(known) < len(joints):
         lines += ["", "# Not found. Fill in the empty names, and take the # away."]
         lines += [f"# {_line(part, pair)}" for part, pair in joints.items() if part not in known]
-    write_bytes(as_path(path), ("\n".join(lines) + "\n").encode(), force=force)
+    write_text(as_path(path), "\n".join(lines) + "\n", force=force)
 
 
 def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
@@ -51,7 +53,7 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
         FormatError: If it is no joint map.
     """
     where = as_path(path)
-    content = parse_toml(read_text(where), str(where))
+    content = parse_toml(read_text(where, most=_LARGEST), str(where))
     joints = content.get("joints")
     if content.get("schema") != SCHEMA or not isinstance(joints, dict) or not joints:
         raise FormatError(

@@ -2,6 +2,6 @@
 
 from synovia.skeleton.joint import Joint, Kind, Mimic
 from synovia.skeleton.pose import Pose
-from synovia.skeleton.skeleton import MAX_JOINTS, Skeleton
+from synovia.skeleton.skeleton import LONGEST_COUPLING, MAX_JOINTS, Skeleton
 
-__all__ = ["MAX_JOINTS", "Joint", "Kind", "Mimic", "Pose", "Skeleton"]
+__all__ = ["LONGEST_COUPLING", "MAX_JOINTS", "Joint", "Kind", "Mimic", "Pose", "Skeleton"]

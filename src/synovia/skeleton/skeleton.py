@@ -21,6 +21,7 @@ from synovia.skeleton.tables import SCALAR, Tables, gate_of, pack
 from synovia.skeleton.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
+LONGEST_COUPLING: Final = 100  # joints that follow one another in a row; each is followed to the first
 
 
 class Skeleton:
@@ -315,6 +316,9 @@ class Skeleton:
                 if at in seen:
                     raise InputError(f"joint {joint.name!r} follows itself", where=self.name)
                 seen.add(at)
+                if len(seen) > LONGEST_COUPLING + 1:
+                    what = f"joint {joint.name!r} follows a chain of more than {LONGEST_COUPLING} joints"
+                    raise InputError(what, where=self.name)
             if at != row:
                 if self.joints[at].kind not in (Kind.HINGE, Kind.SLIDE):
                     what = f"joint {joint.name!r} follows {self.joints[at].name!r}, a {self.joints[at].kind.name} joint"

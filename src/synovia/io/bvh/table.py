@@ -12,8 +12,8 @@ from synovia.geometry import Array
 from synovia.io.bvh.text import LARGEST, NUMBER, Source
 
 _MOST_STILL: Final = 1_000_000  # frames of a file without channels, which cost no bytes in the file
-_FRAMES: Final = re.compile(r"\s*frames\s*:?\s*([^\s:]+)", re.ASCII | re.IGNORECASE)
-_FRAME_TIME: Final = re.compile(r"\s*frame\s*time\s*:?\s*([^\s:]+)", re.ASCII | re.IGNORECASE)
+_FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
+_FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 
 
 def read_table(source: Source, width: int) -> tuple[Array, float]:

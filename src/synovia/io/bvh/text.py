@@ -21,7 +21,7 @@ LARGEST: Final = 1e100  # products of three numbers stay finite
 
 _WORD: Final = re.compile(r"[{}]|[^\s{}]+", re.ASCII)
 _NAME: Final = re.compile(r"[^{}\r\n]*")
-NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+NUMBER: Final = re.compile(r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(slots=True)

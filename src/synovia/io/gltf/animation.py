@@ -126,7 +126,8 @@ def read_animations(document: Document, row_of: dict[int, int]) -> list[Animatio
                 raise channel.error(f"second channel for the {path} of the same node")
             samplers = element.list("samplers")
             sampler = element.item("samplers", channel.integer("sampler", most=max(len(samplers) - 1, 0)))
-            tracks[row, path] = _track(document, sampler, path, shared)
+            track = tracks[row, path] = _track(document, sampler, path, shared)
+            document.spend(track.values.size, channel)  # channels may share what is read once
         out.append(Animation(element.text("name", "") or f"animation{number}", tracks, element))
     return out
 

@@ -11,14 +11,13 @@ from typing import Any, Final, NoReturn, cast
 from urllib.parse import unquote, unquote_to_bytes
 
 from synovia.errors import FileError, FormatError, UnsupportedError
-from synovia.io.base import LARGEST_FILE, read_bytes
+from synovia.io.base import LARGEST_FILE, most_numbers, read_bytes
 from synovia.io.gltf.fields import Element
 
 _MAGIC: Final = b"glTF"
 JSON_CHUNK: Final = 0x4E4F534A
 BIN_CHUNK: Final = 0x004E4942
 _MARKS: Final = (b'"asset"', b'"nodes"', b'"scenes"', b'"accessors"', b'"bufferViews"', b'"buffers"', b'"meshes"')
-MOST_NUMBERS: Final = 50_000_000  # decoded or sampled numbers of one file, 400 MB: beyond any clip, below any memory
 # Required extensions that leave nodes, skins and animations as they are; compressed buffers are refused where used.
 _HARMLESS: Final = (
     "KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "MSFT_packing_", "KHR_draco_", "KHR_mesh_",
@@ -34,22 +33,25 @@ class Document:
         path: The file.
         root: Its JSON.
         chunk: Binary chunk of a GLB; None where there is none.
+        size: Bytes of the file.
     """
 
-    def __init__(self, path: Path, root: Element, chunk: memoryview | None) -> None:
+    def __init__(self, path: Path, root: Element, chunk: memoryview | None, size: int) -> None:
         """Keep the parts; buffers are read when an accessor needs them."""
         self.path = path
         self.root = root
         self._chunk = chunk
         self._buffers: dict[int, memoryview] = {}
+        self._size = size
         self._loaded = 0
         self._spent = 0
 
     def spend(self, numbers: int, element: Element) -> None:
-        """Count numbers that are about to be stored, and refuse what no memory should hold."""
+        """Count numbers that are about to be stored, and refuse more than a file of this size may describe."""
         self._spent += numbers
-        if self._spent > MOST_NUMBERS:
-            raise element.error("needs too much memory", value=self._spent, expected=f"at most {MOST_NUMBERS} numbers")
+        most = most_numbers(self._size + self._loaded)
+        if self._spent > most:
+            raise element.error("needs too much memory", value=self._spent, expected=f"at most {most} numbers")
 
     def buffer(self, number: int) -> memoryview:
         """Return the bytes of a buffer, as many as it declares."""
@@ -107,7 +109,7 @@ class Document:
                 expected=error.expected,
                 hint=error.hint,
             ) from error
-        except (OSError, RuntimeError) as error:  # a loop of links, a name that is too long
+        except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long, half a character
             raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
 
 
@@ -142,7 +144,7 @@ def read_document(path: Path) -> Document:
                 value=name,
                 hint="export without it",
             )
-    return Document(path, root, chunk)
+    return Document(path, root, chunk, len(data))
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
@@ -205,7 +207,7 @@ def _decode_data(element: Element, uri: str) -> bytes:
     if not comma:
         raise element.error("data URI has no data", "uri", value=uri[:60])
     if not head.lower().endswith(";base64"):
-        return unquote_to_bytes(body)
+        return unquote_to_bytes(body.encode(errors="replace"))
     try:
         packed = unquote_to_bytes(body) if "%" in body else body.encode("ascii")
         return base64.b64decode(packed, validate=True)

@@ -51,6 +51,8 @@ class Element:
         value = self.data.get(key, default)
         if not isinstance(value, str):
             raise self.error(f"{key} is no text", key, value=value, expected="a string")
+        if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise self.error(f"{key} holds half of a character", key, value=value, expected="Unicode")
         return value
 
     def flag(self, key: str) -> bool:

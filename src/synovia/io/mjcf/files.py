@@ -9,7 +9,6 @@ that would exhaust memory is refused with its line.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,13 +17,11 @@ from typing import Final
 
 from synovia.errors import FormatError
 from synovia.io.base import read_bytes
+from synovia.io.mjcf.budget import MOST_BODIES, Budget
 from synovia.io.mjcf.stand_ins import Shape
 from synovia.xmltree import Element, parse
 
 LARGEST_FILE: Final = 2**27  # bytes of XML
-MOST_BODIES: Final = 5000  # the compiler's time grows with the square: this many take a second
-MOST_COPIES: Final = 3000  # by <replicate>, which is slower still
-MOST_CELLS: Final = 2**24  # of a texture or a height field
 MOST_EXTRA: Final = 10_000  # any number in <size>: user data per element, contacts
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
@@ -62,12 +59,13 @@ def check_files(path: Path) -> Files:
     home = path.resolve().parent
     folders = {Path()}
     assets: list[tuple[Element, Path, str]] = []
+    budget = Budget()
     waiting = [(path, Path(), "mujoco")]
     seen = {path.resolve()}
     while waiting:
         file, folder, kind = waiting.pop()
         root = parse(read_bytes(file, most=LARGEST_FILE), str(file), root=kind or None, most=_MOST)
-        _refuse_copies(root)
+        budget.count(root)
         for element in _walk(root):
             _refuse_size(element)
             folders.update(Path(element.attributes[name]) for name in _FOLDERS if name in element.attributes)
@@ -161,33 +159,8 @@ def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Pa
     return found
 
 
-def _refuse_copies(root: Element) -> None:
-    """Refuse <replicate> and the like that would make too many bodies, nested ones multiplied."""
-    total = 0.0
-    waiting = [(root, 1.0)]
-    while waiting:
-        element, times = waiting.pop()
-        if "count" in element.attributes and element.tag in ("replicate", "composite", "flexcomp"):
-            times *= math.prod(max(1.0, number) for number in _numbers(element, "count"))
-            total += times
-            if not total <= MOST_COPIES:
-                raise element.error(
-                    f"<{element.tag}> makes too many copies",
-                    value=element.attributes["count"],
-                    expected=f"at most {MOST_COPIES} in all",
-                )
-        waiting += [(child, times) for child in element.children]
-
-
 def _refuse_size(element: Element) -> None:
     """Refuse tables that would exhaust memory."""
-    if element.tag in ("texture", "hfield"):
-        for pair in (("width", "height"), ("nrow", "ncol")):
-            cells = math.prod(max(1.0, *_numbers(element, name)) for name in pair if name in element.attributes)
-            if not cells <= MOST_CELLS:
-                raise element.error(
-                    f"<{element.tag}> is too large", value=cells, expected=f"at most {MOST_CELLS} cells"
-                )
     if element.tag == "size":
         for name in element.attributes:
             most = _MEMORY.get(name, MOST_EXTRA)

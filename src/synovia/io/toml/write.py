@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import matrix_to_quat
-from synovia.io.base import as_path, write_bytes
+from synovia.io.base import as_path, write_text
 from synovia.io.toml.table import AXES, SCHEMA
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Mimic, Skeleton
@@ -30,7 +30,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
     """
-    write_bytes(as_path(path), skeleton_text(skeleton).encode(), force=force)
+    write_text(as_path(path), skeleton_text(skeleton), force=force)
 
 
 def skeleton_text(skeleton: Skeleton) -> str:

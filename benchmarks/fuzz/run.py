@@ -1,0 +1,177 @@
+"""Damaged files of every format: each is read, or refused by an error of the package, in a second and 512 MiB.
+
+    python benchmarks/fuzz/run.py --cases 1000000
+    python benchmarks/fuzz/run.py --seed 1 --case 4711        # one case again, in this process
+
+Cases are drawn from small valid files, made here or found in the folder of real models (--data, SYNOVIA_DATA, else
+../shared/data; --data "" leaves them out: cases are the same only with the same files). Each process reads one case
+after the other under limits of the system: address space, and processor time, so that the load of the machine does
+not count. A failure ends the process if it must, and the next one goes on. Files that failed are kept in --keep.
+Needs Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+WALL = 120.0  # seconds without an answer, after which a process is taken to wait for something
+SHOWN = 40
+
+
+def seeds_of(data: str | None) -> list:
+    """Return all files that are changed."""
+    from seeds import made, real
+
+    folder = Path(data if data is not None else os.environ.get("SYNOVIA_DATA", HERE.parents[2] / "shared" / "data"))
+    return made() + (real(folder) if data != "" and folder.is_dir() else [])
+
+
+class Reading:
+    """One line of processes that read every k-th case, one after the other."""
+
+    def __init__(self, options: argparse.Namespace, first: int) -> None:
+        self.options = options
+        self.next = first
+        self.rows: list[dict] = []
+        self.broken = ""
+
+    def run(self) -> None:
+        """Read all cases, with a new process after each that ended it."""
+        while self.next < self.options.first + self.options.cases and not self.broken:
+            self.once()
+
+    def once(self) -> None:
+        """Read until the process ends."""
+        options = self.options
+        end = options.first + options.cases
+        command = [sys.executable, __file__, "--work", f"{self.next}:{end}:{options.jobs}", "--seed", str(options.seed)]
+        command += [] if options.data is None else ["--data", options.data]
+        with tempfile.TemporaryFile("w+") as said, subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process:  # fmt: skip
+            watch = threading.Timer(WALL, process.kill)
+            watch.start()
+            ready = process.stdout.readline() == "ready\n"
+            for line in process.stdout:
+                watch.cancel()
+                watch = threading.Timer(WALL, process.kill)
+                watch.start()
+                row = json.loads(line)
+                self.next = row["case"] + options.jobs
+                self.rows.append(row)
+            code = process.wait()
+            watch.cancel()
+            said.seek(0)
+            text = said.read()
+        if not ready:
+            self.broken = text[-3000:] or "the process did not begin"
+        elif code != 0:
+            wrong = {-27: "over a second", -9: "killed", -11: "segmentation fault", -6: "aborted"}.get(code, f"ended with {code}")
+            lines = [line.strip() for line in text.splitlines() if "File" in line or "rror" in line]
+            self.rows.append({"case": self.next, "outcome": "failed", "wrong": f"{wrong}: {' < '.join(lines[:6])}"})
+            self.next += options.jobs
+
+
+def worked(options: argparse.Namespace) -> None:
+    """Be one of the processes."""
+    from worker import work
+
+    first, end, step = map(int, options.work.split(":"))
+    with tempfile.TemporaryDirectory() as folder:
+        work(seeds_of(options.data), options.seed, range(first, end, step), Path(folder))
+
+
+def again(options: argparse.Namespace) -> int:
+    """Read one case in this process, without limits."""
+    from worker import case_of, judged
+
+    chosen, data, rng = case_of(seeds_of(options.data), options.seed, options.case)
+    path = Path(tempfile.mkdtemp()) / f"case{chosen.ending}"
+    begun = time.process_time()
+    outcome, wrong = judged(chosen, data, rng, path)
+    print(f"{path}: {chosen.name}, {len(data)} bytes: {outcome} {wrong} in {time.process_time() - begun:.3f} s")
+    return 1 if wrong else 0
+
+
+def report(options: argparse.Namespace, rows: list[dict], seconds: float) -> int:
+    """Print what came of the cases and keep the files that failed."""
+    from worker import case_of
+
+    seeds = seeds_of(options.data)
+    failed = [row for row in rows if row["outcome"] == "failed"]
+    for row in failed:
+        chosen, data, _ = case_of(seeds, options.seed, row["case"])
+        row |= {"reader": chosen.reader, "seed": chosen.name}
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            (options.keep / f"{options.seed}-{row['case']}-{chosen.reader}{chosen.ending}").write_bytes(data)
+    by_reader: dict[str, list[dict]] = defaultdict(list)
+    for row in rows:
+        by_reader[row["reader"]].append(row)
+    print("| reader | cases | read | refused | failed | slowest, s | most memory, MiB |")
+    print("|---|---|---|---|---|---|---|")
+    for reader, own in sorted(by_reader.items()):
+        counts = Counter(row["outcome"] for row in own)
+        read, bad = counts["read"], counts["failed"]
+        slow = max((row.get("seconds", 0.0) for row in own), default=0.0)
+        most = max((row.get("memory", 0) for row in own), default=0) / 2**20
+        print(f"| {reader} | {len(own)} | {read} | {len(own) - read - bad} | {bad} | {slow:.2f} | {most:.0f} |")
+    alike: dict[str, list[dict]] = defaultdict(list)
+    for row in failed:
+        alike[f"{row['reader']}: {row['wrong'][-160:]}"].append(row)
+    for cases in sorted(alike.values(), key=len, reverse=True)[:SHOWN]:
+        first = cases[0]
+        print(f"\n{len(cases)} like case {first['case']} ({first['seed']}): {first['wrong'][:1500]}")
+    slow = sorted((row for row in rows if "seconds" in row), key=lambda row: -row["seconds"])[:5]
+    print("\nslowest: " + ", ".join(f"case {row['case']} ({row['seed']}) {row['seconds']:.2f} s" for row in slow))
+    big = sorted((row for row in rows if "memory" in row), key=lambda row: -row["memory"])[:5]
+    print("most memory: " + ", ".join(f"case {row['case']} ({row['seed']}) {row['memory'] / 2**20:.0f} MiB" for row in big))
+    print(f"{len(rows)} cases of seed {options.seed}, {len(failed)} failed, {seconds:.0f} s")
+    return 1 if failed else 0
+
+
+def main() -> int:
+    """Read the cases and tell."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", type=int, help="only this one, in this process")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--data", help="folder of real models; empty for none")
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="where files that failed go")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        worked(options)
+        return 0
+    if options.case is not None:
+        return again(options)
+    readings = [Reading(options, options.first + job) for job in range(options.jobs)]
+    begun = time.perf_counter()
+    threads = [threading.Thread(target=reading.run) for reading in readings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if broken := next((reading.broken for reading in readings if reading.broken), ""):
+        raise SystemExit(f"a process did not begin:\n{broken}")
+    rows = [row for reading in readings for row in reading.rows]
+    return report(options, rows, time.perf_counter() - begun)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,95 @@
+"""What MuJoCo's compiler would make of a model, counted and bounded before it begins.
+
+A few words of a model can stand for any number of bodies, corners, cells or simulated steps, and the compiler's time
+grows with their squares. What is bounded here costs it about half a second.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from synovia.xmltree import Element
+
+MOST_BODIES: Final = 2500
+MOST_ELEMENTS: Final = 15_000
+MOST_POINTS: Final = 1000  # of deformable things, each a body
+MOST_CELLS: Final = 2**24  # of textures and height fields
+MOST_CORNERS: Final = 50_000  # of meshes that it makes itself, 1000 at least for each
+MOST_STEPS: Final = 10_000  # that it simulates to find the ranges of actuators
+MOST_EXTRA: Final = 10_000  # numbers of a sensor, or of a custom field
+MOST_USER: Final = 100  # user data of each element
+
+
+class Budget:
+    """What the compiler is going to make of all files of a model, counted and bounded before it begins."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+
+    def spend(self, element: Element, what: str, amount: float, most: float) -> None:
+        """Count something that an element makes, and refuse what is beyond a bound."""
+        total = self.spent[what] = self.spent.get(what, 0.0) + amount
+        if not total <= most:  # NaN too
+            raise element.error(
+                f"<{element.tag}> makes too many {what}", value=total, expected=f"at most {most:g} in all, copies counted"
+            )
+
+    def count(self, root: Element) -> None:
+        """Count all elements of a file; those in a <replicate> as often as it copies them."""
+        waiting = [(root, 1.0)]
+        while waiting:
+            element, times = waiting.pop()
+            self.add(element, times)
+            if element.tag == "replicate":
+                times *= max(1.0, *_numbers(element, "count"))
+            waiting += [(child, times) for child in element.children]
+
+    def add(self, element: Element, times: float) -> None:
+        """Count one element that is there so many times."""
+        tag = element.tag
+        if tag == "body":
+            self.spend(element, "bodies", times, MOST_BODIES)
+        elif tag in ("composite", "flexcomp"):
+            points = math.prod(max(1.0, number) for number in _numbers(element, "count"))
+            points += len(element.attributes.get("point", "").split()) / 3.0
+            self.spend(element, "points", times * points, MOST_POINTS)
+        elif tag in ("texture", "hfield"):
+            sides = 6.0 if tag == "texture" and element.attributes.get("type") in (None, "cube", "skybox") else 1.0
+            for pair in (("width", "height"), ("nrow", "ncol")):
+                cells = math.prod(max(1.0, *_numbers(element, name)) for name in pair)
+                self.spend(element, "cells", sides * cells, MOST_CELLS)
+        elif tag == "mesh" and "builtin" in element.attributes:
+            finest = max(0.0, *_numbers(element, "params"))
+            self.spend(element, "corners", max(1000.0, finest * finest), MOST_CORNERS)
+        elif tag == "size":
+            for name in element.attributes:
+                if name.startswith("nuser_"):
+                    self.at_most(element, name, MOST_USER)
+        elif tag == "lengthrange":
+            steps = max(10.0, *_numbers(element, "inttotal"))
+            steps /= min([step for step in _numbers(element, "timestep") if step > 0.0], default=0.01)
+            self.spend(element, "steps", steps, MOST_STEPS)
+        self.spend(element, "elements", times, MOST_ELEMENTS)
+        for name in ("dim", "num"):
+            self.at_most(element, name, MOST_EXTRA)
+        if tag == "numeric":
+            self.at_most(element, "size", MOST_EXTRA)
+
+    def at_most(self, element: Element, name: str, most: float) -> None:
+        """Refuse an attribute with a number beyond a bound."""
+        if not max(0.0, *_numbers(element, name)) <= most:
+            value = element.attributes[name]
+            raise element.error(f"{name} of <{element.tag}> is too large", value=value, expected=f"at most {most:g}")
+
+
+def _numbers(element: Element, name: str) -> list[float]:
+    """Return the numbers of an attribute; [0, 0] where there are none."""
+    numbers = [0.0, 0.0]
+    for word in element.attributes.get(name, "").split():
+        try:
+            numbers.append(float(word))
+        except ValueError:  # MuJoCo reads as far as it can: "9x" may be 9
+            numbers += [float(digits) for digits in re.findall(r"[0-9]{1,300}", word)]
+    return numbers
