@@ -5,9 +5,9 @@
     python benchmarks/misses.py --solver lm --seed 37   # brings one problem back, and says what it is
 
 A target lies at 1.02 to 1.5 reaches from the first joint that moves it, or nearer and yet blocked by limits; a third of
-the problems have several goals, which ``full-body`` takes in levels. The reference starts the same solver, and
-Levenberg-Marquardt where there is one level, once from each of 25 random poses, without restarts. Targets that the
-reference reaches are no misses and are left out.
+the problems have several goals, which ``full-body`` takes in levels. The reference starts the same solver once from each
+of 25 random poses, without restarts. Beside it stands the best of that and of Levenberg-Marquardt ("of any"), which
+heuristics with limits do not always meet. Targets that a reference reaches are no misses and are left out.
 """
 
 from __future__ import annotations
@@ -155,29 +155,31 @@ def loss(a: np.ndarray, b: np.ndarray) -> float:
     return float(worst)
 
 
-def reference(miss: Miss, solver: str) -> tuple[np.ndarray, bool]:
-    """Return the levels of the best of random starts without restarts, and whether one reaches all targets."""
+def reference(miss: Miss, solver: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the levels of the best of random starts without restarts, by the solver itself and by any reference.
+
+    None if one reaches all targets.
+    """
     ranks = sy.solvers[solver].ranks
     starts = np.stack([miss.skeleton.random_pose(k).q for k in range(STARTS)])
     many = {end: np.repeat(target[None], STARTS, 0) for end, target in miss.targets.items()}
-    best = None
+    best = []
     for name in (solver,) if solver == "lm" or (ranks and len(miss.ends) > 1) else (solver, "lm"):
         answers = compiled(miss.body, miss.ends, name, 1).solve_many(many, starts, threads=1)
         if answers.reached.any():
-            return np.zeros(1), True
-        for found in levels(answers.errors[:, :, 0], ranks, answers.ik.reach):
-            if best is None or better(found, best):
-                best = found
-    assert best is not None
-    return best, False
+            return None
+        found = levels(answers.errors[:, :, 0], ranks, answers.ik.reach)
+        best.append(functools.reduce(lambda a, b: b if better(b, a) else a, found))
+    return best[0], best[-1] if better(best[-1], best[0]) else best[0]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of one miss: how much worse than the reference it is (reaches), and what it cost."""
+    """What came of one miss: how much worse it is (reaches) than the solver's own best and any, and what it cost."""
 
     miss: Miss
     loss: float
+    loss_of_any: float
     seconds: float
     steps: int
     attempts: int
@@ -190,8 +192,8 @@ def judged(solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] 
         if len(out) == count:
             break
         miss = problem(seed, bodies)
-        best, reached = reference(miss, solver)
-        if reached:
+        best = reference(miss, solver)
+        if best is None:
             continue
         ik = compiled(miss.body, miss.ends, solver, None)
         solution = ik.solve(miss.targets, miss.start)
@@ -203,7 +205,8 @@ def judged(solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] 
         if solution.reached:
             continue
         mine = levels(np.array([e.position for e in solution.errors]), ik.solver.ranks, ik.reach)
-        out.append(Judged(miss, loss(mine, best), min(spent), solution.steps, solution.attempts))
+        lost = [loss(mine, other) for other in best]
+        out.append(Judged(miss, *lost, min(spent), solution.steps, solution.attempts))
     return out
 
 
@@ -235,6 +238,7 @@ def main() -> None:
                 solver,
                 len(found),
                 f"{good.mean():.2%}",
+                f"{np.mean([one.loss_of_any <= ALLOWED for one in found]):.2%}",
                 *by_kind,
                 f"{np.median(time_ms):.2f}",
                 f"{np.quantile(time_ms, 0.99):.1f}",
@@ -245,7 +249,7 @@ def main() -> None:
             if one.loss > ALLOWED or given.seed is not None:
                 worst.append(f"- {solver}, seed {one.miss.seed}, {one.miss.kind}: {one.loss:.1%} of the reach worse, "
                              f"{one.attempts} attempts, {one.steps} steps\n  `{one.miss.text(solver)}`")
-    head = ["solver", "misses", "within 1 %", *KINDS, "median ms", "99 % ms", "most ms"]
+    head = ["solver", "misses", "within 1 %", "of any", *KINDS, "median ms", "99 % ms", "most ms"]
     text = table(head, rows) + "\n" + "\n".join(["", "Worst:", "", *worst] if worst else [])
     save("misses", "Misses beside the best of 25 random starts", {"rows": rows, "head": head}, text, where)
 
