@@ -14,7 +14,7 @@ from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import measure, residual, to_units
 from synovia.kernels.linear import times_t
-from synovia.kernels.lowest import keep, left, sketch_others, take_back, take_finalist
+from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     CONFLICT,
     FINISH,
@@ -115,7 +115,7 @@ def sketch(problem, work, targets, q):
 def look_elsewhere(problem, work, targets, q, row, still):
     """Leave a minimum for a clearly lower one, if random starts lead to it; return whether q is stationary."""
     lowest, worst = residual(problem, q, work.frames, targets, work.e)
-    count = sketch_others(sketch, scatter, problem, work, targets, q, row)
+    count = sketch_others(sketch, scatter, problem, work, targets, q, row, ALIKE)
     for k in range(count):
         attempt = take_finalist(work, k, q)
         taken, ended = come_to_rest(problem, work, targets, q, SETTLE_STEPS)

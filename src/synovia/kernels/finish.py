@@ -12,7 +12,7 @@ from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import measure
-from synovia.kernels.lowest import keep, left, sketch_others, take_back, take_finalist
+from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     COST,
     REACHED,
@@ -64,7 +64,7 @@ def take_up(attempt, problem, work, targets, q, cost, row):
 def look_elsewhere(attempt, problem, work, targets, q, row):
     """Leave q for a pose that is clearly better, if attempts from random starts lead to one."""
     few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
-    count = sketch_others(attempt, scatter, few, work, targets, q, row)
+    count = sketch_others(attempt, scatter, few, work, targets, q, row, ALIKE)
     for k in range(count):
         winner = take_finalist(work, k, q)
         cost = take_up(attempt, problem, work, targets, q, work.others[k, problem.nq], row)

@@ -8,11 +8,11 @@ are the same ones every time, so an answer that is asked for again stays.
 
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
-from synovia.kernels.problem import FINALISTS, STEPS, TRIES, copy
+from synovia.kernels.problem import FINALISTS, STATUS, STEPS, TRIES, UNREACHABLE, copy
 from synovia.kernels.variables import seed_state
 
-MOST = 26  # attempts, those included that looked for a pose that reaches: one from the start, 25 from random poses
-ALIKE = F(1e-3)  # of a cost: sketches that differ by less are taken for the same minimum
+MOST = 25  # attempts beyond those that looked for a pose that reaches
+ALIKE = F(1e-3)  # of a cost: sketches that differ by less are taken for the same minimum, where nothing else is said
 
 
 @inline
@@ -38,17 +38,18 @@ def take_finalist(work, k, q):
 
 @inline
 def left(problem, row):
-    """Return how many attempts a miss may still take."""
-    return max(0, min(MOST, problem.attempts) - int(row[TRIES]))
+    """Return how many attempts a miss may still take: what is proved out of reach has had one, all else has had all."""
+    most = min(MOST, problem.attempts - 1)
+    return max(0, most + 1 - int(row[TRIES])) if row[STATUS] == UNREACHABLE else most
 
 
 @device
-def put_in(work, count, q, cost, attempt):
+def put_in(work, count, q, cost, attempt, alike):
     """Put a sketch among the finalists, which are in the order of their costs; return how many there are."""
     others, nq = work.others, q.shape[0]
     place = count
     for k in range(count):
-        if abs(cost - others[k, nq]) <= ALIKE * cost:
+        if abs(cost - others[k, nq]) <= alike * cost:
             return count
     while place > 0 and others[place - 1, nq] > cost:
         place -= 1
@@ -64,10 +65,10 @@ def put_in(work, count, q, cost, attempt):
 
 
 @device
-def sketch_others(sketch, scatter, problem, work, targets, q, row):
+def sketch_others(sketch, scatter, problem, work, targets, q, row, alike):
     """Sketch from random starts and keep the finalists in ``work.others``; the row counts attempts and steps.
 
-    q is kept (see ``keep``) and overwritten.
+    q is kept (see ``keep``) and overwritten. Sketches whose costs differ by no more than the share ``alike`` count once.
 
     Returns:
         Number of finalists, each with its cost and attempt behind its joint values.
@@ -84,5 +85,5 @@ def sketch_others(sketch, scatter, problem, work, targets, q, row):
         follow(problem, q)
         row[TRIES] += F(1)
         row[STEPS] += F(taken)
-        count = put_in(work, count, q, cost, attempt)
+        count = put_in(work, count, q, cost, attempt, alike)
     return count
