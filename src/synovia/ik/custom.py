@@ -118,9 +118,9 @@ class Driver:
                     return 2 * (b + 1) + 1
         return 2 * len(out) + missed
 
-    def judge(self, ints: Ints, floats: Array, starts: Array, rows: Array, scratch: Array) -> None:
-        """Settle the rows that missed and tell why, as ``kernels.conclude`` does."""
-        del starts
+    def judge(self, ints: Ints, floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool) -> None:
+        """Settle the rows that missed and tell why, as ``kernels.conclude`` does; without a look elsewhere."""
+        del starts, searches
         for row in rows:
             if row[_STATUS] != Status.REACHED:
                 Row(self, ints, floats, row, scratch).conclude()

@@ -17,7 +17,7 @@ from synovia.skeleton import Skeleton
 from synovia.solver import JacobianMethod, Solver
 from synovia.solver.base import Kernel
 
-Judge = Callable[[NDArray[np.int32], Array, Array, Array, Array], None]
+Judge = Callable[[NDArray[np.int32], Array, Array, Array, Array, bool], None]
 
 
 def engine_of(skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver) -> tuple[Kernel, Judge]:
@@ -28,9 +28,11 @@ def engine_of(skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solve
             driver = Driver(skeleton, goals, reduced, solver)
             return driver, driver.judge
 
-    def judge(ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array) -> None:
+    def judge(
+        ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
+    ) -> None:
         """Settle rows that missed and tell why; only a miss loads these kernels."""
-        solver.judge(reduced.plain)(ints, floats, starts, rows, scratch, solver.settles)
+        solver.judge(reduced.plain)(ints, floats, starts, rows, scratch, solver.settles, searches)
         if solver.closed:  # its one step is all there is: it cannot run out of steps
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED
 

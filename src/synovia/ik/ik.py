@@ -166,9 +166,12 @@ class IK:
         """Load or compile also what only a miss needs, ahead of the first."""
         self._conclude(self._rest, rows_of(self, 0), np.empty(self._scratch_size))
 
-    def _conclude(self, starts: Array, rows: Array, scratch: Array) -> None:
-        """Settle rows that missed, given where each or all of them started, and tell why."""
-        self._judge(self._ints, self._floats, starts, rows, scratch)
+    def _conclude(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
+        """Settle rows that missed, given where each or all of them started, and tell why.
+
+        With ``searches`` a better pose may be anywhere; a track that has begun goes on from where it is.
+        """
+        self._judge(self._ints, self._floats, starts, rows, scratch, searches)
 
     def solve_many(
         self,

@@ -70,7 +70,7 @@ def rows_in_turn(ik: IK, table: Array, first: Array, progress: Progress, *, targ
     def conclude(frame: int) -> None:
         """Settle a miss."""
         start = out[frame - 1 : frame, ik.places].copy() if frame else first
-        inner._conclude(start, out[frame : frame + 1], scratch)
+        inner._conclude(start, out[frame : frame + 1], scratch, frame == 0)
 
     follow_frames(out, run, conclude, inner._ints, not ik.solver.ranks, progress)
     return out

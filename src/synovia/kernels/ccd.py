@@ -173,7 +173,7 @@ def attempt(problem, work, targets, q):
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
     code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, first, code)
+    return finish(attempt, ints, floats, out, scratch, warm, first, code)
 
 
 @algorithm
@@ -186,4 +186,4 @@ def attempt_any(problem, work, targets, q):
 def ccd_any(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
     code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish_any(attempt_any, ints, floats, out, scratch, first, code)
+    return finish_any(attempt_any, ints, floats, out, scratch, warm, first, code)

@@ -8,12 +8,13 @@ import math
 
 import numpy as np
 
-from synovia.kernels._jit import F, device, entry
-from synovia.kernels.descent import largest
+from synovia.kernels._jit import F, algorithm, device, entry
+from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
-from synovia.kernels.goals import measure, residual
+from synovia.kernels.goals import measure, residual, to_units
 from synovia.kernels.linear import times_t
+from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     CONFLICT,
     FINISH,
@@ -24,14 +25,21 @@ from synovia.kernels.problem import (
     STEPS,
     STEPS_SPENT,
     UNREACHABLE,
+    WINNER,
+    copy,
     open_any,
     open_problem,
     open_row,
     open_work,
 )
-from synovia.kernels.settle import come_to_rest, drop_held, pull
+from synovia.kernels.reach import at_bound
+from synovia.kernels.scatter import scatter
+from synovia.kernels.settle import LOWER, come_to_rest, drop_held, pull
+from synovia.kernels.variables import step
 
 SETTLE_STEPS = 200
+SKETCH_STEPS = 12  # from a random start: enough to tell which minima are worth more
+CURVED, LESS, MORE = F(0.6), F(0.7), F(4)  # damping, of the root of the cost, and its changes
 STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
 CANCELS = F(1e-3)  # what is left of gradients against their sizes below which they hold each other
 
@@ -60,20 +68,75 @@ def strongest_pull(problem, work, targets, errors, q):
 def verdict(problem, work, targets, errors, q, spent):
     """Return the status of a pose that misses a goal and is not proved unreachable: the first that applies."""
     cost, _ = residual(problem, q, work.frames, targets, work.e)
-    left, multiplier = pull(problem, work, targets, q)
+    unheld, multiplier = pull(problem, work, targets, q)
     drop_held(work)
     small = STATIONARY * math.sqrt(cost)
     missed, strongest = strongest_pull(problem, work, targets, errors, q)
-    if missed > 1 and strongest > small and left < max(CANCELS * strongest, small):
+    if missed > 1 and strongest > small and unheld < max(CANCELS * strongest, small):
         return CONFLICT
-    if multiplier > small and left < max(CANCELS * multiplier, small):
+    if multiplier > small and unheld < max(CANCELS * multiplier, small):
         return LIMITED
     return STEPS_SPENT if spent else STALLED
 
 
+@algorithm
+def sketch(problem, work, targets, q):
+    """Descend roughly: damped least squares, in which the damping stands for the curvature of what is missed.
+
+    A chain that points at a target d away resists each turn by d times its lever: that grows with the root of the cost.
+    """
+    share = CURVED
+    lowest = F(0)
+    for k in range(SKETCH_STEPS + 1):
+        forward(problem.tree, q, work.frames)
+        cost, worst = residual(problem, q, work.frames, targets, work.e)
+        if k == 0 or cost < lowest:
+            lowest = cost
+            share *= LESS
+            copy(q, work.trial)
+        else:
+            share *= MORE
+            copy(work.trial, q)
+            forward(problem.tree, q, work.frames)
+            residual(problem, q, work.frames, targets, work.e)
+        if k == SKETCH_STEPS or worst <= F(1):
+            break
+        linearise(problem, work, targets, q)
+        damped_step(work, share * math.sqrt(lowest))
+        size = largest(work.dq)
+        to_units(problem, work.dq)
+        step(problem.variables, problem.limits, q, work.dq, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
+    copy(work.trial, q)
+    forward(problem.tree, q, work.frames)
+    return k, lowest
+
+
 @device
-def judge_rows(problem, work, out, settles):
-    """Settle the rows of the answer that missed (with ``settles``: by descent to a minimum) and write their status."""
+def look_elsewhere(problem, work, targets, q, row, still):
+    """Leave a minimum for a clearly lower one, if random starts lead to it; return whether q is stationary."""
+    lowest, worst = residual(problem, q, work.frames, targets, work.e)
+    count = sketch_others(sketch, scatter, problem, work, targets, q, row, ALIKE)
+    for k in range(count):
+        attempt = take_finalist(work, k, q)
+        taken, ended = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
+        row[STEPS] += taken
+        cost, worst = residual(problem, q, work.frames, targets, work.e)
+        if worst <= F(1) or cost < LOWER * lowest:
+            lowest = cost
+            still = ended
+            row[WINNER] = attempt
+            row[FINISH] = taken
+            keep(work, q)
+    take_back(work, q)
+    return still
+
+
+@device
+def judge_rows(problem, work, out, settles, searches):
+    """Settle the rows of the answer that missed (with ``settles``: by descent to a minimum) and write their status.
+
+    With ``searches`` minima elsewhere count too, see ``lowest``.
+    """
     for b in range(out.shape[0]):
         row = out[b]
         status = np.int64(row[STATUS])
@@ -85,6 +148,11 @@ def judge_rows(problem, work, out, settles):
             taken, still = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
             row[STEPS] += taken
             row[FINISH] = taken
+            follow(problem, q)
+            forward(problem.tree, q, work.frames)
+            measure(problem, q, work.frames, targets, errors)
+            if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
+                still = look_elsewhere(problem, work, targets, q, row, still)
             spent = still == 0
         follow(problem, q)
         forward(problem.tree, q, work.frames)
@@ -95,12 +163,12 @@ def judge_rows(problem, work, out, settles):
 
 
 @entry
-def conclude(ints, floats, out, scratch, settles):
+def conclude(ints, floats, out, scratch, settles, searches):
     """Tell what a miss of positions and rotations means; see ``judge_rows``."""
-    judge_rows(open_problem(ints, floats), open_work(ints, scratch), out, settles)
+    judge_rows(open_problem(ints, floats), open_work(ints, scratch), out, settles, searches)
 
 
 @entry
-def conclude_any(ints, floats, out, scratch, settles):
+def conclude_any(ints, floats, out, scratch, settles, searches):
     """Tell what a miss of any goals means; see ``judge_rows``."""
-    judge_rows(open_any(ints, floats), open_work(ints, scratch), out, settles)
+    judge_rows(open_any(ints, floats), open_work(ints, scratch), out, settles, searches)

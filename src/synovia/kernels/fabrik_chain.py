@@ -167,4 +167,4 @@ def attempt(problem, work, targets, q):
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``drive`` and, for those that miss, ``finish``."""
     code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, first, code)
+    return finish(attempt, ints, floats, out, scratch, warm, first, code)

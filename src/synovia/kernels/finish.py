@@ -2,42 +2,81 @@
 
 An attempt stops when the error no longer falls fast enough, which is right while other starts may reach the goals. The
 answer of a miss must also stay where it is when it is asked for again from there, so it has to be one that the method
-itself gives back, or the one where all steps that the attempts were allowed are spent.
+itself gives back, or the one where all steps that the attempts were allowed are spent. Other starts may end at a better
+one (see ``lowest``); not in a track that has begun.
 """
 
 import numpy as np
 
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
+from synovia.kernels.forward import forward
+from synovia.kernels.goals import measure
+from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     COST,
     REACHED,
     STATUS,
     STEPS,
+    WINNER,
     open_any,
     open_problem,
     open_row,
     open_work,
     with_steps,
 )
+from synovia.kernels.reach import at_bound
+from synovia.kernels.scatter import scatter
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
+SKETCH_STEPS = 20  # from a random start: enough to tell which poses are worth more
 
 
 @inline
-def finish(attempt, ints, floats, out, scratch, first, code):
-    """Take up again the rows that ``drive`` missed; see ``take_up``."""
-    return take_up(attempt, open_problem(ints, floats), open_work(ints, scratch), out, first, code)
+def finish(attempt, ints, floats, out, scratch, warm, first, code):
+    """Take up again the rows that ``drive`` missed; see ``finish_rows``."""
+    return finish_rows(attempt, open_problem(ints, floats), open_work(ints, scratch), out, warm, first, code)
 
 
 @inline
-def finish_any(attempt, ints, floats, out, scratch, first, code):
-    """Take up again the rows that ``drive_any`` missed; see ``take_up``."""
-    return take_up(attempt, open_any(ints, floats), open_work(ints, scratch), out, first, code)
+def finish_any(attempt, ints, floats, out, scratch, warm, first, code):
+    """Take up again the rows that ``drive_any`` missed; see ``finish_rows``."""
+    return finish_rows(attempt, open_any(ints, floats), open_work(ints, scratch), out, warm, first, code)
 
 
 @device
-def take_up(attempt, problem, work, out, first, code):
+def take_up(attempt, problem, work, targets, q, cost, row):
+    """Attempt again from q until that gains nothing, or all steps are spent; return the cost, ``cost`` at first."""
+    steps = problem.attempts * problem.max_steps - np.int64(row[STEPS])
+    while steps > 0:
+        taken, now = perform(attempt, with_steps(problem, min(problem.max_steps, steps)), work, targets, q)
+        follow(problem, q)
+        row[STEPS] += taken
+        steps -= taken
+        gained = now < KEPT * cost
+        cost = min(now, cost)
+        if not gained:
+            break
+    return cost
+
+
+@device
+def look_elsewhere(attempt, problem, work, targets, q, row):
+    """Leave q for a pose that is clearly better, if attempts from random starts lead to one."""
+    few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
+    count = sketch_others(attempt, scatter, few, work, targets, q, row, ALIKE)
+    for k in range(count):
+        winner = take_finalist(work, k, q)
+        cost = take_up(attempt, problem, work, targets, q, work.others[k, problem.nq], row)
+        if cost < KEPT * row[COST]:
+            row[COST] = cost
+            row[WINNER] = winner
+            keep(work, q)
+    take_back(work, q)
+
+
+@device
+def finish_rows(attempt, problem, work, out, warm, first, code):
     """Take up again the rows that missed, from row ``first`` to those that were done; return the code of ``drive``."""
     if code < 0 or code & 1 == 0:
         return code
@@ -45,15 +84,12 @@ def take_up(attempt, problem, work, out, first, code):
         row = out[b]
         if row[STATUS] == REACHED:
             continue
-        q, _, targets = open_row(problem, row)
-        left = problem.attempts * problem.max_steps - np.int64(row[STEPS])
-        while left > 0:
-            taken, cost = perform(attempt, with_steps(problem, min(problem.max_steps, left)), work, targets, q)
-            follow(problem, q)
-            row[STEPS] += taken
-            left -= taken
-            gained = cost < KEPT * row[COST]
-            row[COST] = min(cost, row[COST])
-            if not gained:
-                break
+        q, errors, targets = open_row(problem, row)
+        row[COST] = take_up(attempt, problem, work, targets, q, row[COST], row)
+        if left(problem, row) == 0 or (warm and b > 0):
+            continue
+        forward(problem.tree, q, work.frames)
+        measure(problem, q, work.frames, targets, errors)
+        if not at_bound(problem, work.frames, targets, errors):
+            look_elsewhere(attempt, problem, work, targets, q, row)
     return code

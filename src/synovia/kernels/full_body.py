@@ -13,7 +13,7 @@ from synovia.kernels.problem import open_any, open_work
 from synovia.kernels.reach import missed, prove
 from synovia.kernels.scatter import scatter
 
-SETTLE = -1  # for ``first``: the rows are answers, and those that missed are settled and judged
+SETTLE = -1  # for ``first``: the rows are answers, and those that missed are settled and judged; in a track if ``warm``
 
 
 @algorithm
@@ -40,7 +40,7 @@ def prove_hopeless(problem, work, targets, q):
 def solve_or_settle(problem, work, targets, starts, out, warm, first):
     """Solve rows of problems (see ``drive``), or with ``SETTLE`` end what they missed; return the code of ``drive``."""
     if first == SETTLE:
-        finish_rows(problem, work, starts, out)
+        finish_rows(problem, work, starts, out, not warm)
         return 0
     return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
 

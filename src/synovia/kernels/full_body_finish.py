@@ -1,9 +1,12 @@
 """The end of a miss: the pose is taken to where no level can be improved without an upper one, and its meaning told.
 
-Level after level is settled, those above it kept. Then longer steps look for something better.
+Level after level is settled, those above it kept. Then longer steps look for something better, and random starts (see
+``lowest``).
 """
 
-from synovia.kernels._jit import F, device, perform
+import math
+
+from synovia.kernels._jit import F, algorithm, apart, device, perform
 from synovia.kernels.chart import INFINITE
 from synovia.kernels.drive import follow
 from synovia.kernels.full_body_basis import ALONE, open_levels
@@ -11,11 +14,14 @@ from synovia.kernels.full_body_descend import descend
 from synovia.kernels.full_body_pace import SPEED, is_at_rest, put_down, take_up
 from synovia.kernels.full_body_refine import UNSEEN, gains, refine
 from synovia.kernels.full_body_saddle import step_off
-from synovia.kernels.full_body_step import keep, look, place
+from synovia.kernels.full_body_step import SAME, keep, look, place, smallest_tolerance
 from synovia.kernels.full_body_verdict import verdict
 from synovia.kernels.full_body_walls import wall_count
 from synovia.kernels.goals import measure
+from synovia.kernels.lowest import keep as keep_pose
+from synovia.kernels.lowest import left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
+    FINALISTS,
     FINISH,
     REACHED,
     STATUS,
@@ -24,11 +30,17 @@ from synovia.kernels.problem import (
     WINNER,
     copy,
     open_row,
+    with_steps,
 )
-from synovia.kernels.reach import prove
+from synovia.kernels.reach import at_bound, prove
+from synovia.kernels.scatter import scatter
 
 PASSES = 6
 FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
+SKETCH_STEPS = 15  # from a random start: enough to tell which poses are worth more
+GRAIN = F(1e-3)  # of an error (reaches, radians): sketches that differ by less are as good as each other
+GRAINS = F(1e4)  # of the largest error that is told from a larger one
+CLEARLY = F(0.9995)  # of an error: what a level must fall to for a pose elsewhere
 
 
 @device
@@ -123,9 +135,58 @@ def settle(problem, work, targets, start, q, h, restarted):
     return steps, settled
 
 
+@algorithm
+def sketch(problem, work, targets, q):
+    """Descend from q; the cost orders sketches by levels, each in grains that weigh more than all levels below it."""
+    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    taken, _ = descend(problem, work, targets, q, h, problem.levels.shape[0])
+    look(problem, work, targets, q, h)
+    cost = F(0)
+    weight = F(1)
+    for k in range(problem.levels.shape[0] - 1):
+        cost += weight * min(math.floor(h.present[k] / GRAIN), GRAINS - F(1))
+        weight /= GRAINS
+    return taken, cost
+
+
 @device
-def finish_rows(problem, work, starts, out):
-    """Settle the rows of the answer that missed, and write their status."""
+def is_clearly_better(problem, work, targets, q, h):
+    """Return whether q is clearly better than the pose with the lowest errors in the first level where they differ."""
+    met = smallest_tolerance(problem)
+    if look(problem, work, targets, q, h) <= F(1):
+        return True
+    for k in range(problem.levels.shape[0] - 1):
+        present, lowest = max(h.present[k], met), max(h.lowest[k], met)
+        if present < CLEARLY * lowest:
+            return True
+        if present > lowest + SAME * (F(1) + lowest):
+            return False
+    return False
+
+
+@apart
+def look_elsewhere(problem, work, targets, q, h, row, settled):
+    """Leave q for a pose that is clearly better, if random starts lead to one; return whether it is settled."""
+    few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
+    count = sketch_others(sketch, scatter, few, work, targets, q, row, F(0))
+    for k in range(count):
+        winner = take_finalist(work, k, q)
+        taken, still = refine_all(problem, work, targets, q, h)
+        row[STEPS] += taken
+        look(problem, work, targets, work.others[FINALISTS], h)
+        keep(h)
+        if is_clearly_better(problem, work, targets, q, h):
+            row[WINNER] = winner
+            row[FINISH] = taken
+            settled = still
+            keep_pose(work, q)
+    take_back(work, q)
+    return settled
+
+
+@device
+def finish_rows(problem, work, starts, out, searches):
+    """Settle the rows of the answer that missed, and write their status; with ``searches`` also look elsewhere."""
     h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
     h.now[ALONE] = F(0)
     for b in range(out.shape[0]):
@@ -141,6 +202,11 @@ def finish_rows(problem, work, starts, out):
             taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))
             row[STEPS] += taken
             row[FINISH] = taken
+            follow(problem, q)
+            place(problem, q, work.frames)
+            measure(problem, q, work.frames, targets, errors)
+            if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
+                settled = look_elsewhere(problem, work, targets, q, h, row, settled)
         follow(problem, q)
         place(problem, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

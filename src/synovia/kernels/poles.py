@@ -10,7 +10,7 @@ points at the tip again; where that does not help, the limb turns as far as it c
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import BALL, FREE, forward
-from synovia.kernels.further import GOAL, KIND, POLE, SECOND, THIRD, further_residual, third_point
+from synovia.kernels.further import GOAL, KIND, POINT, POLE, SECOND, THIRD, further_residual, third_point
 from synovia.kernels.goals import residual
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import copy, places_alone
@@ -29,11 +29,12 @@ from synovia.kernels.swing_twist import project
 from synovia.kernels.swivel import held_back, limb, wanted_turn
 from synovia.kernels.turn import no_wish, turn_ball, wish_direction
 from synovia.kernels.variables import is_limited
-from synovia.kernels.vectors import norm, scale, sub
+from synovia.kernels.vectors import load, norm, scale, sub
 
 HALVINGS = 30  # of the turn that limits allow
 DONE = F(0.99)  # of a turn: what must have come of it, or a limit has taken it
 STILL = F(1e-3)  # of the tolerance: turns of a sweep below it end the sweeps
+ORIGIN = F(1e-9)  # of the reach: a tip nearer to its joint than that stands at it
 NEVER = F(1e300)  # cost of an attempt that was not made
 
 
@@ -61,7 +62,8 @@ def swing(problem, work, targets, q, h, angle):
     root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], 1], ints[h, THIRD]
     r, _, t, _ = limb(problem, frames, targets, h)
     line = sub(t, r)
-    counter = end != root and end != middle and is_ball(problem, end)
+    at_tip = norm(load(problem.further.data, h, POINT)) <= ORIGIN * problem.reach  # else its turn would move the tip
+    counter = at_tip and end != root and end != middle and is_ball(problem, end)
     S = load_rotation(frames, end if counter else root, 0)
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
     if middle != root and middle != end and is_ball(problem, middle):

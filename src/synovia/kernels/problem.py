@@ -46,6 +46,7 @@ GOAL = (
 FRAME = 12  # numbers of a row's frame in scratch memory; with 16, LLVM takes twice as long
 ASK = 5  # integers of a goal
 POSTURE = 5  # numbers of a variable's part in a rest goal
+FINALISTS = 3  # poses that the search for the best of a miss takes to the end, see ``lowest``
 FURTHER_ASK, FURTHER = 10, 24  # integers and numbers of a further goal
 
 
@@ -124,6 +125,7 @@ class Work(NamedTuple):
     H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
     K: NDArray[np.float64]  # the same size: the Hessian's factor
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
+    others: NDArray[np.float64]  # (FINALISTS + 1, nq + 2) poses beside q, see ``lowest``
     spare: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
 
 
@@ -132,7 +134,8 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
-    return 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
+    others = (FINALISTS + 1) * (nq + 2)
+    return 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + others + spare
 
 
 @inline
@@ -266,6 +269,7 @@ def open_work(ints, work):
     a12 = a11 + h * h
     a13 = a12 + h * h
     a14 = a13 + 7 * v
+    a15 = a14 + (FINALISTS + 1) * (nq + 2)
     return Work(
         matrix(work, a0, 2 * n, FRAME),
         matrix(work, a1, m, v),
@@ -281,7 +285,8 @@ def open_work(ints, work):
         matrix(work, a11, h, h),
         matrix(work, a12, h, h),
         matrix(work, a13, v, 7),
-        vector(work, a14, work.shape[0] - a14),
+        matrix(work, a14, FINALISTS + 1, nq + 2),
+        vector(work, a15, work.shape[0] - a15),
     )
 
 

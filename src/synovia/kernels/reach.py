@@ -30,10 +30,10 @@ def own_target(problem, row):
 
 
 @device
-def out_of_bounds(problem, frames, targets, row, tip, point, slack):
-    """Return whether no posture brings a point at distance ``tip`` from joint ``row`` to a place in the world.
+def shortfall(problem, frames, targets, row, tip, point):
+    """Return how near every posture leaves a point at distance ``tip`` from joint ``row`` to a place, at the least.
 
-    A free root reaches everywhere, but not from where it has a target of its own.
+    A bound below zero proves nothing. A free root reaches everywhere, but not from where it has a target of its own.
 
     With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to
     sum(d); limits only take away from that. Slides lengthen the sum and leave no hole.
@@ -48,13 +48,12 @@ def out_of_bounds(problem, frames, targets, row, tip, point, slack):
         if problem.tree.ints[row, 4] >= 0:
             g = own_target(problem, row)
             if g < 0:
-                return False
+                return F(-np.inf)
             _, origin = target_frame(targets, g)
             total += held
             longest = max(longest, held)
             away = norm(sub(point, origin))
-            slack += problem.tolerance
-            return away > total + slack or (rigid and away < F(2) * longest - total - slack)
+            return max(away - total, F(2) * longest - total - away if rigid else -away) - problem.tolerance
         if problem.tree.ints[row, 3] >= 0:
             if base >= 0:
                 total += held
@@ -72,10 +71,10 @@ def out_of_bounds(problem, frames, targets, row, tip, point, slack):
             rigid = False
         row = problem.tree.ints[row, 1]
     if base < 0 or not total < np.inf:
-        return False
+        return F(-np.inf)
     origin = rest_origin(problem, frames, base) if problem.tree.ints[base, 0] == SLIDE else load(frames, base, 9)
     away = norm(sub(point, origin))
-    return away > total + slack or (rigid and away < F(2) * longest - total - slack)
+    return max(away - total, F(2) * longest - total - away if rigid else -away)
 
 
 @inline
@@ -130,16 +129,31 @@ def prove(problem, work, targets, q):
         offset = load(problem.goal_data, g, 11)
         row = problem.goals[g, 1]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
-        if out_of_bounds(problem, frames, targets, row, norm(offset), t, slack):
+        if shortfall(problem, frames, targets, row, norm(offset), t) > slack:
             return 1, F(0)
         if problem.goals[g, 0] & ROTATION:
             W = matmul_t(T, load_rotation(problem.goal_data, g, 2))
             wrist = sub(t, apply(W, offset))
-            if out_of_bounds(
-                problem, frames, targets, row, F(0), wrist, slack + problem.tolerance_angle * norm(offset)
-            ):
+            slack += problem.tolerance_angle * norm(offset)
+            if shortfall(problem, frames, targets, row, F(0), wrist) > slack:
                 return 1, F(0)
     return 0, F(0)
+
+
+@device
+def at_bound(problem, frames, targets, errors):
+    """Return whether no posture is better than one with these errors: each within its tolerance, or of its bound."""
+    for g in range(problem.goals.shape[0]):
+        row = problem.goals[g, 1]
+        if row >= 0 and not moves(problem, row):
+            continue
+        bound = F(0)
+        if problem.goals[g, 0] & POSITION:
+            _, t = target_frame(targets, g)
+            bound = max(bound, shortfall(problem, frames, targets, row, norm(load(problem.goal_data, g, 11)), t))
+        if errors[2 * g] > bound + problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+            return False
+    return True
 
 
 @algorithm

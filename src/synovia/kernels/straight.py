@@ -4,7 +4,7 @@ from synovia.kernels._jit import F, device, inline
 from synovia.kernels.goals import target_frame
 from synovia.kernels.outward import PLACE
 from synovia.kernels.problem import POSITION
-from synovia.kernels.reach import out_of_bounds, own_target
+from synovia.kernels.reach import own_target, shortfall
 from synovia.kernels.vectors import load, norm, store, sub
 
 STRAIGHT = 9  # one more column of ``points``, of row 0: the goal beyond reach, -1 without one
@@ -45,7 +45,7 @@ def reaches_too_far(problem, work, targets):
     row = problem.goals[found, 1]
     tip = norm(load(problem.goal_data, found, 11))
     _, t = target_frame(targets, found)
-    far = out_of_bounds(problem, work.frames, targets, row, tip, t, F(0))
+    far = shortfall(problem, work.frames, targets, row, tip, t) > F(0)
     return found if far and farther(problem, work, targets, t, row, tip) else -1
 
 

@@ -136,17 +136,27 @@ class Solver(ChecksArguments, ABC):
         return 0
 
     def judge(self, plain: bool) -> Callable[..., None]:
-        """Return what settles misses and tells what they mean, given (ints, floats, starts, rows, scratch, settles)."""
+        """Return what settles misses and tells what they mean.
+
+        It is given (ints, floats, starts, rows, scratch, settles, searches): the last tells whether the best pose may
+        be far from the start.
+        """
         from synovia.kernels.conclude import conclude, conclude_any
 
         kernel = conclude if plain else conclude_any
 
         def told(
-            ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, settles: bool
+            ints: NDArray[np.int32],
+            floats: Array,
+            starts: Array,
+            rows: Array,
+            scratch: Array,
+            settles: bool,
+            searches: bool,
         ) -> None:
             """Judge an answer by itself."""
             del starts
-            kernel(ints, floats, rows, scratch, settles)
+            kernel(ints, floats, rows, scratch, settles, searches)
 
         return told
 

@@ -93,11 +93,17 @@ class FullBody(Solver):
         nothing = np.empty((0, 0, 17))
 
         def settle(
-            ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, settles: bool
+            ints: NDArray[np.int32],
+            floats: Array,
+            starts: Array,
+            rows: Array,
+            scratch: Array,
+            settles: bool,
+            searches: bool,
         ) -> None:
             """Settle the rows that missed."""
             del settles
-            kernel(ints, floats, nothing, starts, rows, scratch, False, SETTLE)
+            kernel(ints, floats, nothing, starts, rows, scratch, not searches, SETTLE)
 
         return settle
 

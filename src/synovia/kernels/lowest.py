@@ -1,0 +1,89 @@
+"""The search for the lowest minimum: a miss is solved from random starts too, and left for one that is clearly better.
+
+A descent ends in the minimum nearest to its start, and where the target is out of reach that may be far from the best
+pose. So each random start is sketched by a few steps; only the ``FINALISTS`` with the lowest costs are taken to the end.
+The start of the problem comes first: its answer is left only for a cost that is lower by a factor. The random starts
+are the same ones every time, so an answer that is asked for again stays.
+"""
+
+from synovia.kernels._jit import F, device, inline, perform
+from synovia.kernels.drive import follow
+from synovia.kernels.problem import FINALISTS, STATUS, STEPS, TRIES, UNREACHABLE, copy
+from synovia.kernels.variables import seed_state
+
+MOST = 25  # attempts beyond those that looked for a pose that reaches
+ALIKE = F(1e-3)  # of a cost: sketches that differ by less are taken for the same minimum, where nothing else is said
+
+
+@inline
+def keep(work, q):
+    """Keep the best pose so far while others are tried."""
+    copy(q, work.others[FINALISTS])
+
+
+@inline
+def take_back(work, q):
+    """Write to q the pose that is kept."""
+    for i in range(q.shape[0]):
+        q[i] = work.others[FINALISTS, i]
+
+
+@inline
+def take_finalist(work, k, q):
+    """Write finalist k to q; return its attempt."""
+    for i in range(q.shape[0]):
+        q[i] = work.others[k, i]
+    return work.others[k, q.shape[0] + 1]
+
+
+@inline
+def left(problem, row):
+    """Return how many attempts a miss may still take: what is proved out of reach has had one, all else has had all."""
+    most = min(MOST, problem.attempts - 1)
+    return max(0, most + 1 - int(row[TRIES])) if row[STATUS] == UNREACHABLE else most
+
+
+@device
+def put_in(work, count, q, cost, attempt, alike):
+    """Put a sketch among the finalists, which are in the order of their costs; return how many there are."""
+    others, nq = work.others, q.shape[0]
+    place = count
+    for k in range(count):
+        if abs(cost - others[k, nq]) <= alike * cost:
+            return count
+    while place > 0 and others[place - 1, nq] > cost:
+        place -= 1
+    if place == FINALISTS:
+        return count
+    count = min(count + 1, FINALISTS)
+    for k in range(count - 1, place, -1):
+        copy(others[k - 1], others[k])
+    copy(q, others[place])
+    others[place, nq] = cost
+    others[place, nq + 1] = F(attempt)
+    return count
+
+
+@device
+def sketch_others(sketch, scatter, problem, work, targets, q, row, alike):
+    """Sketch from random starts and keep the finalists in ``work.others``; the row counts attempts and steps.
+
+    q is kept (see ``keep``) and overwritten. Sketches whose costs differ by no more than the share ``alike`` count once.
+
+    Returns:
+        Number of finalists, each with its cost and attempt behind its joint values.
+    """
+    keep(work, q)
+    count = 0
+    for _ in range(left(problem, row)):
+        take_back(work, q)
+        attempt = int(row[TRIES])
+        seed_state(work.state, problem.seed, attempt)
+        perform(scatter, problem, work, targets, q)
+        follow(problem, q)
+        taken, cost = perform(sketch, problem, work, targets, q)
+        follow(problem, q)
+        row[TRIES] += F(1)
+        row[STEPS] += F(taken)
+        count = put_in(work, count, q, cost, attempt, alike)
+    return count
