@@ -1,8 +1,11 @@
 """Random problems against the promises on every answer: inside the limits, finite, honest status, same bits in a batch.
 
     python benchmarks/soak.py --solves 100000 --seed 1 --models all
+    python benchmarks/soak.py --solves 1000000 --wide
 
-Block k of a seed is always the same problems, so a failure comes back with ``--seed S --block K``.
+Block k of a seed is always the same problems, so a failure comes back with ``--seed S --block K``. Goals and limits are
+judged by ``judge``, which shares no arithmetic with the package. ``--wide`` takes every solver and every kind of goal,
+models from 1e-12 to 1e12 of their size, and limits that leave next to nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +16,16 @@ import sys
 import time
 import traceback
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import judge
 import numpy as np
 from common import data_folder, machine, table
 
 import synovia as sy
 from synovia.errors import SynoviaError
-from synovia.kernels.tables import clamp_rows, random_rows, violations
+from synovia.kernels.tables import clamp_rows, random_rows
 from synovia.skeleton import Kind
 from synovia.skeleton.pose import world_frames
 from synovia.solver import Solver
@@ -34,6 +38,10 @@ DEAL = [name for name in solvers for _ in range(1 if name == "full-body" else 5)
 BLOCK = 100
 SLACK = 1e-9  # beyond a limit
 GOALS = (sy.PositionGoal, sy.RotationGoal, sy.PoseGoal)
+WIDE = (
+    *("position", "rotation", "pose", "aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact"),
+    "range",
+)  # kinds of goals
 POSES = ("random", "rest", "limits", "folded")  # targets made by forward kinematics
 OTHERS = ("far", "edge", "root", "anywhere")  # targets that may be out of reach
 STARTS = ("rest", "random", "limits", "outside", "answer")
@@ -48,7 +56,7 @@ class Case:
     model: str  # the expression that makes the skeleton
     ik: sy.IK
     targets: dict[str, np.ndarray]
-    frames: np.ndarray  # (B, goals, 4, 4)
+    frames: np.ndarray  # wanted, (B, goals, 4, 4)
     starts: np.ndarray
     reachable: np.ndarray  # made by forward kinematics
 
@@ -232,37 +240,202 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
     return Case(model, ik, targets, frames, starts, np.isin(kinds, POSES))
 
 
+SIZES = 12  # powers of ten up and down
+NARROW = (0.0, 0.0, 1e-9, 1e-6, 1e-3, 0.3, 1.5, 3.0, np.pi - 1e-9, np.pi)  # half-angles
+TWISTS = ((-np.pi, np.pi), (0.0, 0.0), (-1e-9, 1e-9), (-0.5, 1.0), (1.0, 1.0), (np.pi, np.pi), (2.5, np.pi))
+TRIES = 30  # random goals until a solver takes them
+
+
+def changed(skeleton: sy.Skeleton, factor: float, seed: int | None) -> sy.Skeleton:
+    """Return a skeleton in another unit, with masses; with a seed also with limits that leave next to nothing."""
+    rng = np.random.default_rng(seed)
+    joints = []
+    for row, joint in enumerate(skeleton.joints):
+        rest, limit = joint.rest.copy(), joint.limit
+        rest[:3, 3] *= factor
+        if joint.kind is Kind.SLIDE and isinstance(limit, sy.Interval):
+            limit = sy.Interval(limit.lower * factor, limit.upper * factor)
+        coupled = joint.mimic is not None or any(j.mimic and j.mimic.leader == joint.name for j in skeleton.joints)
+        if seed is not None and rng.random() < 0.5 and not coupled:
+            if joint.kind in (Kind.BALL, Kind.FREE):
+                x, y = rng.choice(NARROW, size=(2, 2)).tolist()
+                frame = judge.turn_matrix(rng.normal(size=4)).tolist()
+                limit = sy.SwingTwist(x=x, y=y, twist=TWISTS[rng.integers(len(TWISTS))], frame=frame)
+            elif joint.kind is Kind.HINGE:
+                low = rng.uniform(-1, 1)
+                limit = sy.Interval(low, low + rng.choice([0.0, 1e-12, 1e-6, 1.0]))
+        mimic = joint.mimic
+        if mimic is not None and joint.kind is Kind.SLIDE:
+            mimic = replace(mimic, offset=mimic.offset * factor)
+        above = skeleton.parents[row]
+        joints.append(
+            replace(
+                joint, rest=rest, limit=limit, com=joint.com * factor, mass=joint.mass or 0.1, mimic=mimic,
+                preferred=None, parent=None if above < 0 else skeleton.joint_names[above],
+            )
+        )  # fmt: skip
+    return sy.Skeleton(joints, name=skeleton.name)
+
+
+def limb_rows(skeleton: sy.Skeleton, rng: np.random.Generator) -> tuple[int, int, int]:
+    """Return (root, middle, tip) of a way down the tree, where there is one of three joints."""
+    tip = int(rng.integers(len(skeleton)))
+    rows = [tip]
+    while skeleton.parents[rows[-1]] >= 0:
+        rows.append(skeleton.parents[rows[-1]])
+    if len(rows) < 3:
+        return limb_rows(skeleton, rng)
+    a, b, c = sorted(rng.choice(len(rows), size=3, replace=False).tolist())
+    return rows[c], rows[b], rows[a]
+
+
+def wide_goal(kind: str, skeleton: sy.Skeleton, q: np.ndarray, world: np.ndarray, name: str, rng: np.random.Generator):
+    """Return a goal of a kind, and the frames (B, 4, 4) that it is given: the poses q, with frames ``world``, meet it.
+
+    A goal is None where the skeleton has no place for it.
+    """
+    size = skeleton.size or 1.0
+    row, other = (int(v) for v in rng.choice(len(skeleton), size=2, replace=False))
+    offset = rng.normal(size=3) * 0.1 * size if rng.random() < 0.3 else None
+    common = {"weight": float(rng.choice([1.0, 0.01, 30.0])), "name": name}
+    count = len(q)
+    T = np.tile(np.eye(4), (count, 1, 1))
+    point = world[:, row, :3, 3] if offset is None else world[:, row, :3, :3] @ offset + world[:, row, :3, 3]
+    far = size * 10.0 ** rng.uniform(-1, 1, size=(count, 1))
+    if kind in ("position", "rotation", "pose"):
+        goal = dict(zip(("position", "rotation", "pose"), GOALS, strict=True))[kind]
+        some = {} if kind == "rotation" else {"offset": offset}
+        few = int(rng.integers(1, 3)) if rng.random() < 0.2 else None
+        if few is not None and few < depth(skeleton, row):
+            some["ancestors"] = few
+        T = world[:, row].copy()
+        if kind != "rotation":
+            T[:, :3, 3] = point
+        return goal(row, **some, **common), T
+    if kind == "aim":
+        axis = rng.normal(size=3)
+        T[:, :3, 3] = point + far * (world[:, row, :3, :3] @ (axis / np.linalg.norm(axis)))
+        return sy.AimGoal(row, axis=axis, offset=offset, **common), T
+    if kind == "pole":
+        root, middle, tip = limb_rows(skeleton, rng)
+        r, m, t = (world[:, i, :3, 3] for i in (root, middle, tip))
+        line = (t - r) / np.maximum(judge.length(t - r), 1e-300)[:, None]
+        out = (m - r) - ((m - r) * line).sum(-1)[:, None] * line
+        T[:, :3, 3] = r + out * 10.0 ** rng.uniform(0, 2, size=(count, 1)) + line * far * 0.1
+        return sy.PoleGoal(middle, root=root, tip=tip, **common), T
+    if kind == "distance" and rng.random() < 0.5:
+        away = judge.length(point - world[:, other, :3, 3])
+        if not away.max() > 0.0:
+            return None, T
+        bounds = {"minimum": float(away.min()) * (1 - 1e-9), "maximum": float(away.max()) * (1 + 1e-9)}
+        return sy.DistanceGoal(row, other, offset=offset, **bounds, **common), T
+    if kind == "distance":
+        way = rng.normal(size=(count, 3))
+        T[:, :3, 3] = point + way / judge.length(way)[:, None] * size * rng.uniform(0.3, 0.5, size=(count, 1))
+        return sy.DistanceGoal(row, minimum=0.3 * size, maximum=0.5 * size, offset=offset, **common), T
+    if kind == "plane":
+        T[:, :3, :3] = judge.turn_matrix(rng.normal(size=(count, 4)))
+        T[:, :3, 3] = point - far * T[:, :3, 2] * rng.choice([0.0, 1.0], size=(count, 1))
+        return sy.PlaneGoal(row, offset=offset, **common), T
+    if kind == "center_of_mass":
+        T[:, :3, 3] = judge.center_of_mass(skeleton, world)
+        return sy.CenterOfMassGoal(**common), T
+    if kind == "relative":
+        T = np.linalg.inv(world[:, other]) @ world[:, row]
+        return sy.RelativeGoal(row, other, parts="pose", **common), T
+    if kind == "contact":
+        keep = str(rng.choice(["point", "normal", "pose"]))
+        axis = {"axis": np.array([0.0, 0.0, 1.0])} if keep == "normal" else {}
+        T = world[:, row].copy()
+        T[:, :3, 3] = point
+        return sy.ContactGoal(row, keep=keep, offset=offset, **axis, **common), T
+    if kind == "range":
+        v = q[:, skeleton.q_slice(row)]
+        if skeleton.joints[row].kind not in (Kind.HINGE, Kind.SLIDE):
+            return None, T
+        return sy.RangeGoal(row, float(v.min()), float(v.max()), **common), T
+    raise ValueError(kind)
+
+
+def depth(skeleton: sy.Skeleton, row: int) -> int:
+    """Return how many joints are above one."""
+    count = 0
+    while skeleton.parents[row] >= 0:
+        row = skeleton.parents[row]
+        count += 1
+    return count
+
+
+def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal: list[str]) -> Case:
+    """Return block k of a seed with --wide."""
+    rng = np.random.default_rng([seed, k, 1])
+    name = deal[k % len(deal)]
+    solver = every_solver[name]
+    for _ in range(TRIES):
+        model, skeleton = known[rng.integers(len(known))]
+        factor = 10.0 ** float(rng.uniform(-SIZES, SIZES)) if rng.random() < 0.7 else 1.0
+        narrow = int(rng.integers(1000)) if rng.random() < 0.4 else None
+        skeleton = changed(skeleton, factor, narrow)
+        model = f"__import__('soak').changed({model}, {factor!r}, {narrow})"
+        poses = Poses(skeleton, "fixed", rng)
+        kinds = rng.choice(("random", "other"), size=BLOCK, p=[0.6, 0.4])
+        truth, starts = poses("random", BLOCK), poses("random", BLOCK)
+        same = rng.random(BLOCK) < 0.1
+        starts[same] = truth[same]
+        world = judge.frames(skeleton, truth)
+        pool = [kind for kind in WIDE if kind in solver.honours]
+        goals, frames = [], []
+        for g in range(int(rng.choice([1, 2, 3], p=[0.5, 0.3, 0.2])) if solver.narrow is Solver.narrow else 1):
+            goal, T = wide_goal(str(rng.choice(pool)), skeleton, truth, world, f"g{g}", rng)
+            if goal is not None:
+                goals.append(goal)
+                frames.append(T)
+        if not goals:
+            continue
+        settings = solver(attempts=int(rng.choice([1, 2, 8, 20])), seed=int(rng.integers(1000)))
+        tight = 10.0 ** rng.uniform(-6, -3)
+        try:
+            ik = sy.IK(skeleton, goals, settings)
+            ik = sy.IK(skeleton, goals, settings, tolerance=(tight * ik.reach, tight))
+        except SynoviaError:
+            continue
+        break
+    else:
+        raise RuntimeError(f"no problem that {name} takes")
+    for b in np.flatnonzero(kinds == "other"):
+        for T in frames:
+            T[b, :3, 3] += rng.normal(size=3) * ik.reach * 10.0 ** rng.uniform(-9, 2)
+    given = {}
+    for goal, T in zip(ik.goals, frames, strict=True):
+        if goal.takes:
+            given[goal.label] = np.ascontiguousarray(
+                T[{1: np.s_[:, :3, 3], 2: np.s_[:, :3, :3], 3: np.s_[:]}[goal.takes]]
+            )
+    reachable = (kinds == "random") & (solver.narrow is Solver.narrow) & all(g.ancestors is None for g in goals)
+    return Case(model, ik, given, np.stack(frames, axis=1), starts, reachable)
+
+
 def misses(case: Case, q: np.ndarray) -> np.ndarray:
     """Return which rows miss a goal by forward kinematics, (B,), with room for rounding."""
-    out = np.zeros(len(q), bool)
-    found = goal_frames(case.ik, q)
-    length, angle = case.ik.tolerance
-    for g, goal in enumerate(case.ik.goals):
-        F, T = found[:, g], case.frames[:, g]
-        if goal.what & 1:
-            away = np.linalg.norm(F[:, :3, 3] - T[:, :3, 3], axis=1)
-            size = np.abs(T[:, :3, 3]).max(axis=1) + np.abs(F[:, :3, 3]).max(axis=1) + case.ik.reach
-            out |= ~(away <= length * (1 + 1e-9) + 1e-13 * size)
-        if goal.what & 2:
-            R = np.swapaxes(F[:, :3, :3], 1, 2) @ T[:, :3, :3] - np.eye(3)
-            turned = 2.0 * np.arcsin(np.minimum(np.linalg.norm(R, axis=(1, 2)) / np.sqrt(8.0), 1.0))
-            out |= ~(turned <= angle * (1 + 1e-9) + 1e-13 * len(case.ik.skeleton))
-    return out
+    ik = case.ik
+    world = judge.frames(ik.skeleton, q)
+    wanted = {goal.label: case.frames[:, g] for g, goal in enumerate(ik.goals)}
+    lengths, angles = judge.errors(ik, world, wanted)
+    for g, (goal, out) in enumerate(zip(ik.goals, judge.range_errors(ik, q).T, strict=True)):
+        (lengths if goal.measures & 1 else angles)[:, g] += out
+    size = np.abs(world[..., :3, 3]).max((1, 2)) + np.abs(case.frames[..., :3, 3]).max((1, 2)) + ik.reach
+    length, angle = ik.tolerance
+    near = (lengths <= length * (1 + 1e-9) + 1e-13 * size[:, None]).all(axis=1)
+    return ~(near & (angles <= angle * (1 + 1e-9) + 1e-13 * len(ik.skeleton)).all(axis=1))
 
 
 def check(case: Case, answers: sy.Solutions) -> dict[str, np.ndarray]:
     """Return the rows that break each promise."""
     ik, q, status = case.ik, answers.q, answers.status
-    low, high = np.full((2, ik.skeleton.nq), [[-np.inf], [np.inf]])
-    for row, joint in enumerate(ik.skeleton.joints):
-        if isinstance(joint.limit, sy.Interval) and (joint.mimic is None or joint.mimic.binds):
-            low[ik.skeleton.q_slice(row)], high[ik.skeleton.q_slice(row)] = joint.limit.lower, joint.limit.upper
-    worst, where = np.empty(len(q)), np.empty(len(q), np.int64)
-    violations(ik.skeleton.tables.variables, ik.skeleton.tables.limits, q, worst, where)
     turns = ik.skeleton.tables.variables[ik.skeleton.tables.variables[:, 0] == 1, 1]
     length = np.array([np.linalg.norm(q[:, at : at + 4], axis=1) for at in turns]).reshape(len(turns), len(q))
     finite = np.isfinite(q).all(axis=1) & np.isfinite(answers.errors).all(axis=(1, 2))
-    inside = ((q >= low - SLACK) & (q <= high + SLACK)).all(axis=1) & (worst <= SLACK)
+    inside = judge.beyond_limits(ik.skeleton, q) <= SLACK
     found = {
         "not finite": ~finite,
         "limit": ~inside & finite,
@@ -278,7 +451,9 @@ def check(case: Case, answers: sy.Solutions) -> dict[str, np.ndarray]:
 
 
 def reproducer(case: Case, b: int) -> str:
-    """Return Python text that solves one problem again."""
+    """Return Python text that solves one problem again; nothing for goals that it has no words for."""
+    if not all(type(goal) in GOALS for goal in case.ik.goals):
+        return ""
     goals = ", ".join(
         f"sy.{type(g).__name__}({g.joint}, offset=np.array({g.offset.tolist()}), weight={g.weight}, name={g.name!r})"
         for g in case.ik.goals
@@ -308,22 +483,27 @@ def main() -> int:
     parser.add_argument("--models", choices=("bundled", "all"), default="bundled")
     parser.add_argument("--data", type=Path, default=data_folder(), help="folder of models for --models all")
     parser.add_argument("--block", type=int, help="run only this block")
+    parser.add_argument("--wide", action="store_true", help="all goals, sizes from 1e-12 to 1e12, narrow limits")
+    parser.add_argument("--solvers", nargs="+", choices=sorted(every_solver), help="only these, with --wide")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     known = models(args.models, args.data)
     blocks = range(-(-args.solves // BLOCK)) if args.block is None else [args.block]
-    counts: dict[str, Counter[str]] = {name: Counter() for name in solvers}
+    deal = (args.solvers or list(every_solver)) if args.wide else DEAL
+    counts: dict[str, Counter[str]] = {name: Counter() for name in dict.fromkeys(deal)}
     failed: Counter[str] = Counter()
     slowest = (0.0, "")
     shown = 0
-    compiling = compile_kernels()
+    compiling = 0.0 if args.wide else compile_kernels()
     began = said = time.perf_counter()
     for k in blocks:
-        name = DEAL[k % len(DEAL)]
+        name = deal[k % len(deal)]
         case = None
         again = f"--seed {args.seed} --models {args.models} --block {k}"
+        if args.wide:
+            again += " --wide" + (f" --solvers {' '.join(args.solvers)}" if args.solvers else "")
         try:
-            case = make_case(k, args.seed, known)
+            case = make_wide_case(k, args.seed, known, deal) if args.wide else make_case(k, args.seed, known)
             before = time.perf_counter()
             answers = case.ik.solve_many(case.targets, case.starts, threads=args.threads)
             took = time.perf_counter() - before

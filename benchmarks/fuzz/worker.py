@@ -11,7 +11,6 @@ import json
 import os
 import resource
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -118,7 +117,7 @@ READERS = {
 
 def case_of(seeds: list[Seed], seed: int, case: int) -> tuple[Seed, bytes, Random]:
     """Return the file that a case begins with, the changed content, and the generator for what is done with it."""
-    rng = Random(f"{seed} {case}")  # noqa: S311
+    rng = Random(f"{seed} {case}")
     kinds = sorted({one.reader for one in seeds})
     kind = kinds[case % len(kinds)]
     chosen = rng.choice([one for one in seeds if one.reader == kind])
@@ -185,7 +184,7 @@ def warm(seeds: list[Seed], folder: Path) -> None:
     """Read every file as it is, so that nothing is loaded or compiled on the clock."""
     for seed in seeds:
         for draw in (0.0, ALIKE * 1.5):
-            fixed = Random(0)  # noqa: S311
+            fixed = Random(0)
             fixed.random = lambda draw=draw: draw
             path = folder / f"seed{seed.ending}"
             path.write_bytes(seed.data)

@@ -112,7 +112,7 @@ class Goal(ChecksArguments):
                 raise InputError("weight is not a number", value=weight) from error
             if isinstance(priority, bool) or not isinstance(priority, int | np.integer) or priority < 0:
                 raise InputError("priority is no level", value=priority, expected="0 (highest), 1, 2, ...")
-            place = None if position is None else as_numbers(position, (3,), "position")
+            place = None if position is None else as_lengths(position, (3,), "position")
             turn = None if rotation is None else as_matrix(rotation)
             frame = _as_offset(offset)
             if name is not None and not isinstance(name, str):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from synovia.errors import InputError
 from synovia.geometry import as_numbers
-from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, placed
+from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, as_lengths, placed
 from synovia.skeleton import Kind
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ class RangeGoal(Goal):
             least, most = (
                 float(as_numbers(value, (), what, finite=False)) for value, what in ((lower, "lower"), (upper, "upper"))
             )
+            for value, what in ((least, "lower"), (most, "upper")):
+                if math.isfinite(value):
+                    as_lengths(value, (), what)
             if not least <= most or least == math.inf or most == -math.inf:
                 raise InputError("bounds leave no value", value=(least, most), expected="lower <= upper")
             if math.isinf(least) and math.isinf(most):

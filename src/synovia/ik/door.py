@@ -28,6 +28,7 @@ from synovia.ik.targets import (
     place_many,
 )
 from synovia.skeleton import Skeleton
+from synovia.skeleton.joint import LONGEST
 
 Targets = Mapping[Any, Any]
 _DOUBLE = np.dtype(np.float64)
@@ -149,7 +150,7 @@ class Door:
     def refuse(self, code: int, targets: Targets | None) -> NoReturn:
         """Raise the error of a target that the kernel refused (see ``kernels.drive``); ``place`` says what is wrong.
 
-        What it does not mind is too far away: squares overflow there.
+        What it does not mind is too far away.
         """
         row, i = divmod(-1 - code, len(self.goals))
         goal, frame = self.goals[i], self._own[0, i].copy()
@@ -160,7 +161,7 @@ class Door:
         raise InputError(
             f"target of {goal.label!r} is too far away",
             value=frame[:16].reshape(4, 4)[:3, 3].tolist(),
-            expected="a position less than 1e150 times the reach from the origin",
+            expected=f"a position within {LONGEST:g} length units of the origin",
         )
 
 

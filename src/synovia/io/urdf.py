@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import did_you_mean
-from synovia.geometry import Array, align_z, fixed_xyz, rigid
+from synovia.geometry import Array, align_z, as_direction, fixed_xyz, rigid
 from synovia.io.base import Format, read_bytes
 from synovia.limits import Interval
 from synovia.skeleton import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
@@ -223,14 +223,13 @@ def _axis(element: Element) -> Array:
     """Return the unit axis of a joint; x where the file has none."""
     axis = element.only("axis")
     numbers = np.array((1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, default=(1.0, 0.0, 0.0)))
-    length = float(np.linalg.norm(numbers))
-    if axis is not None and not length > 1e-9:
+    if axis is not None and not np.abs(numbers).max() > 1e-9:
         raise axis.error(
             f"axis of joint {element.attributes['name']!r} has no direction",
             value=axis.attributes.get("xyz"),
             expected="three numbers, not all 0",
         )
-    return numbers / length
+    return as_direction(numbers, "axis")
 
 
 def _limit(edge: _Edge) -> Interval | None:

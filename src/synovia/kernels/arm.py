@@ -14,6 +14,7 @@ import math
 
 from synovia.kernels._borrow import stack
 from synovia.kernels._jit import F, algorithm, entry, inline
+from synovia.kernels.descent import PUSHES
 from synovia.kernels.drive import drive
 from synovia.kernels.forward import HINGE
 from synovia.kernels.goals import target_frame
@@ -83,6 +84,7 @@ def arm_normal(problem, q, axes, p, e, wr, damping):
     wp, reach = problem.goal_data[0, 0] / problem.reach, problem.reach
     n = problem.tree.ints.shape[0]
     o = F(0)
+    slack = PUSHES * (abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(e[3]) + abs(e[4]) + abs(e[5]))
     a00 = a11 = a22 = a33 = a44 = a55 = damping
     a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = a50 = a51 = a52 = a53 = a54 = o
     for i in range(n):
@@ -95,7 +97,7 @@ def arm_normal(problem, q, axes, p, e, wr, damping):
             w = (o, o, o)
         x = q[problem.variables[i, 1]]
         g = u[0] * e[0] + u[1] * e[1] + u[2] * e[2] + w[0] * e[3] + w[1] * e[4] + w[2] * e[5]
-        if ((x <= problem.limits[i, 0]) & (g < o)) | ((x >= problem.limits[i, 1]) & (g > o)):
+        if ((x <= problem.limits[i, 0]) & (g < -slack)) | ((x >= problem.limits[i, 1]) & (g > slack)):
             u = (o, o, o)
             w = (o, o, o)
         store(axes, i, 6, u)

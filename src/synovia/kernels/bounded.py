@@ -14,20 +14,20 @@ SLIP = F(1e-15)  # beyond a bound, radians or reaches, that is rounding
 
 
 @device
-def guess(box, g, near):
-    """Hold what touches a bound and is pushed against it."""
+def guess(box, g, near, slack):
+    """Hold what touches a bound and is pushed against it by more than ``slack``, which is rounding."""
     for i in range(g.shape[0]):
         box[i, 2] = F(0)
-        if box[i, 1] <= near and g[i] > F(0):
+        if box[i, 1] <= near and g[i] > slack:
             box[i, 2] = F(1)
-        elif box[i, 0] >= -near and g[i] < F(0):
+        elif box[i, 0] >= -near and g[i] < -slack:
             box[i, 2] = F(-1)
 
 
 @device
-def shares(box, g, near):
+def shares(box, g, near, slack):
     """Mark what is held, and return the largest part of g that no bound holds back and the largest that one does."""
-    guess(box, g, near)
+    guess(box, g, near, slack)
     left = F(0)
     held = F(0)
     for i in range(g.shape[0]):

@@ -12,6 +12,7 @@ from synovia.kernels.variables import SCALAR, is_limited
 from synovia.kernels.vectors import TINY, axpy, dot, scale
 
 NEAR = F(1e-7)  # radians or reaches from a limit within which it counts as touched
+PUSHES = F(1e-9)  # share of the residual (of the largest part of a step) below which a push against a limit is rounding
 LARGEST_TURN = F(1.0)  # radians in one step; the linear model says little beyond
 
 
@@ -26,10 +27,14 @@ def remove_direction(J, v, n):
 
 
 @device
-def hold_at_limits(problem, q, J, g):
+def hold_at_limits(problem, q, J, g, slack, held_before):
     """Freeze what stands at a limit and would be pushed further out: its directions leave J and the gradient g = Jᵀe.
 
-    A direction is free again as soon as the gradient points inward: this is the active set of the step.
+    A direction is free again as soon as the gradient points inward: this is the active set of the step. A push of at
+    most ``slack`` counts as none. Many pushes are zero in exact arithmetic, and rounding would give them either sign.
+
+    With ``held_before``, g is what was solved for after this function had changed J. What is held then has no push left
+    and stays held.
 
     Returns:
         The largest multiplier (the part of the gradient that a limit holds back) and the variable that it belongs to,
@@ -37,13 +42,14 @@ def hold_at_limits(problem, q, J, g):
     """
     most = F(0)
     where = -1
+    least = -slack if held_before else slack
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, 1], problem.variables[k, 2]
         held = F(0)
         if problem.variables[k, 0] == SCALAR:
-            slack = NEAR if problem.limits[k, 10] != F(0) else NEAR * problem.reach
-            up = q[at] >= problem.limits[k, 1] - slack and g[v] > F(0)
-            down = q[at] <= problem.limits[k, 0] + slack and g[v] < F(0)
+            near = NEAR if problem.limits[k, 10] != F(0) else NEAR * problem.reach
+            up = q[at] >= problem.limits[k, 1] - near and g[v] > slack
+            down = q[at] <= problem.limits[k, 0] + near and g[v] < -slack
             if up or down:
                 held = abs(g[v])
                 g[v] = F(0)
@@ -51,7 +57,7 @@ def hold_at_limits(problem, q, J, g):
         elif is_limited(problem.limits, k):
             swing, n, side, t = normals(problem.limits, k, load_quat(q, at), NEAR)
             w = (g[v], g[v + 1], g[v + 2])
-            if swing == 1 and dot(w, n) > F(0):
+            if swing == 1 and dot(w, n) > least:
                 held = dot(w, n)
                 w = axpy(-held, n, w)
                 remove_direction(J, v, n)
@@ -59,12 +65,12 @@ def hold_at_limits(problem, q, J, g):
                 size = dot(t, t)
                 t = scale(F(1) / math.sqrt(size), t) if size > TINY else t
             out = side * dot(w, t)
-            if out > F(0):
+            if side != 0 and out > least:
                 held = max(held, out)
                 w = axpy(-side * out, t, w)
                 remove_direction(J, v, t)
             g[v], g[v + 1], g[v + 2] = w
-        if held > most:
+        if held > slack and held > most:
             most = held
             where = k
     return most, where
@@ -94,6 +100,15 @@ def largest(a):
 
 
 @device
+def length(a):
+    """Return the length of a vector."""
+    s = F(0)
+    for i in range(a.shape[0]):
+        s += a[i] * a[i]
+    return math.sqrt(s)
+
+
+@device
 def linearise(problem, work, targets, q):
     """Write J at the frames of q, and the gradient g = Jᵀe, with the active limits taken out of both.
 
@@ -102,4 +117,4 @@ def linearise(problem, work, targets, q):
     """
     jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.g)
-    return hold_at_limits(problem, q, work.J, work.g)
+    return hold_at_limits(problem, q, work.J, work.g, PUSHES * length(work.e), False)

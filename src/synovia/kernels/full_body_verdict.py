@@ -21,7 +21,7 @@ def unheld(problem, work, first, last):
         if i < first or i >= last:
             work.e[i] = F(0)
     times_t(work.J, work.e, work.g)
-    return shares(work.box, work.g, NEAR)
+    return shares(work.box, work.g, NEAR, F(0))
 
 
 @apart

@@ -5,6 +5,8 @@ logarithm) that turns it onto the target, both in the world: right up to half a 
 in ``further``; a problem that was opened without it compiles none of that.
 """
 
+import math
+
 from synovia.kernels._jit import F, device, inline
 from synovia.kernels.further import (
     all_further_given,
@@ -20,6 +22,8 @@ from synovia.kernels.problem import POSITION, ROTATION
 from synovia.kernels.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.variables import SCALAR
 from synovia.kernels.vectors import dot, norm, scale, sub
+
+INFINITE = F(math.inf)
 
 
 @device
@@ -102,7 +106,10 @@ def residual(problem, q, frames, targets, e):
 
 @device
 def measure(problem, q, frames, targets, errors):
-    """Write each goal's distance (length units) and angle (radians); return the largest in units of its tolerance."""
+    """Write each goal's distance (length units) and angle (radians); return the largest in units of its tolerance.
+
+    Where an error is no number, that is infinite: a comparison with NaN would let it pass.
+    """
     worst = F(0)
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, 0]
@@ -111,7 +118,11 @@ def measure(problem, q, frames, targets, errors):
         errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
         errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
-    return max(worst, measure_further(problem.further, problem, q, frames, targets, errors))
+    worst = max(worst, measure_further(problem.further, problem, q, frames, targets, errors))
+    total = F(0)
+    for g in range(problem.goals.shape[0]):
+        total += errors[2 * g] + errors[2 * g + 1]
+    return worst if total < INFINITE else INFINITE
 
 
 @device

@@ -5,7 +5,7 @@ Jacobian transpose, pseudo-inverse, damped least squares; the fourth, by singula
 
 from synovia.kernels._jit import F, device
 from synovia.kernels.clamps import clamp_largest
-from synovia.kernels.descent import damped_step, hold_at_limits
+from synovia.kernels.descent import PUSHES, damped_step, hold_at_limits, largest
 from synovia.kernels.linear import times, times_t
 from synovia.kernels.selective import selective_step
 
@@ -71,7 +71,7 @@ def limited_step(problem, work, room, q, method, damping, most):
     Clipping would lose that joint's share. Its column leaves J, and the step is solved for the rest, until it pushes
     nothing out any more. All are free again at the next step.
     """
-    for _ in range(REDOS):
+    for redo in range(REDOS):
         if method == TRANSPOSE:
             transpose_step(work, room.b)
         elif method == PSEUDO_INVERSE:
@@ -80,7 +80,7 @@ def limited_step(problem, work, room, q, method, damping, most):
             damped_step(work, damping)
         else:
             selective_step(problem, work.J, work.e, room, most, work.dq)
-        _, held = hold_at_limits(problem, q, work.J, work.dq)
+        _, held = hold_at_limits(problem, q, work.J, work.dq, PUSHES * largest(work.dq), redo > 0)
         if held < 0:
             break
     clamp_largest(work.dq, most)

@@ -8,7 +8,7 @@ The projector 1 - J⁺J must come from a factorisation without damping: a damped
 from synovia.kernels._jit import F, device
 from synovia.kernels.clamps import clamp_largest
 from synovia.kernels.derivative import write_jacobian
-from synovia.kernels.descent import hold_at_limits, largest
+from synovia.kernels.descent import PUSHES, hold_at_limits, largest
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual, to_units
 from synovia.kernels.linear import gram
@@ -58,9 +58,10 @@ def free_motion(problem, work, room, q, gain):
         for i in range(m):
             room.W[i, j] = work.J[i, j]
         room.W[m, j] = -gain * room.wish[j]
-    for _ in range(REDOS):
+    for redo in range(REDOS):
         project(room, m, room.z)
-        _, held = hold_at_limits(problem, q, room.W, room.z)  # takes held directions out of J and of the wish alike
+        slack = PUSHES * largest(room.z)
+        _, held = hold_at_limits(problem, q, room.W, room.z, slack, redo > 0)  # out of J and of the wish alike
         if held < 0:
             break
 

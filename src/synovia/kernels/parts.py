@@ -5,7 +5,7 @@ import numpy as np
 from synovia.kernels._jit import entry, perform
 from synovia.kernels.clamps import clamp_errors, clamp_largest
 from synovia.kernels.derivative import write_jacobian
-from synovia.kernels.descent import hold_at_limits, largest
+from synovia.kernels.descent import PUSHES, hold_at_limits, largest, length
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import complete_targets, measure, refused_target, replace_targets, residual, to_units
@@ -111,5 +111,5 @@ def held_back(ints, floats, q, scratch, e, J):
     """Take what limits hold out of J; return (largest part of Jᵀe that is left, largest that a limit holds)."""
     problem, work = open_any(ints, floats), open_work(ints, scratch)
     times_t(J, e, work.g)
-    most, _ = hold_at_limits(problem, q, J, work.g)
+    most, _ = hold_at_limits(problem, q, J, work.g, PUSHES * length(e), False)
     return largest(work.g), most

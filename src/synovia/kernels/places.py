@@ -7,7 +7,7 @@ from synovia.kernels.rotations import apply, column, load_quat, load_rotation, m
 from synovia.kernels.vectors import add, cross, dot, load, norm, scale, sub
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that passes as rounding
-FARTHEST = F(1e150)  # reaches; squares beyond it overflow
+FARTHEST = F(1e15)  # length units; ``LONGEST`` of the joints
 
 
 @inline
@@ -61,7 +61,7 @@ def orthonormal(R):
 def is_refused(problem, targets, g, parts):
     """Return whether one of these parts of a target is not finite or no rigid transform."""
     R, p = target_frame(targets, g)
-    if parts & POSITION and not abs(p[0]) + abs(p[1]) + abs(p[2]) < FARTHEST * problem.reach:
+    if parts & POSITION and not abs(p[0]) + abs(p[1]) + abs(p[2]) <= FARTHEST:
         return True
     if parts & ROTATION:
         E = matmul_t(R, R)

@@ -6,7 +6,7 @@ from synovia.kernels._jit import F, device
 from synovia.kernels.bounded import bounded_step, shares, solve_rest
 from synovia.kernels.chart import NEAR, bends, bounds, move, to_box
 from synovia.kernels.curvature import curvature
-from synovia.kernels.descent import LARGEST_TURN, damped_step, largest
+from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.linear import gram_t, times_t, transpose
@@ -39,7 +39,7 @@ def pull(problem, work, targets, q):
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     times_t(work.J, work.e, work.g)
-    return shares(work.box, work.g, NEAR)
+    return shares(work.box, work.g, NEAR, FLAT * length(work.e))
 
 
 @device

@@ -16,6 +16,7 @@ from synovia.kernels.rotations import PI, quat_apply, quat_conj, quat_exp, quat_
 from synovia.kernels.vectors import scale
 
 EDGE = F(1e-9)  # how far beyond its limit a value still counts as inside (radians)
+FOLDED = PI - F(4e-6)  # largest swing beside a limited twist: nearer to half a turn, rounding moves the twist by EDGE
 ROUNDS = 100  # most Newton steps for the ellipse's multiplier; a few are usual, about 40 on an ellipse thin as a line
 
 
@@ -148,9 +149,15 @@ def project(limit, k, q):
 
     The plane ends at half a turn: a swing a little beyond it in an allowed direction is seen on the other side, and
     goes to the limit there although the limit that it passed is a smaller turn away.
+
+    Where the twist has limits, the swing ends just before half a turn. At half a turn a rotation has no twist of its
+    own, and close to it the rounding of a quaternion (1e-16) counts 1e-16 / cos(swing / 2) in the twist.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     x, y = nearest_swing(limit, k, sx, sy)
+    squared = x * x + y * y
+    if squared > FOLDED * FOLDED and limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE:
+        x, y = x * (FOLDED / math.sqrt(squared)), y * (FOLDED / math.sqrt(squared))
     near = nearest_twist(twist, limit[k, 8], limit[k, 9])
     if x == sx and y == sy and near == twist:
         return q

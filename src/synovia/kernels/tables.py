@@ -6,6 +6,7 @@ from synovia.kernels._borrow import vector
 from synovia.kernels._jit import F, device, entry
 from synovia.kernels.variables import SCALAR, clamp, lead, margin, randomize, seed_state, violation
 
+LARGEST = F(1e15)  # number in q; ``LONGEST`` of the joints
 EXACT = F(4e-16)  # relative: so far from what it should be a value is taken as it is
 
 
@@ -52,7 +53,7 @@ def admit_one(variables, limits, followers, coupling, q, inside):
             if abs(math.sqrt(size2) - F(1)) > EXACT:
                 told = -1
     for i in range(q.shape[0]):
-        if not math.isfinite(q[i]):
+        if not abs(q[i]) <= LARGEST:
             told = -1
         inside[i] = q[i]
     clamp(variables, limits, inside)
@@ -74,8 +75,9 @@ def admit(variables, limits, followers, coupling, nq, q, inside):
     One entry point for one and for many: compiled twice, the same sums may round differently.
 
     Returns:
-        Whether all were inside them; -1 if a number is not finite, the length of a quaternion is not 1 to rounding, a
-        joint does not stand where the one that it follows has it, or would have to follow one into its limits.
+        Whether all were inside them; -1 if a number is not finite or too large, the length of a quaternion is not 1 to
+        rounding, a joint does not stand where the one that it follows has it, or would have to follow one into its
+        limits.
     """
     told = 1
     for at in range(0, q.shape[0], max(nq, 1)):

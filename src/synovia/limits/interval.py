@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import as_numbers
-from synovia.limits.base import ROW, Limit
+from synovia.limits.base import FARTHEST, ROW, Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,10 @@ class Interval(Limit):
         return self.lower - slack <= value <= self.upper + slack
 
     def row(self) -> NDArray[np.float64]:
-        """Return (lower, upper, 0, ...)."""
+        """Return (lower, upper, 0, ...); an end that no value can have is infinite."""
         row = np.zeros(ROW)
-        row[:2] = self.lower, self.upper
+        row[0] = self.lower if self.lower >= -FARTHEST else -math.inf
+        row[1] = self.upper if self.upper <= FARTHEST else math.inf
         return row
 
     def describe(self) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import as_numbers, matrix_to_quat
+from synovia.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
 from synovia.limits.base import MARK, ROW, TWIST, Limit
 
-_SMALLEST: Final = 1e-9  # half-angle of a swing that is not allowed at all; keeps the ellipse's equation finite
+_SMALLEST: Final = 1e-10  # half-angle of a swing that is not allowed: above 0 for the ellipse, below the slack of 1e-9
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 _IDENTITY: Final[_Frame] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -58,9 +58,7 @@ class SwingTwist(Limit):
             raise InputError(
                 "twist limit is out of range", value=self.twist, expected="-pi <= lower <= upper <= pi radians"
             )
-        matrix = as_numbers(self.frame, (3, 3), "limit frame")
-        if not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
-            raise InputError("limit frame is no rotation", value=self.frame, expected="a 3x3 rotation matrix")
+        matrix = as_matrix(self.frame, "limit frame")  # without what rounding left of it: kernels read a quaternion
         object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
     @classmethod
@@ -83,14 +81,11 @@ class SwingTwist(Limit):
             x_axis: Direction whose part normal to the bone becomes the x axis; without it the coordinate axis that the
                 bone leans on least.
         """
-        z = as_numbers(bone, (3,), "bone")
-        if not np.linalg.norm(z) > 0.0:
-            raise InputError("the bone has no direction", value=bone, expected="three finite numbers, not all 0")
-        z = z / np.linalg.norm(z)
-        wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else as_numbers(x_axis, (3,), "x_axis")
+        z = as_direction(bone, "bone")
+        wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else as_direction(x_axis, "x_axis")
         across = wanted - (wanted @ z) * z
         length = np.linalg.norm(across)
-        if not length > 1e-9 * np.linalg.norm(wanted):
+        if not length > 1e-9:
             raise InputError("x_axis is parallel to the bone", value=x_axis, expected="a direction across the bone")
         across = across / length
         frame = np.column_stack([across, np.cross(z, across), z])

@@ -18,6 +18,7 @@ from synovia.skeleton import Kind, Skeleton
 from synovia.skeleton.tree import ancestors
 
 Ints = NDArray[np.int32]
+SHORTEST = 1e-15  # length units; squares and cubes of less come near underflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +36,7 @@ class Reduced:
         goals: What is asked for.
         posture: (k, 5) what rest goals ask of each variable.
         masses: (n + 1, 4) masses of the rows, (0, 4) where no goal asks for the centre of mass.
-        reach: Longest sum of segments from the root to a goal, length units.
+        reach: Length that solvers and tolerances count in, length units (see ``reach_of``).
         joints: (n,) joint of each row.
     """
 
@@ -176,7 +177,7 @@ def reduce(
     return Reduced(
         table, fixed_table, couple, variables, limits, likes, owner, tables,
         posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, 4)),
-        reach_of(skeleton, table, fixed_table, tables), np.array(joints, np.int32),
+        reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
 
@@ -270,22 +271,36 @@ def _variables(
     return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], likes, t.owner[order]
 
 
-def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, goals: GoalTables) -> float:
-    """Return the longest way from a moving joint to a goal; the skeleton's size where nothing moves."""
+def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:
+    """Return the longest way from a moving joint to a goal; the skeleton's size where nothing moves.
+
+    A way is the sum of its links, plus the range of each of its slides up to that sum. A rail of a kilometre is no
+    measure of how exactly the arm on it can be asked to reach. Without links the shortest slide takes the place of
+    their sum.
+
+    Raises:
+        InputError: If that length is too small to be squared.
+    """
     t = skeleton.tables
-    span = {int(at): t.limits[k, :2] for k, at in enumerate(t.variables[:, 1]) if t.variables[k, 0] == 0}
+    ends = {int(at): t.limits[k, :2] for k, at in enumerate(t.variables[:, 1]) if t.variables[k, 0] == 0}
     longest = 0.0
     for (_, row, *_), offset in zip(goals.table.tolist(), goals.offsets, strict=True):
         if row < 0:
             continue
-        total = 0.0
-        since = float(np.linalg.norm(offset[9:]))  # lengths that count if anything above moves
+        links = 0.0
+        since = float(np.linalg.norm(offset[9:]))  # links that count if anything above moves
+        ranges: list[float] = []
         while row >= 0:
             if (rows[row, 3:5] >= 0).any():
-                total, since = total + since, 0.0
-            ends = span.get(int(rows[row, 2]), np.zeros(2)) if rows[row, 0] == Kind.SLIDE else np.zeros(2)
-            total += float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
+                links, since = links + since, 0.0
+            if rows[row, 0] == Kind.SLIDE and rows[row, 3] >= 0:
+                lower, upper = ends[int(rows[row, 2])]
+                ranges.append(abs(float(couple[row, 0])) * float(upper - lower))
             since += float(np.linalg.norm(fixed[row, 9:]))
             row = rows[row, 1]
-        longest = max(longest, total)
-    return longest or skeleton.size or 1.0
+        most = links or min((width for width in ranges if 0.0 < width < np.inf), default=0.0)
+        longest = max(longest, links + sum(min(width, most) for width in ranges))
+    reach = longest or skeleton.size or 1.0
+    if reach < SHORTEST:
+        raise InputError("the joints are too close together", value=reach, expected=f"a reach of at least {SHORTEST:g}")
+    return reach

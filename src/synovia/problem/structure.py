@@ -155,5 +155,5 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
         likes=reduced.likes[kept].copy(),
         owner=reduced.owner[kept].copy(),
         posture=reduced.posture[kept].copy(),
-        reach=reach_of(skeleton, rows, reduced.fixed, reduced.goals),
+        reach=reach_of(skeleton, rows, reduced.fixed, reduced.couple, reduced.goals),
     )

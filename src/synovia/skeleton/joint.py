@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
@@ -11,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from synovia.errors import InputError, restated
-from synovia.geometry import Array, as_numbers, as_transform
+from synovia.geometry import Array, as_direction, as_numbers, as_transform
 from synovia.limits import Interval, Limit, SwingTwist
 
 
@@ -55,7 +54,7 @@ class Mimic:
     binds: bool = False
 
 
-LONGEST: Final = 1e100  # length units; sums of squares of more would overflow, and infinity compares as anything
+LONGEST: Final = 1e15  # length units, and any other number of a joint: products of several stay far from overflow
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 
@@ -119,14 +118,14 @@ class Joint:
                     "rest position is too far away", value=self.rest[:3, 3].tolist(), expected=f"at most {LONGEST:g}"
                 )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
-            axis = as_numbers(self.axis, (3,), "axis")
+            if np.abs(self.com).max() > LONGEST:
+                raise InputError(
+                    "centre of mass is too far away", value=self.com.tolist(), expected=f"at most {LONGEST:g}"
+                )
+            moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
+            axis = as_direction(self.axis, "axis") if moves_along else as_numbers(self.axis, (3,), "axis")
         except InputError as error:
             raise restated(error, InputError, place) from error
-        if self.kind in (Kind.HINGE, Kind.SLIDE):
-            length = float(np.linalg.norm(axis))
-            if not length > 0.0:
-                raise InputError("axis has no direction", where=place, value=axis.tolist(), expected="a vector not 0")
-            axis = axis / length
         object.__setattr__(self, "axis", axis)
         self._protect()
         wanted = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
@@ -142,12 +141,12 @@ class Joint:
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
         if self.mimic is not None:
             numbers += [self.mimic.ratio, self.mimic.offset]
-        if not all(math.isfinite(number) for number in numbers) or self.mass < 0.0 or self.stiffness < 0.0:
+        if not all(abs(number) <= LONGEST for number in numbers) or self.mass < 0.0 or self.stiffness < 0.0:
             raise InputError(
                 "mass, stiffness, preferred value or coupling cannot be used",
                 where=place,
                 value=numbers,
-                expected="finite numbers, mass and stiffness not negative",
+                expected=f"numbers of at most {LONGEST:g}, mass and stiffness not negative",
             )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers, dimensions, frames_to_transforms
+from synovia.skeleton.joint import LONGEST
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -48,6 +49,12 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """
     shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
     out = as_numbers(q, shape, what)
+    if out.size and np.abs(out).max() > LONGEST:
+        raise InputError(
+            f"{what} holds a value that is too large",
+            value=float(out.flat[np.argmax(np.abs(out))]),
+            expected=f"at most {LONGEST:g}",
+        )
     t = skeleton.tables
     for at, row in zip(t.variables[:, 1].tolist(), t.owner.tolist(), strict=True):
         joint = skeleton.joints[int(row)]

@@ -17,7 +17,7 @@ from synovia.skeleton.skeleton import MAX_JOINTS
 
 CHANNELS: Final = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 _CHANNEL: Final = {name.lower(): name for name in CHANNELS}
-LARGEST: Final = 1e100  # products of three numbers stay finite
+LARGEST: Final = 1e15  # what joints take
 
 _WORD: Final = re.compile(r"[{}]|[^\s{}]+", re.ASCII)
 _NAME: Final = re.compile(r"[^{}\r\n]*")
