@@ -148,3 +148,11 @@ def test_too_few_joints_for_a_pose_are_told_with_their_number():
     target[:3, 3] = 9.0
     pose = sy.PoseGoal("tool", transform=target)
     assert "Only" not in " ".join(sy.solve(sy.bundled("arm7"), pose, solver).explain())
+
+
+@pytest.mark.parametrize("solver", ["full-body", "lm", "fabrik", "particles"])
+def test_a_body_without_a_moving_joint_is_told(solver):
+    rigid = sy.Skeleton([sy.Joint("base"), sy.Joint("tip", "base", rest=[[1, 0, 0, 1], [0, 1, 0, 0], *np.eye(4)[2:]])])
+    solution = sy.solve(rigid, sy.PositionGoal("tip", (1.0, 0.0, 5.0)), solver)
+    assert solution.status is sy.Status.UNREACHABLE
+    assert any("No joint moves 'tip'" in line for line in solution.explain())

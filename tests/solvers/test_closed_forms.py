@@ -1,5 +1,6 @@
 """Hinges, aim and segments against brute force, and every branch that they report."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 import synovia as sy
 from synovia.kernels._jit import compiled
+from synovia.problem.structure import meet
 from synovia.skeleton import Joint, Kind, Mimic
 
 DESCENTS = 20 if compiled() else 4  # from random poses, to a branch that the closed form must know
@@ -421,3 +423,54 @@ def test_structures_without_a_closed_form_are_refused_with_the_reason():
     ):
         with pytest.raises(sy.InputError):
             sy.Aim(**bad)
+
+
+@pytest.mark.parametrize("tilt", [1.1e-9, 3e-9, 1e-8, 2e-8, 1e-6, 1e-3, 1.0])
+def test_axes_that_are_almost_parallel_meet_where_they_do(tilt):
+    """What a file writes with eight digits is neither parallel nor a division by zero."""
+    place, away = np.array((0.2, -0.1, 0.3)), np.array((1e-3, 0.0, 0.0))
+    u, v = unit((0.3, 0.5, 1.0)), unit((0.3, 0.5, 1.0)) + tilt * unit((1.0, 1.0, -0.8))
+    v = v / np.linalg.norm(v)
+    for scale in (1e-6, 1.0, 1e6):
+        met = meet(u, scale * (place - 0.4 * u), v, scale * (place + 0.3 * v), scale)
+        assert met is not None
+        # rounding of the places moves lines at this angle apart along each other
+        assert np.linalg.norm(met - scale * place) < 1e-15 / tilt * scale
+        assert meet(u, scale * (place - 0.4 * u), v, scale * (place + np.cross(u, v) / tilt + away), scale) is None
+    assert meet(u, place, u, place + 0.1 * u, 1.0) is None
+
+
+@pytest.mark.parametrize("joints", [6, 7])
+def test_arms_with_axes_that_are_almost_parallel_are_taken_or_refused(joints):
+    rng = np.random.default_rng(joints)
+    for _ in range(200):
+        directions = np.repeat(rng.normal(size=(1, 3)), joints, axis=0)
+        directions += 10.0 ** rng.uniform(-10.0, -7.0, (joints, 1)) * rng.normal(size=(joints, 3))
+        places = rng.normal(size=(joints, 3)) * rng.choice((0.0, 1.0), (joints, 1))
+        arm = sy.Skeleton(
+            [
+                Joint(f"j{i}", f"j{i - 1}" if i else None, Kind.HINGE, at(*place), axis=unit(axis))
+                for i, (axis, place) in enumerate(zip(directions, places, strict=True))
+            ]
+        )
+        with suppress(sy.UnsupportedError):
+            sy.IK(arm, sy.PoseGoal(f"j{joints - 1}"), "segments")
+
+
+@pytest.mark.parametrize("kind", ["parallel", "offset"])
+def test_arms_of_six_hinges_on_what_does_not_move_reach_all_that_they_do_alone(kind):
+    """A free root that is held stands before the arm's joints."""
+    arm = six(kind)
+    joints = [Joint("world", kind=Kind.FREE), *(replace(j, parent=j.parent or "world") for j in arm.joints)]
+    ik = sy.IK(sy.Skeleton(joints), sy.PoseGoal("tool"), "segments", tolerance=(1e-8, 1e-8))
+    for k in range(20 if compiled() else 3):
+        pose = arm.random_pose(k)
+        solution = ik.solve({"tool": pose.transform("tool")})
+        assert solution.reached
+        assert len(ik.branches({"tool": pose.transform("tool")})) > 0
+        np.testing.assert_allclose(solution.pose.transform("tool"), pose.transform("tool"), atol=1e-7)
+
+
+def test_an_arm_refuses_a_pole():
+    with pytest.raises(sy.UnsupportedError, match="a pole of an arm of hinges"):
+        sy.IK(six("offset"), [sy.PoseGoal("tool"), sy.PoleGoal("j3", (1.0, 0.0, 0.0))], "segments")

@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import random
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,8 +19,12 @@ pytest.importorskip("viser")
 websockets = pytest.importorskip("websockets")
 
 import synovia as sy  # noqa: E402
-from synovia.viewer import View, view  # noqa: E402
+from browsing import until  # noqa: E402
+from synovia.viewer import View, engine, view  # noqa: E402
+from synovia.viewer.background import Background  # noqa: E402
 from synovia.viewer.guard import Bucket, Rules  # noqa: E402
+from synovia.viewer.session import Session  # noqa: E402
+from synovia.viewer.worker import SESSION, Worker  # noqa: E402
 
 PATIENCE = 120.0  # seconds
 
@@ -331,6 +337,80 @@ def test_two_browsers_keep_their_own_state(page: View) -> None:
     asyncio.run(go())
 
 
+def _left(page: View) -> tuple[int, int]:
+    """Return the sessions of a page, and the threads that solve one."""
+    return len(page.pages), page._background.running(SESSION)
+
+
+def test_a_browser_that_goes_while_its_page_is_made_leaves_nothing(page: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    until(lambda: _left(page) == (0, 0), why="earlier browsers are still there")
+    begun, gone = threading.Event(), threading.Event()
+    make = page._make
+
+    def slow() -> object:
+        begun.set()
+        gone.wait(60.0)
+        return make()
+
+    monkeypatch.setattr(page, "_make", slow)
+
+    async def go() -> None:
+        async with await _open(page) as socket:
+            await socket.send(_camera())
+            while not begun.is_set():
+                await asyncio.sleep(0.02)
+        while page.rules.open_pages:
+            await asyncio.sleep(0.02)
+
+    asyncio.run(asyncio.wait_for(go(), 60.0))
+    gone.set()
+    until(lambda: page._waiting.empty() and _left(page) == (0, 0), why="a session was left behind")
+    time.sleep(0.3)  # made late, it would be there by now
+    assert _left(page) == (0, 0)
+
+
+def test_quick_visits_leave_no_session_and_no_thread(page: View) -> None:
+    """Forty browsers, five at once, gone after up to 0.8 s: with or without a word, with or without a good-bye."""
+    chance = random.Random(5)
+
+    async def visit(free: asyncio.Semaphore) -> None:
+        async with free:
+            page.rules._knocks.left = page.rules._knocks.burst
+            socket = await _open(page)
+            if chance.random() < 0.9:
+                await socket.send(_camera())
+            await asyncio.sleep(chance.uniform(0.0, 0.8) * chance.choice((0.2, 1.0)))
+            if chance.random() < 0.5:
+                await socket.close()
+            else:
+                socket.transport.abort()
+
+    async def go(count: int) -> None:
+        free = asyncio.Semaphore(5)
+        await asyncio.gather(*(visit(free) for _ in range(count)))
+
+    asyncio.run(go(10))  # what the server itself keeps
+    until(lambda: _left(page) == (0, 0), why="the first browsers are still there")
+    threads = threading.active_count()
+    asyncio.run(go(40))
+    until(lambda: _left(page) == (0, 0) and page.rules.open_pages == 0, why=f"left behind: {_left(page)}")
+    until(lambda: threading.active_count() <= threads, why="threads were left behind")
+
+
+def test_a_session_that_waits_for_the_compiler_can_be_called_off() -> None:
+    """One thread compiles; the others would wait for it for as long as it takes, though their browsers have gone."""
+    session = Session(sy.bundled("arm7"))
+    session.add("position", "tool")
+    background = Background()
+    with engine._FIRST:
+        workers = [Worker(session, lambda frame: None, background) for _ in range(3)]
+        assert background.running(SESSION) == 3
+        for worker in workers:
+            worker.stop()
+        until(lambda: background.running(SESSION) == 0, why="the threads wait for what they cannot have")
+    assert all(worker.engine.ik is None for worker in workers)
+
+
 def test_a_process_ends_only_after_what_the_page_compiles() -> None:
     """The compiler dies of being destroyed while it works, so the end of the script waits for it."""
     script = (
@@ -357,6 +437,10 @@ def test_rules_by_themselves() -> None:
     assert rules.refusal("/", {**good, "Host": "[::1]:8080", "Origin": "http://[::1]:8080"}, socket=True) is None
     rules.open_pages = rules.pages
     assert rules.refusal("/", good, socket=True)[0] == 503
+    rules.open_pages, rules.sessions = 0, lambda: 12
+    assert rules.refusal("/", good, socket=True)[0] == 503  # their browsers have gone, but they still solve
+    rules.sessions = lambda: 11
+    assert rules.refusal("/", good, socket=True) is None
     named = Rules(port=8080, names=("studio.example",))
     assert named.refusal("/", {"Host": "studio.example"}, socket=False) is None
     for _ in range(3):

@@ -206,7 +206,7 @@ def _answer(ik: IK, table: Array, q: Array, attempts: int) -> Solution:
         q: Joint values (nq,).
         attempts: Starts.
     """
-    starts = np.tile(q, (attempts, 1))
+    starts = np.repeat(q[None], attempts, axis=0)  # np.tile gives a view, which cannot be written, of no numbers
     for k in range(1, attempts):
         other = ik.skeleton.random_pose(k).q
         for row, joint in enumerate(ik.skeleton.joints):

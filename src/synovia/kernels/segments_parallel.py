@@ -18,6 +18,7 @@ from synovia.kernels.scatter import scatter_numbers
 from synovia.kernels.six_hinges import (
     FREE,
     axis,
+    base_row,
     crossing,
     less,
     motion_to_target,
@@ -44,7 +45,7 @@ def parallel(problem, work, q, R, t, every):
         t: Its translation.
         every: Whether all are asked for, or the nearest one: then what turns more already is left out.
     """
-    f, table = work.frames, work.spare
+    f, table = work.frames[base_row(problem) :], work.spare
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
     o0, o1, o2, o3 = load(f, 0, 9), load(f, 1, 9), load(f, 2, 9), load(f, 3, 9)
     w = crossing(f, 4, 5)

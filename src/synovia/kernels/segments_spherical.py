@@ -15,7 +15,17 @@ from synovia.kernels.drive import drive
 from synovia.kernels.problem import open_problem, open_work
 from synovia.kernels.rotations import PI, apply, column
 from synovia.kernels.scatter import scatter_numbers
-from synovia.kernels.six_hinges import FREE, REST, about, axis, crossing, motion_to_target, offer, prove_arm_branches
+from synovia.kernels.six_hinges import (
+    FREE,
+    REST,
+    about,
+    axis,
+    base_row,
+    crossing,
+    motion_to_target,
+    offer,
+    prove_arm_branches,
+)
 from synovia.kernels.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.trigpoly import real_roots, sample_angle
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, scale, sub
@@ -118,7 +128,7 @@ def second_turn(a, c, way):
 @device
 def spherical(problem, work, q, R, t):
     """Write the candidates of an arm whose last three axes meet, at most eight; return how many."""
-    f, turns = work.frames, work.spare
+    f, turns = work.frames[base_row(problem) :], work.spare
     w = crossing(f, 3, 4)
     a = shoulder_of(f, add(apply(R, w), t), w)
     z3, z4, z5 = axis(f, 3), axis(f, 4), axis(f, 5)

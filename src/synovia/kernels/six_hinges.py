@@ -12,12 +12,21 @@ from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.limb import nearest_turn
 from synovia.kernels.rotations import PI, apply, column, load_rotation, matmul_t
 from synovia.kernels.subproblems import turned
-from synovia.kernels.vectors import add, axpy, dot, load, sub
+from synovia.kernels.vectors import add, axpy, cross, dot, load, sub
 
 # Places in spare memory: eight candidates of six values, whether some turns are free, the rest
 FREE = 8 * 6
 REST = FREE + 1
 PROVEN = F(1e-12)  # squared error (radians, reaches) above which a miss is no rounding
+
+
+@inline
+def base_row(problem):
+    """Return the row of the arm's first joint: above it may stand what does not move, such as a floating base."""
+    row = 0
+    while problem.tree.ints[row, 5] < 0:
+        row += 1
+    return row
 
 
 @inline
@@ -32,8 +41,8 @@ def crossing(frames, i, j):
     u, v = axis(frames, i), axis(frames, j)
     o = load(frames, i, 9)
     d = sub(load(frames, j, 9), o)
-    k = dot(u, v)
-    return axpy((dot(d, u) - k * dot(d, v)) / (F(1) - k * k), u, o)
+    n = cross(u, v)  # 1 - (u·v)² would lose small angles
+    return axpy(dot(cross(d, v), n) / dot(n, n), u, o)
 
 
 @inline
@@ -50,8 +59,9 @@ def offer(problem, table, q, count, turns):
         The squared distance from q, infinite if a turn had to be clamped.
     """
     away = F(0)
+    base = base_row(problem)
     for i in range(6):
-        k = problem.tree.ints[i, 5]
+        k = problem.tree.ints[base + i, 5]
         x = q[problem.variables[k, 1]]
         low, high = problem.limits[k, 0], problem.limits[k, 1]
         turn, fits = nearest_turn(turns[i], F(0), low - x, high - x)

@@ -19,6 +19,8 @@ def look_far(problem, work, targets):
 @device
 def lay_straight(problem, work, targets):
     """Let every joint want to be at the target beyond reach, if that is what there is; return whether."""
+    if problem.tree.ints.shape[0] == 0:  # nothing moves: the first row of ``points`` is that of a goal
+        return False
     straight = int(work.points[0, STRAIGHT])
     if straight < 0:
         return False

@@ -111,8 +111,8 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
     """Return where the axes u through p and v through o meet, None if they do not or are parallel."""
     if parallel(u, v):
         return None
-    k = float(u @ v)
-    point = p + (float((o - p) @ u) - k * float((o - p) @ v)) / (1.0 - k * k) * u
+    n = np.cross(u, v)  # 1 - (u·v)² would lose small angles
+    point = p + float(np.cross(o - p, v) @ n) / float(n @ n) * u
     return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
 
 

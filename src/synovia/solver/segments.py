@@ -102,9 +102,20 @@ class Segments(Solver):
         if limb := limb_rows(reduced, goal, row, end):
             return self._held(reduced, skeleton, goal, limb)
         why = self._why_no_arm(reduced, goal, rows)
-        if why:
-            raise refusal(self.name, goal, f"{named(skeleton, reduced, rows)}: {why}", _EXPECTED, "use solver='lm'")
-        return self._held(reduced, skeleton, goal, rows)
+        held = reduced if why else self._held(reduced, skeleton, goal, rows)
+        if why or not _structure(held):
+            why = why or "no three of its axes meet or are parallel where they must"
+            raise refusal(self.name, goal, f"{why}: {named(skeleton, reduced, rows)}", _EXPECTED, "use solver='lm'")
+        for pole in goals:
+            if pole is not goal:
+                raise refusal(
+                    self.name,
+                    pole,
+                    "a pole of an arm of hinges",
+                    "the pole of a limb",
+                    "leave it out, or use solver='lm'",
+                )
+        return held
 
     def _held(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
         """Return the problem in which these rows alone move."""
@@ -116,13 +127,14 @@ class Segments(Solver):
 
     @staticmethod
     def _why_no_arm(reduced: Reduced, goal: Goal, rows: Sequence[int]) -> str | None:
-        """Return what keeps these joints from being an arm with a closed form, None if nothing does."""
+        """Return what keeps these joints from being an arm of hinges alone, None if nothing does."""
         form = kinds(reduced, rows)
         if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
             return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
         if not goal.place & ROTATION:
             return f"{len(form)} hinges for a position alone leave {len(form) - 3} turns free"
-        return None if _structure(reduced) else "no three of its axes meet or are parallel where they must"
+        together = range(rows[-1], rows[-1] + len(rows))
+        return None if rows[::-1] == [*together] else "between its joints stand others, which do not move with them"
 
     def own(self) -> Sequence[float]:
         """Return what the descent of seven hinges reads: damping, and what the error must have fallen to."""

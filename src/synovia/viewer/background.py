@@ -41,6 +41,11 @@ class Background:
             self._threads.add(thread)
             thread.start()
 
+    def running(self, name: str) -> int:
+        """Return how many threads of a name run."""
+        with self._lock:
+            return sum(thread.name == name for thread in self._threads)
+
     @property
     def busy(self) -> bool:
         """Whether any thread runs."""

@@ -120,7 +120,7 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
 
     async def handle(connection: Any) -> None:
         asyncio.get_running_loop().set_exception_handler(_noted(rules))
-        if rules.open_pages >= rules.pages:  # several were let in while none had come to this line
+        if rules.full:  # several were let in while none had come to this line
             await connection.close(1013, "too many pages")
             return
         rules.open_pages += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -29,6 +30,8 @@ _NUDGES: Final = 4
 _NUDGE: Final = 0.06  # of the way to a random pose
 _BETTER: Final = 0.8  # what the squared error must fall to
 _REMEMBERED: Final = 60  # solves that the median time is taken from
+_FIRST: Final = threading.Lock()  # held while a session's first problem is packed
+_LOOK: Final = 0.1  # seconds after which a session that waits for it looks whether it is stopped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +70,13 @@ class Engine:
 
     Args:
         session: The session.
+        stopped: Set when nobody waits for the session any more.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, stopped: threading.Event | None = None) -> None:
         """Prepare nothing: the first step packs the problem."""
         self.session = session
+        self._stopped = stopped or threading.Event()
         self.ik: IK | None = None
         self.active: tuple[int, ...] = ()
         self._skeleton: Skeleton | None = None
@@ -90,7 +95,25 @@ class Engine:
         return self._version != self.session.version
 
     def prepare(self) -> None:
-        """Pack the problem anew where its structure has changed; this may compile a solver, for seconds, once."""
+        """Pack the problem anew where its structure has changed; this may compile a solver, for seconds, once.
+
+        The compiler works for one thread at a time, and who waits for it cannot be called off. So a session's first
+        problem, which its browser may not stay for, waits here; it is not packed where the session is stopped.
+        """
+        if self._version >= 0:
+            self._pack()
+            return
+        while not _FIRST.acquire(timeout=_LOOK):
+            if self._stopped.is_set():
+                return
+        try:
+            if not self._stopped.is_set():
+                self._pack()
+        finally:
+            _FIRST.release()
+
+    def _pack(self) -> None:
+        """Pack the problem anew where its structure has changed."""
         session = self.session
         with session.lock:
             version, solver, rooted, tolerance = session.version, session.solver, session.rooted, session.tolerance

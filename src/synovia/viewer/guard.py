@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
@@ -64,6 +64,7 @@ class Rules:
         burst: Messages at once.
         flow: Bytes a second, and at once.
         pages: Browsers at once.
+        sessions: Tells how many sessions run; one may outlive its browser by the solve that it is at.
     """
 
     host: str = "127.0.0.1"
@@ -74,6 +75,7 @@ class Rules:
     burst: float = _BURST
     flow: tuple[float, float] = _BYTES
     pages: int = _PAGES
+    sessions: Callable[[], int] = lambda: 0
     port: int = 0
     open_pages: int = 0
     mistakes: Bucket = field(default_factory=lambda: Bucket(*_MISTAKES))
@@ -103,11 +105,16 @@ class Rules:
         if self.token is not None and not self._knows(path, headers):
             return 401, "This page needs the token that was printed when it was started."
         if socket:
-            if self.open_pages >= self.pages:
+            if self.full:
                 return 503, "There are too many pages open."
             if not self._knocks.spend():
                 return 429, "Too many new pages at once."
         return None
+
+    @property
+    def full(self) -> bool:
+        """Whether there are as many browsers, or sessions of browsers that have gone, as there may be."""
+        return max(self.open_pages, self.sessions()) >= self.pages
 
     def buckets(self) -> tuple[Bucket, Bucket]:
         """Return the budgets of one connection: messages and bytes."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import logging
+import queue
 import secrets
 import threading
 import webbrowser
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +26,7 @@ from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
 from synovia.viewer.session import Session
 from synovia.viewer.surface import Surface
+from synovia.viewer.worker import SESSION
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
@@ -62,13 +66,18 @@ class View:
         self._surface = surface
         self.rules = rules
         self.pages: dict[int, Page] = {}
+        self._here: set[int] = set()  # browsers that are connected, with or without a page yet
+        self._lock = threading.Lock()  # held to change either
+        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers that want a page; None ends the thread
         self._stopped = threading.Event()
         self._background = Background()
+        rules.sessions = partial(self._background.running, SESSION)
         self.server = guarded_server(rules, port)
         self.server.gui.main_panel.dock_right()  # beside the scene: over it, it would hide what is dragged
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim_camera(self.server, make())
+        self._background.start("synovia-pages", self._make_pages)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
 
@@ -82,11 +91,37 @@ class View:
         token = f"/?token={self.rules.token}" if self.rules.token else "/"
         return f"http://{host}:{self.rules.port}{token}"
 
-    def _connected(self, client: Any) -> None:
+    async def _connected(self, client: Any) -> None:
+        """Note a browser that wants a page.
+
+        viser awaits this on its own thread, and ``_gone`` too: so they come in order, and nothing else waits for them.
+        """
+        with self._lock:
+            self._here.add(client.client_id)
+        self._waiting.put(client)
+
+    async def _gone(self, client: Any) -> None:
+        """Take a browser's page away; where it is still being made, its maker sees that the browser has gone."""
+        with self._lock:
+            self._here.discard(client.client_id)
+            page = self.pages.pop(client.client_id, None)
+        if page is not None:
+            page.close()
+
+    def _make_pages(self) -> None:
+        """Give browsers their pages, one after the other, as long as they are here."""
+        while (client := self._waiting.get()) is not None:
+            if client.client_id in self._here:
+                try:
+                    self._give_page(client)
+                except Exception:  # the next browser may have more luck
+                    logging.getLogger("synovia.view").exception("a page could not be made")
+
+    def _give_page(self, client: Any) -> None:
         """Give a browser its page."""
         from synovia.viewer.page import Page
 
-        self.pages[client.client_id] = Page(
+        page = Page(
             client,
             self._make(),
             self._command,
@@ -95,11 +130,11 @@ class View:
             dark=self._dark,
             shadows=self._shadows,
         )
-
-    def _gone(self, client: Any) -> None:
-        """Take a browser's page away."""
-        page = self.pages.pop(client.client_id, None)
-        if page is not None:
+        with self._lock:
+            here = client.client_id in self._here
+            if here:
+                self.pages[client.client_id] = page
+        if not here:
             page.close()
 
     def wait(self) -> None:
@@ -116,9 +151,13 @@ class View:
         """Stop serving. Where a solver is being compiled, wait until that has ended: it cannot be interrupted."""
         atexit.unregister(self.stop)
         self._stopped.set()
-        for page in list(self.pages.values()):
+        with self._lock:
+            pages = list(self.pages.values())
+            self._here.clear()  # what is being made now is closed by its maker
+            self.pages.clear()
+        for page in pages:
             page.close()
-        self.pages.clear()
+        self._waiting.put(None)
         self._background.stop()
         with redirect_stdout(StringIO()):  # viser says goodbye, where only data belongs
             self.server.stop()

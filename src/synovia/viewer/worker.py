@@ -15,6 +15,7 @@ from synovia.viewer.background import Background
 from synovia.viewer.engine import Engine, Frame
 from synovia.viewer.session import Session
 
+SESSION: Final = "synovia-session"  # the threads' name
 RATE: Final = 60.0  # steps a second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
 _LONGEST: Final = 0.1  # seconds; after a pause, time goes on by no more than this
@@ -39,11 +40,11 @@ class Worker:
     ) -> None:
         """Start the thread."""
         self.session = session
-        self.engine = Engine(session)
+        self._stopped = threading.Event()
+        self.engine = Engine(session, self._stopped)
         self.frames = 0
         self._listener, self._again = listener, again
-        self._stopped = threading.Event()
-        background.start("synovia-session", self._run)
+        background.start(SESSION, self._run)
 
     def stop(self) -> None:
         """End the thread, after the step that it is at."""
