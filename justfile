@@ -35,3 +35,14 @@ nightly:
     part just mutants
     part just misses
     [ ${#failed[@]} = 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
+# Which of 400 random one-token changes of kernels, readers and writers do tests notice?
+mutants *ARGS:
+    .venv/bin/python benchmarks/mutants.py {{ ARGS }}
+
+# Is NEW slower than OLD? Checkouts or git revisions: just against HEAD~5 .
+against OLD NEW *ARGS:
+    .venv/bin/python benchmarks/against.py {{ OLD }} {{ NEW }} {{ ARGS }}
+
+# A corpus of answers, and what got worse: just corpus make OUT.npz; just corpus compare OLD.npz NEW.npz
+corpus *ARGS:
+    .venv/bin/python benchmarks/corpus.py {{ ARGS }}

@@ -15,6 +15,7 @@ import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
 from synovia.ik.root import with_root
 from synovia.io.load import load_skeleton
+from synovia.io.mjcf.files import MOST_COPIES
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Kind, Skeleton
 
@@ -403,6 +404,31 @@ def test_broken_and_hostile_files(tmp_path: Path, elsewhere: Path, body: str, ex
     assert "\n" not in str(caught.value)
     assert not list(elsewhere.iterdir()), "MuJoCo left a log file"
     assert [entry.name for entry in folder.iterdir()] == ["robot.xml"]
+
+
+COPIES = '<replicate count="{}"><body>{}</body></replicate>'
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (COPIES.format(4, BALL) + COPIES.format(5, BALL), 9),
+        (COPIES.format(3, BALL + COPIES.format(4, BALL)), 3 * (1 + 4)),
+    ],
+)
+def test_copies_below_the_limit_are_made(tmp_path: Path, body: str, count: int) -> None:
+    assert len(load_skeleton(write(tmp_path, body))) == 1 + count  # the world
+
+
+def test_copies_are_counted_with_all_others(tmp_path: Path) -> None:
+    """Beside each other they add up, within each other they multiply, and a grid has the product of its sides."""
+    half = MOST_COPIES // 2 + 1
+    side = math.ceil(MOST_COPIES ** (1 / 3)) + 1
+    grid = f'<composite type="particle" count="{side} {side} {side}" spacing="1"><geom size=".1"/></composite>'
+    thin = COPIES.format(2, COPIES.format(half, BALL))
+    for body in (COPIES.format(half, BALL) * 2, thin, f"<body>{grid}</body>"):
+        with pytest.raises(FormatError, match=f"makes too many copies, got .* at most {MOST_COPIES} in all"):
+            load_skeleton(write(tmp_path, body))
 
 
 def test_document_types_are_refused(tmp_path: Path) -> None:

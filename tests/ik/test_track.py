@@ -1,5 +1,7 @@
 """Targets over time: warm starts, continuity, jumps and misses told by frame, and the same answers as step by step."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -7,6 +9,8 @@ from scipy.spatial.transform import Rotation
 import synovia as sy
 from synovia.errors import InputError
 from synovia.ik.paced import _turned
+from synovia.ik.solution import STATUS, rows_of
+from synovia.ik.track import best_path
 from synovia.skeleton import Joint, Kind
 
 ARM = sy.bundled("arm7")
@@ -289,3 +293,35 @@ def test_a_clip_follows_another():
     targets = sy.targets_from(clip, {"tool": "tool"}, rotations=True)
     np.testing.assert_allclose(targets["tool"], circle(20, start), atol=2e-4)
     assert ik.track(targets, start).reached.all()
+
+
+def test_the_path_through_several_tracks_is_the_cheapest_of_all():
+    """Against every path: fewest misses first, then least motion, with a price for each change of track."""
+    ik = sy.IK(ARM, sy.PositionGoal("tool"))
+    rng = np.random.default_rng(4)
+    frames, size = 6, 3
+    for trial in range(12):
+        tracks = [rows_of(ik, frames) for _ in range(size)]
+        for k, rows in enumerate(tracks):
+            rows[:] = 0.0
+            walk = np.cumsum(rng.normal(0.0, 0.05, (frames, 7)), axis=0)
+            rows[:, ik.places] = walk + (0.4 * k if trial % 2 else 0.0)  # tracks that meet, and tracks far apart
+            rows[:, STATUS] = rng.choice([0, 4], frames, p=[0.8, 0.2])
+        jumps = [rng.random(frames) < 0.3 for _ in range(size)]
+        q = np.array([rows[:, ik.places] for rows in tracks])
+        missed = np.array([rows[:, STATUS] != 0 for rows in tracks])
+        own = np.sum(np.diff(q, axis=1) ** 2, axis=2)
+        paths = np.array(list(product(range(size), repeat=frames)))
+        at = np.arange(frames)
+        motion = np.sum(np.diff(q[paths, at], axis=1) ** 2, axis=(1, 2))
+        changed = np.sum(np.diff(paths, axis=1) != 0, axis=1)
+        cost = 1e6 * missed[paths, at].sum(axis=1) + motion + np.median(own) * changed
+        best = paths[cost.argmin()]
+        rows, jumped = best_path(ik, tracks, jumps)
+        np.testing.assert_array_equal(rows[:, ik.places], q[best, at])
+        for t in range(1, frames):
+            a, b = best[t - 1], best[t]
+            step = np.sum((q[b, t] - q[a, t - 1]) ** 2)
+            far = a != b and step > 9.0 * max(own[a, t - 1], own[b, t - 1])
+            assert jumped[t] == (jumps[b][t] or far)
+        assert jumped[0] == jumps[best[0]][0]

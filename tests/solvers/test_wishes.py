@@ -10,6 +10,7 @@ import synovia as sy
 from synovia.errors import InputError
 from synovia.ik.custom import Row
 from synovia.ik.solution import rows_of
+from synovia.skeleton import Kind
 
 ARM = sy.bundled("arm7")
 LIKED = np.array([0.3, -0.4, 0.5, -1.2, 0.2, 0.9, -0.6])
@@ -196,3 +197,63 @@ def test_a_gradient_that_goes_wrong_is_an_input_error(gradient, message):
         sy.solve(ARM, there(ARM.random_pose(1)), own(gradient))
     with pytest.raises(InputError, match="gradient is no function"):
         sy.NullSpace(gradient=3.0)
+
+
+def railed(scale):
+    """Return an arm of three hinges in a plane on a rail, all with stiffness and ranges, in a unit of length."""
+
+    def at(x, y):
+        out = np.eye(4)
+        out[:2, 3] = scale * x, scale * y
+        return out
+
+    bones = [at(0.2, 0), at(0.5, 0), at(0.4, 0.1)]
+    rail = sy.Joint(
+        "rail", kind=Kind.SLIDE, axis=(1, 0, 0), limit=sy.Interval(-0.9 * scale, 0.6 * scale), preferred=-0.2 * scale,
+        stiffness=0.7,
+    )  # fmt: skip
+    hinges = [
+        sy.Joint(
+            f"turn{k}", f"turn{k - 1}" if k else "rail", Kind.HINGE, bone, axis=(0, 0, 1), limit=sy.Interval(-2.0, 2.5),
+            preferred=0.4 + 0.2 * k, stiffness=0.4,
+        )
+        for k, bone in enumerate(bones)
+    ]  # fmt: skip
+    return sy.Skeleton([rail, *hinges, sy.Joint("tip", "turn2", rest=at(0.3, 0), tip=True)])
+
+
+@pytest.mark.parametrize(
+    "wishes", [{"posture": 1.0}, {"posture": 0.0, "centre": 1.0}, None], ids=["posture", "centre", "rest"]
+)
+@pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01])
+def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
+    """Beside the tip's goal the wish is as small as SciPy finds it: a slide counts in reaches, a hinge in radians."""
+    body = railed(scale)
+    goals: list[object] = [sy.PositionGoal("tip", scale * np.array([0.5, 0.7, 0.0]))]
+    liked = np.array([-0.2, 0.4, 0.6, 0.8])
+    if wishes is None:
+        goals.append(sy.RestGoal(body.rest_pose().with_values({"rail": 0.3 * scale, "turn1": 0.5})))
+        liked = np.array([0.3, 0.0, 0.5, 0.0])
+    solver = sy.LevenbergMarquardt(null_space=None if wishes is None else sy.NullSpace(**wishes))
+    ik = sy.IK(body, goals, solver, tolerance=(1e-6 * scale, 1e-6))
+    solution = ik.solve()
+    assert solution.reached
+    units = np.array([scale, 1.0, 1.0, 1.0])
+    low, high = (np.asarray(bound) / units for bound in body.limits)
+    reach = ik.reach / scale
+
+    def wish(x):
+        if wishes is not None and "centre" in wishes:
+            return np.sum(((x - 0.5 * (low + high)) / (0.5 * (high - low))) ** 2)
+        stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if wishes is not None else np.ones(4)
+        return np.sum(stiffness * ((x - liked) / [reach, 1.0, 1.0, 1.0]) ** 2)
+
+    def place(x):
+        return (sy.Pose(body, x * units).position("tip")[:2] - goals[0].target[:2, 3]) / scale
+
+    found = minimize(
+        wish, solution.q / units, method="SLSQP", bounds=list(zip(low, high, strict=True)),
+        constraints=[{"type": "eq", "fun": place}], options={"maxiter": 500, "ftol": 1e-14},
+    )  # fmt: skip
+    assert found.success
+    assert wish(solution.q / units) <= found.fun + 1e-4

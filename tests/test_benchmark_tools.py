@@ -1,0 +1,219 @@
+"""The tools that changes are held to: times of two versions, answers of two versions, mutants that tests must catch."""
+
+import importlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPO = Path(__file__).parents[1]
+FOLDER = REPO / "benchmarks"
+SCRIPTS = ("against", "common", "corpus", "draws", "mutants")
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Loads a script of the benchmarks."""
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
+    yield importlib.import_module
+    for name in SCRIPTS:
+        sys.modules.pop(name, None)
+
+
+# --- against.py -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "rank"), [(6, 1), (10, 2), (20, 6), (40, 14)])
+def test_an_interval_of_the_median_has_the_ranks_of_the_tables(script, n, rank):
+    values = list(np.random.default_rng(n).permutation(n) + 1.0)
+    median, low, high = script("against").interval(values)
+    assert (low, high) == (rank, n + 1 - rank)
+    assert median == (n + 1) / 2
+
+
+def test_too_few_values_have_no_interval(script):
+    assert script("against").interval([1.0, 1.1, 1.2, 1.3, 1.4]) == (1.2, -np.inf, np.inf)
+
+
+def test_an_interval_holds_the_true_median_as_often_as_it_says(script):
+    interval = script("against").interval
+    draws = np.exp(np.random.default_rng(0).standard_cauchy((2000, 20)).clip(-50, 50))  # nothing like a bell
+    inside = [low <= 1.0 <= high for _, low, high in map(interval, draws.tolist())]
+    assert np.mean(inside) > 0.94
+
+
+def test_slower_is_what_lies_above_the_allowance_with_its_whole_interval(script):
+    against = script("against")
+    ten = np.linspace(-0.01, 0.01, 10)
+    found = {
+        name: against.Found("kernels", list(middle + ten), [(1.0, middle)] * 10)
+        for name, middle in (("same", 1.0), ("slower", 1.1), ("perhaps", 1.025), ("faster", 0.8))
+    }
+    found["left out"] = against.Found("kernels", skipped="OLD: no such solver")
+    rows, slower = against.verdicts(found, 1.02)
+    assert slower == ["slower"]
+    words = {row[1]: row[-1] for row in rows}
+    assert words == {
+        "same": "",
+        "slower": "slower",
+        "perhaps": "",
+        "faster": "faster",
+        "left out": "OLD: no such solver",
+    }
+
+
+def run_against(script, monkeypatch, tmp_path, old, new, *more):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # nothing to compile
+    out = tmp_path / "found.json"
+    code = script("against").main([
+        str(old), str(new), "--groups", "calls", "--only", "building an IK", "--turn", "0.01", "--rounds", "1",
+        "--caches", str(tmp_path / "caches"), "--json", str(out), *more,
+    ])  # fmt: skip
+    return code, json.loads(out.read_text())["work"]
+
+
+@pytest.mark.slow
+def test_two_pairs_of_one_workload_give_two_ratios_and_no_verdict(script, monkeypatch, tmp_path):
+    code, work = run_against(script, monkeypatch, tmp_path, REPO, REPO, "--pairs", "2")
+    assert code == 0
+    assert list(work) == ["building an IK"]
+    assert len(work["building an IK"]["ratios"]) == 2
+    assert not work["building an IK"]["skipped"]
+
+
+@pytest.mark.slow
+def test_a_copy_that_was_slowed_is_caught_and_one_that_lacks_a_goal_is_told(script, monkeypatch, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(REPO / "src", copy / "src")
+    place = copy / "src" / "synovia" / "ik" / "ik.py"
+    text = place.read_text()
+    first = '        """Pack the problem, and load or compile the kernel."""\n'
+    assert first in text
+    place.write_text(text.replace(first, f"{first}        sum(range(200_000))\n"))
+    code, work = run_against(script, monkeypatch, tmp_path, REPO, copy, "--pairs", "6")
+    assert code == 1
+    assert work["building an IK"]["interval"][1] > 1.02
+    place.write_text(text.replace(first, f"{first}        raise RuntimeError('not yet')\n"))
+    code, work = run_against(script, monkeypatch, tmp_path, REPO, copy, "--pairs", "1")
+    assert code == 0
+    assert work["building an IK"]["skipped"] == "NEW: RuntimeError: not yet"
+
+
+def test_what_is_neither_a_folder_nor_a_revision_is_refused(script, tmp_path):
+    with pytest.raises(SystemExit, match="neither a checkout"):
+        script("against").main([str(tmp_path), str(REPO)])
+
+
+# --- corpus.py ------------------------------------------------------------------------------------------------------
+
+
+def test_draws_by_numpy_stay_inside_every_limit(script):
+    import synovia as sy
+
+    draws, corpus = script("draws"), script("corpus")
+    for name in sy.bundled_names():
+        body = sy.bundled(name)
+        q = draws.joint_values(body, np.random.default_rng(0), 200)
+        assert corpus.beyond(body, q).max() <= 1e-12
+        low, high = body.limits
+        assert ((low <= q) & (q <= high)).all()
+        for row in q[:20]:
+            np.testing.assert_allclose(sy.Pose(body, row).q, row, atol=1e-12)
+            np.testing.assert_allclose(sy.Pose(body, row).inside[0], row, atol=1e-9)  # the package thinks so too
+        assert np.ptp(q, axis=0)[draws_vary(body)].min() > 0.02
+
+
+def draws_vary(body) -> np.ndarray:
+    """Return which joint values are drawn: those of moving joints but the free ones."""
+    out = np.zeros(body.nq, bool)
+    for row, joint in enumerate(body.joints):
+        wide = joint.kind.name == "BALL" or (joint.limit is not None and joint.limit.upper - joint.limit.lower > 0.2)
+        out[body.q_slice(row)] = wide and joint.kind.name in ("BALL", "HINGE")
+    return out
+
+
+def test_a_corpus_is_the_same_again_and_tells_what_got_worse(script, tmp_path, capsys):
+    corpus = script("corpus")
+    first, again = tmp_path / "first.npz", tmp_path / "again.npz"
+    for place in (first, again):
+        ended = corpus.main([
+            "make", str(place), "--solvers", "lm", "--bodies", "arm7", "--sorts", "position", "far", "--problems", "12",
+            "--jobs", "1",
+        ])  # fmt: skip
+        assert ended == 0
+    blocks, refused = corpus.read(first)
+    assert sum(len(block["status"]) for block in blocks.values()) == 12
+    assert not refused
+    assert all((block["broken"] <= 1e-9).all() for block in blocks.values())
+    assert corpus.main(["compare", str(first), str(again)]) == 0
+    assert "no answer differs" in capsys.readouterr().out
+
+    def spoiled(change) -> str:
+        some = {key: {**block} for key, block in corpus.read(first)[0].items()}
+        for block in some.values():
+            for name in ("status", "errors", "broken", "prints"):
+                block[name] = block[name].copy()
+        change(some)
+        worse = tmp_path / "worse.npz"
+        corpus.write(worse, list(some.values()))
+        ended = corpus.main(["compare", str(first), str(worse)])
+        out = capsys.readouterr().out
+        assert ended == ("nothing got worse" not in out)
+        return out
+
+    def every(name, value):
+        return lambda some: [block[name].__setitem__(slice(None), value) for block in some.values()]
+
+    stalled = spoiled(every("status", corpus.NAMES.index("STALLED")))
+    assert "lm: 12 problems worse, 0 better" in stalled
+    assert "corpus.py show lm arm7" in stalled
+    assert "limits broken: 12" in spoiled(every("broken", 1e-3))
+    assert "exceptions: 12" in spoiled(every("status", corpus.NAMES.index("ERROR")))
+    assert "one of two statuses must be false" in spoiled(every("status", corpus.NAMES.index("UNREACHABLE")))
+    assert "12 problems are other ones now" in spoiled(every("prints", 7))
+
+
+def test_an_order_of_statuses_and_of_misses(script):
+    corpus = script("corpus")
+
+    def block(status, error):
+        errors = np.full((1, corpus.GOALS, 2), np.nan, np.float32)
+        errors[0, :2] = np.array(error).reshape(2, 1) * [1.0, 0.0]
+        return {
+            "status": np.array([corpus.NAMES.index(status)]), "errors": errors[:, :2], "priorities": [0, 1],
+            "broken": np.zeros(1), "prints": np.zeros(1),
+        }  # fmt: skip
+
+    def worse(old, new):
+        return [round(c.size, 3) for c in corpus.changes(("lm", "arm7", "far", 0), block(*old), block(*new), 0.01)]
+
+    assert worse(("UNREACHABLE", [0.5, 0]), ("STALLED", [0.5, 0])) == [2.0]
+    assert worse(("CONFLICT", [0.5, 0]), ("LIMITED", [0.5, 0])) == []
+    assert worse(("STALLED", [0.5, 0]), ("STALLED", [0.505, 0])) == []  # within the margin
+    assert worse(("STALLED", [0.5, 0]), ("STALLED", [0.6, 0])) == [0.1]
+    assert worse(("STALLED", [0.5, 0.3]), ("STALLED", [0.4, 0.9])) == [-0.1]  # the upper level decides
+    assert worse(("STALLED", [0.5, 0.3]), ("STALLED", [0.5, 0.9])) == [0.6]
+    assert worse(("STALLED", [0.5, 0]), ("STALLED", [np.nan, 0])) == [np.inf]
+    assert worse(("STALLED", [0.5, 0]), ("REACHED", [0.0, 0])) == [-3.0]
+
+
+def test_a_broken_limit_is_measured(script):
+    import synovia as sy
+
+    corpus = script("corpus")
+    limit = sy.SwingTwist(x=(0.2, 0.4), y=(0.3, 0.6), twist=(-0.1, 0.5))
+    ball = sy.Skeleton([sy.Joint("ball", kind=sy.Kind.BALL, limit=limit), sy.Joint("tip", "ball", tip=True)])
+    turn = sy.Rotation.from_rotvec
+    q = [
+        turn([0.5, 0, 0]),
+        turn([-0.1, 0, 0]),
+        turn([0, -0.35, 0]),
+        turn([0, 0, 0.7]),
+        turn([0.3, 0, 0]) * turn([0, 0, 0.2]),
+    ]
+    found = corpus.beyond(ball, np.array([one.as_quat() for one in q]))
+    np.testing.assert_allclose(np.maximum(found, 0.0), [0.1, 0, 0.05, 0.2, 0], atol=1e-12)
+    assert np.isnan(corpus.beyond(ball, np.full((1, 4), np.nan))[0])
