@@ -50,7 +50,7 @@ class Visit:
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
         self.tab.wait_for_selector("text=Goals")
-        # "software rendering", over what is dragged; a click of the mouse would wait until it stands still, for many frames
+        # "software rendering", over what is dragged; a mouse would wait for many frames until it stands still
         self.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
 
     def arrive(self, running: View, come: object) -> None:
