@@ -50,7 +50,8 @@ class Visit:
         self.tab.on("pageerror", lambda error: self.mistakes.append(str(error)))
         self.arrive(running, lambda: self.tab.goto(f"{running.url}?fixedDpr=0.4"))
         self.tab.wait_for_selector("text=Goals")
-        self.tab.locator(".mantine-Notification-closeButton").click()  # "software rendering", over what is dragged
+        # "software rendering", over what is dragged; a mouse would wait for many frames until it stands still
+        self.tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
 
     def arrive(self, running: View, come: object) -> None:
         """Come to a page, and wait until it is there and has solved."""
@@ -128,7 +129,10 @@ class Visit:
         self.field(label).fill(str(value))
 
     def tick(self, label: str, on: bool) -> None:
-        for _ in range(20):  # a folder that opens and a server that draws anew move the box from under the mouse
+        end = time.monotonic() + PATIENCE
+        while (
+            time.monotonic() < end
+        ):  # a folder that opens and a server that draws anew move the box from under the mouse
             if self.field(label).is_checked() == on:
                 return
             self.settled(label).click(force=True)
