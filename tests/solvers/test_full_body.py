@@ -275,6 +275,26 @@ def test_a_closed_loop_stays_closed():
 
 
 @compiled
+def test_a_limit_that_a_follower_narrows_is_a_reason():
+    """Without the limits of the leader, the follower binds it no more."""
+    slide = {"kind": sy.Kind.SLIDE, "axis": (0, 0, 1)}
+    tip = np.eye(4)
+    tip[2, 3] = 0.5
+    lift = sy.Skeleton(
+        [
+            sy.Joint("leader", limit=sy.Interval(-1, 1), **slide),
+            sy.Joint("led", 0, limit=sy.Interval(-0.2, 0.2), mimic=sy.Mimic("leader", binds=True), **slide),
+            sy.Joint("tip", 1, rest=tip),
+        ]
+    )
+    solution = sy.solve(lift, sy.PositionGoal("tip", (0, 0, 1.5)), sy.FullBody())
+    np.testing.assert_allclose(solution.pose.q, 0.2)
+    (reason,) = solution.reasons
+    assert [relief.name for relief in reason.limits] == ["leader"]
+    assert reason.limits[0].error.position < 1e-3
+
+
+@compiled
 def test_reasons_hold_when_acted_upon():
     """The rival is the higher goal, the limit named costs most, and the move that is told makes all goals hold."""
     arm = planar(1.0, 1.0, 1.0, limit=sy.Interval(-1.0, 1.0))

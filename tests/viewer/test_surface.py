@@ -366,3 +366,10 @@ def test_bones_are_sent_past_the_setters_or_through_them() -> None:
     turn(0, np.ones(4))
     assert other.bones[0].position.tolist() == [1.0] * 3
     assert other.bones[0].wxyz.tolist() == [1.0] * 4
+
+
+def test_what_was_not_kept_of_the_file_is_told_beside_what_is_not_shown() -> None:
+    from synovia.viewer.live import _surface
+
+    skeleton = sy.Skeleton([sy.Joint("a")], notes=["The weld was not kept."])
+    assert _surface(skeleton, skeleton).notes == ("The weld was not kept.",)
