@@ -445,6 +445,15 @@ def test_many_channels_of_one_array_count_each(tmp_path):
 # Goals, tracks, poses, maps, names and paths
 
 
+def test_positions_alone_run_from_key_to_key(tmp_path):
+    keys = [{"time": 0, "position": [0, 0, 0]}, {"time": 1, "position": [1, 0, 0]}]
+    content = {"schema": "synovia.track/1", "fps": 2, "goals": [{"joint": "a", "keys": keys}]}
+    spoilt = np.full(9 * 3, np.nan)  # memory that may be given out again, uninitialised
+    del spoilt
+    track = read_track(saved(tmp_path, json.dumps(content), "a.json"))
+    np.testing.assert_allclose(track.targets["a"], [[0, 0, 0], [0.5, 0, 0], [1, 0, 0]])
+
+
 @pytest.mark.parametrize(
     "keys",
     [
@@ -474,6 +483,13 @@ def test_targets_of_many_goals_are_counted_before_they_are_made(tmp_path):
     ]
     with pytest.raises(FormatError, match="targets need too much memory"):
         read_track(saved(tmp_path, json.dumps({"schema": "synovia.track/1", "goals": goals}), "a.json"))
+
+
+def test_a_follower_of_a_huge_value(tmp_path):
+    body = Skeleton([hinge("a"), Joint("b", 0, Kind.SLIDE, axis=(0, 0, 1), mimic=Mimic("a", 10.0))])
+    text = '{"schema": "synovia.pose/1", "q": {"a": 1e308}}'
+    with pytest.raises(FormatError):
+        read_pose(saved(tmp_path, text, "a.json"), body)
 
 
 @pytest.mark.parametrize("path", ["\ud800.x", "a\0b.x"])
