@@ -309,6 +309,10 @@ def test_outside_its_keys_a_track_keeps_its_ends(tmp_path) -> None:
         (np.arange(1000) / 29.97, 29.97, 1000),
         ([0, 0.0101, 0.0433, 0.77], 30.0 * 24 / 23.1, 25),  # on no grid: 30, raised so that the last key is on a frame
         (np.arange(101) / 1000, 30.0, 4),
+        (np.arange(8) / 7, 30.0, 31),  # a rate of the keys' own is taken from 10 to 250 a second
+        (np.arange(12) / 11, 11.0, 12),
+        (np.arange(251) / 250, 250.0, 251),
+        (np.arange(264) / 263, 30.0, 31),
         ([2.5], 30.0, 1),
     ],
 )

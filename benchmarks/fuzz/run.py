@@ -47,10 +47,12 @@ class Reading:
         self.next = first
         self.rows: list[dict] = []
         self.broken = ""
+        self.until = time.monotonic() + 60.0 * options.minutes
 
     def run(self) -> None:
         """Read all cases, with a new process after each that ended it."""
-        while self.next < self.options.first + self.options.cases and not self.broken:
+        last = self.options.first + self.options.cases
+        while self.next < last and not self.broken and time.monotonic() < self.until:
             self.once()
 
     def once(self) -> None:
@@ -72,15 +74,21 @@ class Reading:
                 row = json.loads(line)
                 self.next = row["case"] + options.jobs
                 self.rows.append(row)
+                if row["wrong"]:
+                    print(f"case {row['case']}: {row['seed']}: {row['wrong'][:200]}", file=sys.stderr, flush=True)
+                if time.monotonic() > self.until:
+                    process.kill()
+                    break
             code = process.wait()
             watch.cancel()
             said.seek(0)
             text = said.read()
         if not ready:
             self.broken = text[-3000:] or "the process did not begin"
-        elif code != 0:
+        elif code != 0 and time.monotonic() < self.until:
             wrong = {-27: "over a second", -9: "killed", -11: "segmentation fault", -6: "aborted"}.get(code, f"ended with {code}")
             lines = [line.strip() for line in text.splitlines() if "File" in line or "rror" in line]
+            print(f"case {self.next}: {wrong}", file=sys.stderr, flush=True)
             self.rows.append({"case": self.next, "outcome": "failed", "wrong": f"{wrong}: {' < '.join(lines[:6])}"})
             self.next += options.jobs
 
@@ -150,6 +158,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="only this one, in this process")
+    parser.add_argument("--minutes", type=float, default=1e6, help="stop after that time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--data", help="folder of real models; empty for none")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="where files that failed go")

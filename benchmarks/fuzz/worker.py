@@ -6,6 +6,7 @@ Prints a line of JSON for each case. What goes beyond a limit ends the process: 
 from __future__ import annotations
 
 import faulthandler
+import functools
 import io
 import json
 import os
@@ -88,15 +89,21 @@ def read_a_map(path: Path, rng: Random) -> None:
     write_map(read_map(path), path.with_name("again.toml"), force=True)
 
 
+@functools.cache
+def bundled(name: str) -> sy.Skeleton:
+    """Return a bundled model, read once."""
+    return sy.bundled(name)
+
+
 def read_a_pose(path: Path, rng: Random) -> None:
     del rng
-    body = sy.bundled("humanoid" if b"hips" in path.read_bytes() else "arm7")
+    body = bundled("humanoid" if b"hips" in path.read_bytes() else "arm7")
     write_pose(path.with_name("again.json"), read_pose(path, body), force=True)
 
 
 def read_a_table(path: Path, rng: Random) -> None:
     del rng
-    sy.read_csv(path, sy.bundled("humanoid" if b"hips" in path.read_bytes() else "arm7"))
+    sy.read_csv(path, bundled("humanoid" if b"hips" in path.read_bytes() else "arm7"))
 
 
 def read_some_points(path: Path, rng: Random) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 
@@ -16,6 +16,8 @@ _MOST_PARTS: Final = 16  # of a dotted key; time and memory of tomllib grow with
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 # Only where a key may begin: names in quotes may hold dots, and from every place the search would be quadratic.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
+_BITS: Final = 63
+_LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{17}")
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -80,13 +82,32 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
             "key has too many parts", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} between dots"
         )
     try:
-        return tomllib.loads(text)
+        content = tomllib.loads(text)
+        if _LONG_NUMBER.search(text) and _holds_long_number(content):
+            raise FormatError("a whole number has more than 64 bits", where=where)
+        return content
+    except FormatError:
+        raise
     except RecursionError as error:
         raise FormatError("is nested too deeply", where=where) from error
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"is no TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
+
+
+def _holds_long_number(content: dict[str, Any]) -> bool:
+    """Return whether a whole number in a TOML document has more than the 64 bits that TOML has for it."""
+    waiting: list[Any] = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += cast("dict[str, Any]", value).values()
+        elif isinstance(value, list):
+            waiting += cast("list[Any]", value)
+        elif isinstance(value, int) and value.bit_length() > _BITS:
+            return True
+    return False
 
 
 def toml_text(value: str) -> str:

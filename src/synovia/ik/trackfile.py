@@ -163,7 +163,7 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
         raise
     except ValueError as error:  # how SciPy refuses keys whose distances or slopes overflow
         raise InputError(f"there is no curve through the keys ({error})") from error
-    if not (np.isfinite(turns).all() and (places is None or np.isfinite(places).all())):
+    if (places is not None and not np.isfinite(places).all()) or (turned[0] and not np.isfinite(turns).all()):
         raise InputError("the curve through the keys is not finite", expected="keys farther apart in time")
     if places is None or not turned[0]:
         return goal, turns if places is None else places

@@ -44,10 +44,15 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     """Return the argument as a path.
 
     Raises:
+        FileError: If no file can have that name.
         InputError: If it is neither text nor a path.
     """
     try:
+        if b"\0" in os.fsencode(path):
+            raise FileError("no file can have this name", value=path, hint="it holds a null byte")
         return Path(path)
+    except UnicodeEncodeError as error:
+        raise FileError("no file can have this name", value=path, hint="it holds half of a character") from error
     except TypeError as error:
         raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 

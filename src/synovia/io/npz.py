@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,6 +29,7 @@ from synovia.skeleton import Skeleton
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive
+_HALVES: Final = 0xD800, 0xDFFF  # of characters, which stand for nothing alone
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
 
 
@@ -167,12 +169,10 @@ def texts_of(array: NDArray[Any]) -> list[str] | None:
     """Return the texts of an array, None where one is none that could be written as UTF-8."""
     if array.dtype.kind != "U":
         return None
-    try:
-        texts = [str(text) for text in array.ravel().tolist()]
-        "".join(texts).encode()
-    except ValueError:  # numbers that are no characters
+    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    if np.any((codes > sys.maxunicode) | ((codes >= _HALVES[0]) & (codes <= _HALVES[1]))):
         return None
-    return texts
+    return [str(text) for text in array.ravel().tolist()]
 
 
 FORMAT = Format("Synovia motion", (".npz",), lambda head: head.startswith(_MARK), read_skeleton, read_motions)

@@ -238,7 +238,8 @@ class Pose:
             numbers: Any = [value] if dimensions(value) == 0 else value
             q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
         asked = q.copy()
-        self.skeleton.follow(q)
+        with np.errstate(over="ignore"):  # infinity is refused below
+            self.skeleton.follow(q)
         for joint in values:
             place = self.skeleton.q_slice(joint)
             q[place] = asked[place]  # a follower asked to stand elsewhere is refused below

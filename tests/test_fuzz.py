@@ -1,0 +1,107 @@
+"""Damaged files of every format through the fuzzer: a short run, and that it sees what it is made to see."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks" / "fuzz"
+MODULES = ("seeds", "mutate", "worker")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are those of Linux")
+
+FAULTY = """
+import os, sys
+sys.path[:0] = [{folder!r}]
+import run, worker
+
+def hang(path, rng):
+    while True:
+        pass
+
+def hoard(path, rng):
+    bytearray(2**30)
+
+def crash(path, rng):
+    os.abort()
+
+def leak(path, rng):
+    raise KeyError("no error of ours")
+
+def told(path, rng):
+    try:
+        hoard(path, rng)
+    except MemoryError as error:
+        raise worker.sy.SynoviaError("too large") from error
+
+for name, fault in dict(map=hang, pose=hoard, goals=crash, track=leak, csv=told).items():
+    def read(path, rng, fault=fault, whole=worker.READERS[name]):
+        (fault if path.name.startswith("case") else whole)(path, rng)
+    worker.READERS[name] = read
+run.__file__ = __file__
+raise SystemExit(run.main())
+"""
+
+
+@pytest.fixture
+def fuzzer(monkeypatch):
+    """The fuzzer's modules."""
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
+    yield {name: importlib.import_module(name) for name in MODULES}
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def fuzz(script, *arguments):
+    """Run it in a process of its own, without real files, so that cases are the same everywhere."""
+    return subprocess.run(
+        [sys.executable, str(script), "--data", "", *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=1800, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def test_what_is_damaged_was_whole(fuzzer, tmp_path):
+    worker, always = fuzzer["worker"], Random(0)
+    always.random = lambda: 1.0
+    found = fuzzer["seeds"].made()
+    assert {seed.reader for seed in found} == set(worker.READERS)
+    for seed in found:
+        path = tmp_path / f"a{seed.ending}"
+        assert worker.judged(seed, seed.data, always, path) == ("read", ""), seed.name
+
+
+def test_a_case_comes_back_from_its_number(fuzzer):
+    found = fuzzer["seeds"].made()
+    again = fuzzer["seeds"].made()
+    for case in range(60):
+        one, other = (fuzzer["worker"].case_of(seeds, 1, case) for seeds in (found, again))
+        assert one[:2] == other[:2]
+    cases = [fuzzer["worker"].case_of(found, seed, 0)[1] for seed in range(20)]
+    assert len(set(cases)) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_it_sees_faults(tmp_path):
+    script = tmp_path / "faulty.py"
+    script.write_text(FAULTY.format(folder=str(FOLDER)), encoding="utf-8")
+    ran = fuzz(script, "--cases", 12, "--jobs", 1, "--keep", tmp_path / "kept")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    for word in ("over a second", "aborted", "KeyError", "MemoryError"):
+        assert word in ran.stdout, word
+    assert "12 cases of seed 0, 5 failed" in ran.stdout
+    assert sorted(path.stem.split("-")[2] for path in (tmp_path / "kept").iterdir()) == sorted(
+        ["csv", "goals", "map", "pose", "track"]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_damaged_files_are_read_or_refused(tmp_path):
+    ran = fuzz(FOLDER / "run.py", "--cases", 3000, "--jobs", 2, "--keep", tmp_path / "kept")
+    assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-4000:]
+    assert "3000 cases of seed 0, 0 failed" in ran.stdout
