@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from browsing import until
 from cli_runs import assert_refused, run
-from synovia.cli.progress import COMPILING, Bar, Patience
+from synovia.cli.progress import Bar, Patience, compiling_text
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import UnknownNameError
 from synovia.ik.trackfile import json_schema, read_track
@@ -141,13 +142,33 @@ def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):
     monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.05)
     with Patience():
         for pause, said in ((0.01, False), (0.3, True), (0.1, True)):
-            kernels.info("compiling", extra={"compiling": True})
+            kernels.info("compiling", extra={"compiling": True, "solver": "fabrik", "seconds": 16.0})
             time.sleep(pause)
-            kernels.info("compiled", extra={"compiling": False})
-            assert stream.getvalue() == (COMPILING + "\n") * said
+            kernels.info("compiled", extra={"compiling": False, "solver": "fabrik", "seconds": 15.2})
+            assert stream.getvalue() == (compiling_text("fabrik", 16.0) + "\n") * said
     kernels.info("compiling", extra={"compiling": True})
     assert not kernels.handlers
     assert stream.getvalue().count("doctor --warm") == 1
+    assert "fabrik (about 16 s)" in stream.getvalue()
+
+
+def test_at_a_terminal_a_line_counts_the_seconds_of_compiling_and_goes(monkeypatch):
+    kernels, stream = logging.getLogger("synovia.kernels"), io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.01)
+    monkeypatch.setattr("synovia.cli.progress._BRIEF", 0.01)
+    monkeypatch.setattr("synovia.cli.progress._TICK", 0.01)
+    with Patience():
+        for solver, seconds in (("fabrik", 16.0), ("odd", None)):
+            kernels.info("compiling", extra={"compiling": True, "solver": solver, "seconds": seconds})
+            until(lambda solver=solver: f"compiling {solver} (0 s so far" in stream.getvalue())
+            kernels.info("compiled", extra={"compiling": False, "solver": solver, "seconds": 1.0})
+    told = stream.getvalue()
+    assert "\r\x1b[2Kcompiling fabrik (0 s so far, about 16 s)" in told
+    assert "\r\x1b[2Kcompiling odd (0 s so far)" in told
+    assert told.endswith("\r\x1b[2K")
+    assert told.count("\n") == told.count("doctor --warm") == 1
 
 
 def test_a_bar_tells_rate_and_time_left(monkeypatch):
