@@ -226,6 +226,35 @@ def test_points_that_cannot_be_used_are_refused(tmp_path, text, word):
     assert_refused(run("animate", "arm7", "--points", path), word)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "word"),
+    [
+        ({"positions": np.ones((5, 3))}, "(T, K, 3)"),
+        ({"positions": np.array(3.0)}, "(T, K, 3)"),
+        ({"positions": np.ones((5, 2, 3)), "joints": np.array(["tool"])}, "joints has the wrong shape"),
+        ({"positions": np.ones((5, 1, 3)), "confidence": np.ones(4)}, "confidence has the wrong shape"),
+        ({"positions": np.ones((5, 1, 3)), "offsets": np.ones((2, 3))}, "offsets has the wrong shape"),
+        ({"positions": np.ones((5, 2, 3))}, "expected 11, one for each joint"),
+    ],
+)
+def test_arrays_of_points_that_cannot_be_used_are_refused(tmp_path, arrays, word):
+    path = tmp_path / "points.npz"
+    np.savez(path, **arrays)
+    assert_refused(run("animate", "arm7", "--points", path), word)
+    if len(arrays) == 1:
+        np.save(path.with_suffix(".npy"), arrays["positions"])
+        assert_refused(run("animate", "arm7", "--points", path.with_suffix(".npy")), word)
+
+
+@pytest.mark.compiled
+def test_an_array_of_points_names_all_joints_in_their_order(tmp_path):
+    arm = sy.bundled("arm7")
+    path, out = tmp_path / "points.npy", tmp_path / "out.bvh"
+    np.save(path, [arm.random_pose(3).positions] * 4)
+    assert run("animate", "arm7", "--points", path, "-o", out).code in (0, 1)
+    assert len(sy.load_motion(out)) == 4
+
+
 @pytest.mark.compiled
 def test_a_body_passes_through_points(tmp_path):
     """From a clip's joints under other names, through a CSV, and straight from the clip."""

@@ -231,6 +231,14 @@ def test_what_is_no_body_is_refused(clip):
         sy.retarget(clip, sy.bundled("arm7"))
 
 
+def test_two_parts_in_one_joint_are_refused(clip):
+    """As a map of a file with several bodies may have them; two goals would be on one joint."""
+    body = Body.of(clip.skeleton)
+    for one, other in (("left_hand", "right_hand"), ("left_foot", "left_hand"), ("hips", "right_upper_leg")):
+        with pytest.raises(InputError, match=f"{one}.* and .*{other}|{other}.* and .*{one}"):
+            Body(clip.skeleton, {**body.roles, one: body.roles[other]})
+
+
 def test_command_line(humanoid, clip, tmp_path):
     source, out = tmp_path / "steps.npz", tmp_path / "out.bvh"
     sy.save_motion(clip, source)

@@ -193,7 +193,8 @@ def _fit(request: Request, path: Path) -> Fitted:
                 "the clip has no joint of the model's names", where=str(path), hint="--joints OWN=OTHER,... pairs them"
             )
         positions, joints, rate, more = targets_from(source, pairs), None, source.fps, {}
-    with Bar("fitting", count=len(next(iter(positions.values()))) if joints is None else len(positions)) as bar:
+    frames = len(next(iter(positions.values()))) if isinstance(positions, dict) else len(positions)
+    with Bar("fitting", count=frames) as bar:
         return fit_positions(
             skeleton, positions, joints, **more, fps=rate, name=path.stem, threads=request.jobs, progress=bar
         )

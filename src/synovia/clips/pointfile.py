@@ -82,16 +82,19 @@ def read_points(path: Path) -> PointFile:
     try:
         loaded: Any = np.load(data, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return PointFile(loaded)
+            loaded = {"positions": loaded}
+            return PointFile(_shaped(loaded, path)["positions"])
         content = {key: loaded[key] for key in loaded.files}
+    except FormatError:
+        raise
     except Exception as error:  # damaged archives raise a dozen types
         raise FormatError(f"is no NumPy file ({error})", where=str(path), expected=".csv, .npz or .npy") from error
     if "positions" not in content:
         raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
-    joints = content.get("joints")
+    joints = _shaped(content, path).get("joints")
     fps = content.get("fps")
-    if (joints is not None and joints.ndim != 1) or (fps is not None and (fps.ndim or fps.dtype.kind not in "fiu")):
-        raise FormatError("arrays have the wrong shapes", where=str(path), expected="joints (K,), fps a number")
+    if fps is not None and (fps.ndim or fps.dtype.kind not in "fiu"):
+        raise FormatError("fps is no number", where=str(path), value=fps, expected="frames per second")
     return PointFile(
         content["positions"],
         None if joints is None else [str(name) for name in joints.tolist()],
@@ -99,6 +102,33 @@ def read_points(path: Path) -> PointFile:
         content.get("confidence"),
         None if fps is None else float(fps),
     )
+
+
+def _shaped(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return arrays whose shapes fit those of the positions.
+
+    Raises:
+        FormatError: If one does not.
+    """
+    shape = content["positions"].shape
+    if len(shape) != 3 or shape[2] != 3:
+        raise FormatError(
+            "positions have the wrong shape", where=str(path), value=shape, expected="(T, K, 3): frames, points, x y z"
+        )
+    frames, points = shape[:2]
+    for name, fitting in (
+        ("joints", [(points,)]),
+        ("offsets", [(points, 3)]),
+        ("confidence", [(points,), (frames, points)]),
+    ):
+        if name in content and content[name].shape not in fitting:
+            raise FormatError(
+                f"{name} has the wrong shape for positions of shape {shape}",
+                where=str(path),
+                value=content[name].shape,
+                expected=" or ".join(map(str, fitting)),
+            )
+    return content
 
 
 def _from_csv(path: Path) -> PointFile:
