@@ -11,7 +11,7 @@ from cli_runs import run
 from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tables import violations
-from synovia.retargeting.body import NEEDED
+from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.feet import planted
 from synovia.retargeting.names import read_name
 from synovia.retargeting.roles import find_roles

@@ -82,8 +82,7 @@ def read_points(path: Path) -> PointFile:
     try:
         loaded: Any = np.load(data, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            loaded = {"positions": loaded}
-            return PointFile(_shaped(loaded, path)["positions"])
+            return PointFile(_shaped({"positions": loaded}, path)["positions"])
         content = {key: loaded[key] for key in loaded.files}
     except FormatError:
         raise
