@@ -126,6 +126,7 @@ def serve(asked: TextIO, answers: TextIO) -> None:
         name = line.strip()
         answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
         answers.flush()
+        gc.collect()  # what the compiler leaves would grow to gigabytes
 
 
 if __name__ == "__main__":
