@@ -14,7 +14,7 @@ import pytest
 import synovia as sy
 from browsing import until
 from cli_runs import assert_refused, run
-from synovia.cli.progress import COMPILING, Bar, Patience
+from synovia.cli.progress import Bar, Patience, compiling_text
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import UnknownNameError
 from synovia.ik.trackfile import json_schema, read_track
@@ -143,14 +143,34 @@ def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):
         monkeypatch.setattr("synovia.cli.progress._COMPILING", patience)
         with Patience():
             for _ in range(2):
-                kernels.info("compiling", extra={"compiling": True})
+                kernels.info("compiling", extra={"compiling": True, "solver": "fabrik", "seconds": 16.0})
                 if said:
                     until(lambda: stream.getvalue().endswith("\n"), "it was not said")
-                kernels.info("compiled", extra={"compiling": False})
-            assert stream.getvalue() == (COMPILING + "\n") * said
+                kernels.info("compiled", extra={"compiling": False, "solver": "fabrik", "seconds": 15.2})
+            assert stream.getvalue() == (compiling_text("fabrik", 16.0) + "\n") * said
     kernels.info("compiling", extra={"compiling": True})
     assert not kernels.handlers
     assert stream.getvalue().count("doctor --warm") == 1
+    assert "fabrik (about 16 s)" in stream.getvalue()
+
+
+def test_at_a_terminal_a_line_counts_the_seconds_of_compiling_and_goes(monkeypatch):
+    kernels, stream = logging.getLogger("synovia.kernels"), io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.01)
+    monkeypatch.setattr("synovia.cli.progress._BRIEF", 0.01)
+    monkeypatch.setattr("synovia.cli.progress._TICK", 0.01)
+    with Patience():
+        for solver, seconds in (("fabrik", 16.0), ("odd", None)):
+            kernels.info("compiling", extra={"compiling": True, "solver": solver, "seconds": seconds})
+            until(lambda solver=solver: f"compiling {solver} (0 s so far" in stream.getvalue())
+            kernels.info("compiled", extra={"compiling": False, "solver": solver, "seconds": 1.0})
+    told = stream.getvalue()
+    assert "\r\x1b[2Kcompiling fabrik (0 s so far, about 16 s)" in told
+    assert "\r\x1b[2Kcompiling odd (0 s so far)" in told
+    assert told.endswith("\r\x1b[2K")
+    assert told.count("\n") == told.count("doctor --warm") == 1
 
 
 def test_a_bar_tells_rate_and_time_left(monkeypatch):
@@ -206,6 +226,35 @@ def test_points_that_cannot_be_used_are_refused(tmp_path, text, word):
     path = tmp_path / "points.csv"
     path.write_text(text)
     assert_refused(run("animate", "arm7", "--points", path), word)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "word"),
+    [
+        ({"positions": np.ones((5, 3))}, "(T, K, 3)"),
+        ({"positions": np.array(3.0)}, "(T, K, 3)"),
+        ({"positions": np.ones((5, 2, 3)), "joints": np.array(["tool"])}, "joints has the wrong shape"),
+        ({"positions": np.ones((5, 1, 3)), "confidence": np.ones(4)}, "confidence has the wrong shape"),
+        ({"positions": np.ones((5, 1, 3)), "offsets": np.ones((2, 3))}, "offsets has the wrong shape"),
+        ({"positions": np.ones((5, 2, 3))}, "expected 11, one for each joint"),
+    ],
+)
+def test_arrays_of_points_that_cannot_be_used_are_refused(tmp_path, arrays, word):
+    path = tmp_path / "points.npz"
+    np.savez(path, **arrays)
+    assert_refused(run("animate", "arm7", "--points", path), word)
+    if len(arrays) == 1:
+        np.save(path.with_suffix(".npy"), arrays["positions"])
+        assert_refused(run("animate", "arm7", "--points", path.with_suffix(".npy")), word)
+
+
+@pytest.mark.compiled
+def test_an_array_of_points_names_all_joints_in_their_order(tmp_path):
+    arm = sy.bundled("arm7")
+    path, out = tmp_path / "points.npy", tmp_path / "out.bvh"
+    np.save(path, [arm.random_pose(3).positions] * 4)
+    assert run("animate", "arm7", "--points", path, "-o", out).code in (0, 1)
+    assert len(sy.load_motion(out)) == 4
 
 
 @pytest.mark.compiled

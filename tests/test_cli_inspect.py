@@ -1,15 +1,20 @@
 """``synovia inspect`` and ``synovia doctor``."""
 
 import math
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.cli.doctor import examine
-from synovia.solver import solvers
+from synovia.kernels._entries import ENTRIES, Entry
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])
@@ -198,24 +203,59 @@ def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
 
 
+FEW = ("forward.forward_many", "tables.admit", "tables.random_rows")  # what takes a second or two
+
+
 @pytest.mark.compiled
-def test_doctor_warms_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: settings for name, settings in solvers.items() if name in ("lm", "fabrik", "aim", "two-bone")}
-    monkeypatch.setattr("synovia.solver.solvers", few)
+def test_doctor_compiles_ahead_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synovia.kernels._entries.ENTRIES", {name: ENTRIES[name] for name in FEW})
     ran = run("doctor", "--warm", "--json")
     assert ran.code == 0
-    warmed = set(ran.data["warmed"])
-    assert {
-        "lm on arm7",
-        "fabrik on humanoid",
-        "aim on humanoid",
-        "two-bone on humanoid",
-        "fabrik on a chain",
-    } <= warmed
-    assert "two-bone on arm7" not in warmed, "what has no such limb was not compiled"
+    assert set(ran.data["warmed"]) == {ENTRIES[name].words for name in FEW}
     assert all(math.isfinite(seconds) for seconds in ran.data["warmed"].values())
-    assert len(ran.err.splitlines()) == len(ran.data["warmed"])
-    assert ran.data["cache"]["bytes"] > 0 or not ran.data["cache"]["writable"]
+    assert len(ran.err.splitlines()) == len(FEW)
+    assert ran.data["cache"]["bytes"] > 0
+
+
+@pytest.mark.compiled
+def test_doctor_tells_what_cannot_be_compiled_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    going = []
+
+    def start(*args: object, **options: object) -> subprocess.Popen:
+        going.append(subprocess.Popen(*args, **options))
+        return going[-1]
+
+    entries = {"forward.forward_many": ENTRIES["forward.forward_many"], "forward.missing": Entry("nothing", 1.0)}
+    monkeypatch.setattr("synovia.kernels._entries.ENTRIES", entries)
+    monkeypatch.setattr("synovia.cli.warm.subprocess", SimpleNamespace(Popen=start, PIPE=subprocess.PIPE))
+    ran = run("doctor", "--warm")
+    assert (ran.code, ran.out) == (3, "")
+    assert "forward.missing: a solver cannot be compiled" in ran.err
+    assert "AttributeError" in ran.err
+    assert "Traceback" not in ran.err
+    assert [process.poll() is None for process in going] == [False]
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_compiling_ahead_at_once(tmp_path: Path) -> None:
+    """The compiler hears no signal: the processes that compile are killed, and what is half done is not kept."""
+    environment = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "synovia", "doctor", "--warm"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as doctor:
+        first = doctor.stderr.readline()  # the others compile
+        before = time.monotonic()
+        doctor.send_signal(signal.SIGINT)
+        _, told = doctor.communicate(timeout=60)
+        assert doctor.returncode == 130
+        assert time.monotonic() - before < 20.0, "it waited for the compiler"
+    assert "ready after" in first
+    assert "Traceback" not in told
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*"))
+    time.sleep(1.0)
+    assert size == sum(path.stat().st_size for path in tmp_path.rglob("*")), "a process still compiles"
 
 
 def test_examine_is_what_the_command_runs(capsys: pytest.CaptureFixture[str]) -> None:

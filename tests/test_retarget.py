@@ -11,7 +11,7 @@ from cli_runs import run
 from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tables import violations
-from synovia.retargeting.body import NEEDED
+from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.feet import planted
 from synovia.retargeting.names import read_name
 from synovia.retargeting.roles import find_roles
@@ -229,6 +229,14 @@ def shifted(x, y, z):
 def test_what_is_no_body_is_refused(clip):
     with pytest.raises(InputError, match="no joint for hips"):
         sy.retarget(clip, sy.bundled("arm7"))
+
+
+def test_two_parts_in_one_joint_are_refused(clip):
+    """As a map of a file with several bodies may have them; two goals would be on one joint."""
+    body = Body.of(clip.skeleton)
+    for one, other in (("left_hand", "right_hand"), ("left_foot", "left_hand"), ("hips", "right_upper_leg")):
+        with pytest.raises(InputError, match=f"{one}.* and .*{other}|{other}.* and .*{one}"):
+            Body(clip.skeleton, {**body.roles, one: body.roles[other]})
 
 
 def test_command_line(humanoid, clip, tmp_path):

@@ -181,7 +181,7 @@ def _fit(request: Request, path: Path) -> Fitted:
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)
         positions, joints, rate = points.positions, points.joints, points.fps or 30.0
-        more = {"offsets": points.offsets, "confidence": points.confidence}
+        more, count = {"offsets": points.offsets, "confidence": points.confidence}, len(points.positions)
     else:
         from synovia.ik.follow import targets_from
 
@@ -193,7 +193,8 @@ def _fit(request: Request, path: Path) -> Fitted:
                 "the clip has no joint of the model's names", where=str(path), hint="--joints OWN=OTHER,... pairs them"
             )
         positions, joints, rate, more = targets_from(source, pairs), None, source.fps, {}
-    with Bar("fitting", count=len(next(iter(positions.values()))) if joints is None else len(positions)) as bar:
+        count = len(next(iter(positions.values())))
+    with Bar("fitting", count=count) as bar:
         return fit_positions(
             skeleton, positions, joints, **more, fps=rate, name=path.stem, threads=request.jobs, progress=bar
         )

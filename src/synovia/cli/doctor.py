@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import sys
-import time
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from synovia.cli.output import emit_json, emit_rich, talk
-
-if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+from synovia.cli.output import emit_json, emit_rich
+from synovia.cli.warm import compile_all
 
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "numba", "typer", "rich", "msgspec")
@@ -30,7 +26,7 @@ _EXTRAS: Final = {
 
 def examine(*, as_json: bool, warm: bool) -> None:
     """Print the state of this installation, after compiling all solvers where asked to."""
-    times = _warm() if warm else {}
+    times = compile_all() if warm else {}
     state = _state()
     if warm:
         state["warmed"] = times
@@ -112,56 +108,6 @@ def _nearest(folder: Path) -> Path:
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder
-
-
-def _models() -> dict[str, tuple[Skeleton, str]]:
-    """Return models of all kinds, and the joint of each that is to reach."""
-    import numpy as np
-
-    from synovia.io.bundled import bundled
-    from synovia.skeleton import Skeleton
-
-    chain = Skeleton.chain(np.cumsum(np.ones((6, 3)), axis=0))
-    return {
-        "arm7": (bundled("arm7"), "tool"),
-        "humanoid": (bundled("humanoid"), "left_hand"),
-        "a chain": (chain, chain.joint_names[-1]),
-    }
-
-
-def _warm() -> dict[str, float]:
-    """Compile the solvers for arms, trees and chains, reached and missed, and lanes; return the seconds of each."""
-    import numpy as np
-
-    from synovia.errors import UnsupportedError
-    from synovia.goals import AimGoal, PoseGoal, PositionGoal
-    from synovia.ik import IK
-    from synovia.solver import solvers
-
-    logging.getLogger("synovia.kernels").setLevel(logging.WARNING)  # what is ready is told below
-    times: dict[str, float] = {}
-    for model, (skeleton, tip) in _models().items():
-        target = skeleton.random_pose(1).transform(tip)
-        for name, settings in solvers.items():
-            begun = time.perf_counter()
-            few = settings(attempts=2, max_steps=10)
-            far = target[:3, 3] + 10.0 * np.ones(3)
-            place, aim = PositionGoal(tip, target[:3, 3]), AimGoal(tip, far)
-            served = False
-            for goals in (place, PositionGoal(tip, far), PoseGoal(tip, transform=target), aim, (place, aim)):
-                with suppress(UnsupportedError):  # not every solver takes every goal on every skeleton
-                    ik = IK(skeleton, goals, few)
-                    ik.solve()
-                    served = True
-                    if goals is place:
-                        for lanes in (True, "single"):
-                            ik.solve_many({tip: target[None, :3, 3]}, lanes=lanes)
-            if not served:
-                continue
-            seconds = time.perf_counter() - begun
-            times[f"{name} on {model}"] = seconds
-            talk(f"{name} on {model}: ready after {seconds:.1f} s")
-    return times
 
 
 def _text(state: dict[str, Any]) -> list[Any]:

@@ -6,8 +6,9 @@ import logging
 import sys
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from synovia.cli.output import talk
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 _PATIENCE: Final = 1.0  # seconds; what is done by then needs no bar
 _COMPILING: Final = 2.0  # seconds of compiling before it is told
-COMPILING: Final = "Compiling a solver: once for each, then it is kept. 'synovia doctor --warm' compiles all ahead."
+_BRIEF: Final = 0.5  # seconds of compiling that need no line of their own, once the first is told
+_TICK: Final = 0.2  # seconds between two looks at the clock
 
 
 class Bar:
@@ -28,6 +30,8 @@ class Bar:
         count: How many of them the whole work has; 0 where only shares are told.
     """
 
+    shown: ClassVar[int] = 0  # how many there are at the terminal now
+
     def __init__(self, text: str, unit: str = "frames", count: int = 0) -> None:
         """Note the time."""
         self._text = text
@@ -36,7 +40,7 @@ class Bar:
         self._begun = time.monotonic()
         self._shown: Progress | None = None
         self._task: TaskID | None = None
-        self._wanted = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+        self._wanted = at_terminal()
 
     def __enter__(self) -> Bar:
         """Return the bar."""
@@ -48,6 +52,7 @@ class Bar:
         """Take the bar away, however the work ended."""
         if self._shown is not None:
             self._shown.stop()
+            Bar.shown -= 1
 
     def __call__(self, done: float, of: float = 1.0, *, text: str | None = None) -> None:
         """Show that so much is done, of so much; and, with ``text``, what is done now."""
@@ -78,21 +83,27 @@ class Bar:
             transient=True,
         )
         shown.start()
+        Bar.shown += 1
         self._task = shown.add_task(self._text, total=1.0, rate="")
         return shown
 
 
 class Patience(logging.Handler):
-    """Says, once, why it takes long, when kernels have been compiled for two seconds; at a terminal or not."""
+    """Says what is compiled, and for how long, when that takes more than two seconds.
+
+    At a terminal a line counts the seconds and goes when the compiler is done; elsewhere one line says it, once.
+    """
 
     def __init__(self) -> None:
         """Prepare to listen."""
         super().__init__(logging.INFO)
         self._logger = logging.getLogger("synovia.kernels")
         self._level = self._logger.level
-        self._timer: threading.Timer | None = None
+        self._going: threading.Event | None = None  # set when what is compiled now is done
+        self._shows: threading.Thread | None = None
         self._left = _COMPILING
         self._begun = 0.0
+        self._told = False
 
     def __enter__(self) -> Patience:
         """Listen."""
@@ -114,20 +125,47 @@ class Patience(logging.Handler):
         self._stop()
         if record.levelno >= logging.WARNING:
             talk(record.getMessage())
-        if getattr(record, "compiling", False) and self._left > 0.0:
+        if getattr(record, "compiling", False):
             self._begun = time.monotonic()
-            self._timer = threading.Timer(self._left, self._tell)
-            self._timer.daemon = True
-            self._timer.start()
+            self._going = threading.Event()
+            told = (self._going, getattr(record, "solver", "a solver"), getattr(record, "seconds", None))
+            self._shows = threading.Thread(target=self._show, args=told, daemon=True)
+            self._shows.start()
 
     def _stop(self) -> None:
         """Stop the clock; what it has run counts for the next time."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self._left -= time.monotonic() - self._begun
+        if self._going is not None and self._shows is not None:
+            self._going.set()
+            self._shows.join()
+            self._going = self._shows = None
+            self._left = max(self._left - (time.monotonic() - self._begun), 0.0)
 
-    def _tell(self) -> None:
-        """Say it."""
-        self._left = 0.0
-        talk(COMPILING)
+    def _show(self, done: threading.Event, solver: str, seconds: float | None) -> None:
+        """Say what is compiled, once it has taken long enough, until it is done."""
+        terminal = at_terminal() and not Bar.shown  # which draws its own lines
+        if done.wait(max(self._left, _BRIEF if terminal else 0.0)):
+            return
+        if not self._told:
+            self._told = True
+            talk(compiling_text(solver, seconds))
+        if not terminal:
+            return
+        about = "" if seconds is None else f", about {seconds:.0f} s"
+        with suppress(OSError, ValueError):  # closed meanwhile
+            while not done.wait(_TICK):
+                spent = time.monotonic() - self._begun
+                sys.stderr.write(f"\r\x1b[2Kcompiling {solver} ({spent:.0f} s so far{about})")
+                sys.stderr.flush()
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+
+def compiling_text(solver: str, seconds: float | None) -> str:
+    """Return what is said of a solver that is compiled, and what would spare the wait."""
+    about = "" if seconds is None else f" (about {seconds:.0f} s)"
+    return f"Compiling {solver}{about}: once, then it is kept. 'synovia doctor --warm' compiles all ahead."
+
+
+def at_terminal() -> bool:
+    """Return whether a person reads stderr."""
+    return sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]

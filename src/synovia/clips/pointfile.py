@@ -24,6 +24,7 @@ from synovia.io.base import read_bytes
 from synovia.io.csvfile import frame_rate, read_table
 from synovia.io.npz import read_array, read_arrays, texts_of
 
+_SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
 _PARTS: Final = ("x", "y", "z", "confidence")
 
@@ -86,11 +87,13 @@ def read_points(path: Path) -> PointFile:
     data = read_bytes(path)
     if data.startswith(_ARRAY):
         try:
-            return PointFile(read_array(io.BytesIO(data), str(path), len(data)))
+            positions = read_array(io.BytesIO(data), str(path), len(data))
         except FormatError:
             raise
         except Exception as error:  # damaged heads raise a dozen types
             raise FormatError(f"is no NumPy file ({error})", where=str(path), expected="an array as .npy") from error
+        _check_shapes({"positions": positions}, path)
+        return PointFile(positions)
     content = read_arrays(path, ("positions", "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
     if "positions" not in content:
         raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
@@ -112,14 +115,14 @@ def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
     """Refuse arrays that do not belong together."""
     shape = content["positions"].shape
     if len(shape) != 3 or shape[2] != 3:
-        raise FormatError("positions have the wrong shape", where=str(path), value=shape, expected="(T, K, 3)")
+        raise FormatError("positions have the wrong shape", where=str(path), value=shape, expected=_SHAPE)
     allowed = {
         "joints": (shape[1:2],), "offsets": ((shape[1], 3),), "confidence": (shape[1:2], shape[:2]), "fps": ((),)
     }  # fmt: skip
     for name, array in content.items():
         if array.shape not in allowed.get(name, (shape,)) or (array.dtype.kind not in "fiu") == (name != "joints"):
             raise FormatError(
-                f"{name} has the wrong shape or type",
+                f"{name} has the wrong shape or type for positions of shape {shape}",
                 where=str(path),
                 value=f"{array.dtype} {array.shape}",
                 expected=f"{'texts' if name == 'joints' else 'numbers'} {' or '.join(map(str, allowed[name]))}"

@@ -17,6 +17,8 @@ from synovia.skeleton.tree import ancestors
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # parts that carry all others
+_APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # no two in one joint
+_MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
 _NO_WIDTH = 1e-6  # of the skeleton's size: what is nearer together is in one place
 _NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body stands this straight along it
 
@@ -43,8 +45,16 @@ class Body:
             raise InputError(
                 f"{self.skeleton.name} has no joint for {', '.join(missing)}",
                 expected="hips and two legs",
-                hint="name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`",
+                hint=_MAP,
             )
+        for one, other in itertools.combinations([role for role in _APART if role in self.roles], 2):
+            if self.roles[one] == self.roles[other]:
+                raise InputError(
+                    f"{one} and {other} of {self.skeleton.name} are one joint",
+                    value=self.skeleton.joint_names[self.roles[one]],
+                    expected="a joint for each; where a file has several bodies, those of one",
+                    hint=_MAP,
+                )
 
     @classmethod
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:

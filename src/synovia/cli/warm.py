@@ -1,0 +1,136 @@
+"""``synovia doctor --warm``: compiles all solvers ahead, in as many processes as there are cores."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from synovia.batch import checked_threads
+from synovia.cli.output import talk
+from synovia.cli.progress import Bar
+from synovia.errors import FileError, SynoviaError
+
+_LOOK = 0.25  # seconds between two looks at the clock
+
+
+class _Done(NamedTuple):
+    """An entry point that a process has compiled, or why it could not."""
+
+    entry: str
+    seconds: float
+    failed: str = ""
+
+
+def compile_all(names: Iterable[str] | None = None, workers: int | None = None) -> dict[str, float]:
+    """Compile entry points, the most wanted first; return the seconds of each, by what it is for.
+
+    Processes, because one process compiles one thing at a time. The compiler hears no Ctrl-C: they are killed by it.
+
+    Args:
+        names: Entry points by module and function; None for all that solve.
+        workers: How many processes; None for one on each core.
+
+    Raises:
+        FileError: If compiled code cannot be kept.
+        SynoviaError: If a process ends before its work is done.
+    """
+    from synovia.kernels import _jit as seam  # pyright: ignore[reportPrivateUsage]
+    from synovia.kernels._entries import ENTRIES  # pyright: ignore[reportPrivateUsage]
+
+    if not seam.compiled():
+        talk("kernels run as plain Python here: there is nothing to compile")
+        return {}
+    if not seam.WRITABLE:
+        raise FileError(
+            "compiled kernels cannot be kept",
+            where=str(seam.cache_root()),
+            expected="a folder that can be written",
+            hint="set SYNOVIA_CACHE_DIR",
+        )
+    wanted = list(ENTRIES) if names is None else list(names)
+    # what lies in one file shares its helpers, so one process compiles it all
+    groups: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.partition(".")[0])]
+    for group in sizes:
+        groups.put(group)
+    done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+    total, begun, ready = sum(ENTRIES[name].seconds for name in wanted), time.monotonic(), 0.0
+    times: dict[str, float] = {}
+    going: list[tuple[subprocess.Popen[str], threading.Thread]] = []
+    try:
+        for _ in range(min(checked_threads(workers), len(sizes))):
+            process = _process()
+            feeder = threading.Thread(target=_feed, args=(process, groups, done), daemon=True)
+            going.append((process, feeder))
+            feeder.start()
+        with Bar("compiling", unit="") as bar:
+            while len(times) < len(wanted):
+                bar(
+                    ready,
+                    total,
+                    text=f"compiling, {len(times)} of {len(wanted)} ({time.monotonic() - begun:.0f} s so far)",
+                )
+                try:
+                    one = done.get(timeout=_LOOK)
+                except queue.Empty:
+                    continue
+                if one.failed:
+                    raise SynoviaError("a solver cannot be compiled", where=one.entry, value=one.failed)
+                words = ENTRIES[one.entry].words
+                times[words] = one.seconds
+                ready += ENTRIES[one.entry].seconds
+                talk(f"{words}: ready after {one.seconds:.1f} s")
+    finally:
+        for process, _ in going:
+            process.kill()
+        for process, feeder in going:
+            feeder.join()
+            with process:  # closes its pipes
+                process.wait()
+    return times
+
+
+def _process() -> subprocess.Popen[str]:
+    """Return a process that compiles what it is told; out of the way of what the terminal sends to this one."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "synovia.kernels._entries"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done]) -> None:
+    """Give a process one group after the other, and pass on what it answers."""
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        return
+    name = ""
+    try:
+        while True:
+            for name in groups.get_nowait():
+                process.stdin.write(name + "\n")
+                process.stdin.flush()
+                answer = process.stdout.readline()
+                if not answer:
+                    done.put(_Done(name, 0.0, _last(process.stderr.read().splitlines()) or "its process ended"))
+                    return
+                done.put(_Done(name, json.loads(answer)["seconds"]))
+    except queue.Empty:
+        return
+    except (OSError, ValueError) as error:  # killed meanwhile
+        done.put(_Done(name, 0.0, str(error)))
+
+
+def _last(lines: Sequence[str]) -> str:
+    """Return the last line that says something."""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
