@@ -241,6 +241,7 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
 
 
 SIZES = 12  # powers of ten up and down
+FARTHEST = 1e13  # length units that a target is moved
 NARROW = (0.0, 0.0, 1e-9, 1e-6, 1e-3, 0.3, 1.5, 3.0, np.pi - 1e-9, np.pi)  # half-angles
 TWISTS = ((-np.pi, np.pi), (0.0, 0.0), (-1e-9, 1e-9), (-0.5, 1.0), (1.0, 1.0), (np.pi, np.pi), (2.5, np.pi))
 TRIES = 30  # random goals until a solver takes them
@@ -390,7 +391,7 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
             if goal is not None:
                 goals.append(goal)
                 frames.append(T)
-        if not goals:
+        if not any(goal.takes for goal in goals):  # many problems are told apart by their targets
             continue
         settings = solver(attempts=int(rng.choice([1, 2, 8, 20])), seed=int(rng.integers(1000)))
         tight = 10.0 ** rng.uniform(-6, -3)
@@ -404,7 +405,7 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
         raise RuntimeError(f"no problem that {name} takes")
     for b in np.flatnonzero(kinds == "other"):
         for T in frames:
-            T[b, :3, 3] += rng.normal(size=3) * ik.reach * 10.0 ** rng.uniform(-9, 2)
+            T[b, :3, 3] += rng.normal(size=3) * min(ik.reach * 10.0 ** rng.uniform(-9, 2), FARTHEST)
     given = {}
     for goal, T in zip(ik.goals, frames, strict=True):
         if goal.takes:

@@ -68,7 +68,7 @@ def test_arrays_make_the_same_limit_as_tuples():
 
 def test_row_and_words():
     limit = SwingTwist(x=(0, 0.5), y=(1, math.pi), twist=(-1, 1))
-    np.testing.assert_allclose(limit.row(), [0, 0, 0, 1, 1e-9, 0.5, 1, math.pi, -1, 1, 1])
+    np.testing.assert_allclose(limit.row(), [0, 0, 0, 1, 1e-10, 0.5, 1, math.pi, -1, 1, 1])
     assert limit.describe() == "swing x -0/+28.6, y -57.3/+180, twist -57.3 to 57.3 deg"
 
 

@@ -97,9 +97,9 @@ def angle_between(p, q):
 def is_inside(name, sx, sy, twist, slack=0.0):
     limit = LIMITS[name]
     a, b = limit.x[int(sx >= 0)], limit.y[int(sy >= 0)]
-    return (sx / max(a, 1e-9)) ** 2 + (sy / max(b, 1e-9)) ** 2 <= 1 + slack and limit.twist[0] <= twist <= limit.twist[
-        1
-    ]
+    return (sx / max(a, 1e-10)) ** 2 + (sy / max(b, 1e-10)) ** 2 <= 1 + slack and limit.twist[
+        0
+    ] <= twist <= limit.twist[1]
 
 
 @given(seeds)

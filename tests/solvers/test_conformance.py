@@ -278,27 +278,27 @@ def batch(body, solver, first):
     return goals, targets, np.array([start.q for _, _, start in trials])
 
 
-def squared_misses(answers, unit=1.0):
-    """Return what solvers minimise, of each problem: the sum of the squared distances."""
-    return ((answers.errors[:, :, 0] / unit) ** 2).sum(axis=1)
+def missed_by(answers, unit=1.0):
+    """Return the root of what solvers minimise, of each problem: of the sum of the squared distances."""
+    return np.sqrt(((answers.errors[:, :, 0] / unit) ** 2).sum(axis=1))
 
 
 def assert_same_outcomes(ik, then, here, unit=1.0):
-    """Compare answers that differ by rounding alone: same status; misses as far off; limits and tolerances hold.
+    """Compare answers that differ by rounding alone: what is reached, what is proved, how far a miss is off.
 
-    Joint values may differ. Along a flat valley, or after hundreds of steps, rounding leads to another pose as good.
+    Joint values may differ: along a flat valley, or after hundreds of steps, rounding leads to another pose as good. It
+    may also choose between two minima, each within a hundredth of the reach of the best. Limits and tolerances hold.
     """
-    statuses = [(b, s, t) for b, (s, t) in enumerate(zip(here.status, then.status, strict=True)) if s != t]
-    assert not statuses
+    first, second = missed_by(here), missed_by(then, unit)
+    alike = here.reached | (abs(first - second) <= 1e-6 * first + 1e-5 * ik.reach)  # one and the same minimum
+    for proof in (sy.Status.REACHED, sy.Status.UNREACHABLE):
+        np.testing.assert_array_equal(then.status == proof, here.status == proof)
+    np.testing.assert_array_equal(then.status[alike], here.status[alike])
+    np.testing.assert_allclose(second[~here.reached], first[~here.reached], rtol=0, atol=0.01 * ik.reach)
     for answers in (then, here):
-        skeleton = answers.ik.skeleton
-        assert worst_violation(skeleton, answers.q) <= 1e-9
+        assert worst_violation(answers.ik.skeleton, answers.q) <= 1e-9
         close = (answers.errors[:, :, 0] <= answers.ik.tolerance[0]).all(axis=1)
         np.testing.assert_array_equal(answers.reached, close)
-    missed = ~here.reached
-    np.testing.assert_allclose(
-        squared_misses(then, unit)[missed], squared_misses(here)[missed], rtol=1e-6, atol=(1e-5 * ik.reach) ** 2
-    )
 
 
 @solver_and_body

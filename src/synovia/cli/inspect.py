@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from synovia.cli.output import emit_json, emit_rich, number, printable
 from synovia.cli.solution import unit_name
+from synovia.ik.tolerance import checked_tolerance, reach_of_tips
 from synovia.io.load import is_bundled, load_model
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Kind, Skeleton
@@ -57,6 +58,7 @@ def _object(skeleton: Skeleton, motions: Sequence[Motion]) -> dict[str, Any]:
         "up": skeleton.up,
         "forward": skeleton.forward,
         "size": skeleton.size,
+        "reach": reach_of_tips(skeleton),
         "mass": float(sum(joint.mass for joint in skeleton.joints)),
         "nq": skeleton.nq,
         "nv": skeleton.nv,
@@ -146,10 +148,11 @@ def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]
 
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
+    tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
     facts = [
         f"joints {len(skeleton)}, degrees of freedom {degrees_of_freedom(skeleton)}, tips {len(skeleton.tips)}",
         f"unit {known}, up {skeleton.up or 'unknown'}, forward {skeleton.forward or 'unknown'}",
-        f"longest chain {number(skeleton.size)} {unit}",
+        f"longest chain {number(skeleton.size)} {unit}, tolerance of a goal {number(tolerance)} {unit}",
     ]
     mass = sum(joint.mass for joint in skeleton.joints)
     if mass > 0.0:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from synovia.errors import InputError
 from synovia.geometry import as_numbers
+from synovia.goals import PositionGoal
+from synovia.problem import reduce
+from synovia.skeleton import Skeleton
 
 _TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
 
@@ -16,3 +19,9 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
     if not (pair > 0.0).all():
         raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
     return float(pair[0]), float(pair[1])
+
+
+def reach_of_tips(skeleton: Skeleton) -> float:
+    """Return the reach of the whole skeleton: that of a goal on every tip at once, length units."""
+    rows = [[skeleton.index(name)] for name in skeleton.tips]
+    return reduce(skeleton, [PositionGoal(row[0]) for row in rows], rows).reach

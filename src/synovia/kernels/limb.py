@@ -14,7 +14,7 @@ from typing import NamedTuple
 from synovia.kernels._jit import F, device, inline
 from synovia.kernels.rotations import PI, quat_apply, quat_between, quat_mul
 from synovia.kernels.trigonometry import sincos
-from synovia.kernels.vectors import add, axpy, cross, dot, norm, normalize, scale, sub
+from synovia.kernels.vectors import add, axpy, cross, dot, norm, scale, sub
 
 FLAT = F(1e-9)  # of the lengths: where a bend has no plane that rounding does not decide
 STRAIGHT = F(1e-15)  # of the squared distance: nearer to an end of the range than this is that end
@@ -194,4 +194,5 @@ def plane_of(U, V, rest, spare):
         n = cross(U, rest)
         if norm(n) <= FLAT * norm(U) * norm(rest):
             n = sub(spare, scale(dot(spare, U) / max(dot(U, U), F(1e-300)), U))
-    return normalize(n, spare)
+    size = norm(n)  # a product of lengths: for small bodies it is far smaller than any of them
+    return scale(F(1) / size, n) if size > F(0) else spare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -288,7 +289,7 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         if row < 0:
             continue
         links = 0.0
-        since = float(np.linalg.norm(offset[9:]))  # links that count if anything above moves
+        since = math.hypot(*offset[9:].tolist())  # links that count if anything above moves
         ranges: list[float] = []
         while row >= 0:
             if (rows[row, 3:5] >= 0).any():
@@ -296,7 +297,7 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
             if rows[row, 0] == Kind.SLIDE and rows[row, 3] >= 0:
                 lower, upper = ends[int(rows[row, 2])]
                 ranges.append(abs(float(couple[row, 0])) * float(upper - lower))
-            since += float(np.linalg.norm(fixed[row, 9:]))
+            since += math.hypot(*fixed[row, 9:].tolist())
             row = rows[row, 1]
         most = links or min((width for width in ranges if 0.0 < width < np.inf), default=0.0)
         longest = max(longest, links + sum(min(width, most) for width in ranges))

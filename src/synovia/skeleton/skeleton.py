@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -194,7 +195,7 @@ class Skeleton:
     @cached_property
     def lengths(self) -> Array:
         """Distance of each joint from its parent at rest, (n,), length units; 0 for roots."""
-        moved = np.array([float(np.linalg.norm(joint.rest[:3, 3])) for joint in self.joints])
+        moved = np.array([math.hypot(*joint.rest[:3, 3].tolist()) for joint in self.joints])
         moved[np.array(self.parents) < 0] = 0.0
         moved.setflags(write=False)
         return moved
