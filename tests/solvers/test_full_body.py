@@ -400,3 +400,14 @@ def test_goals_of_one_level_that_pull_apart_are_a_conflict_on_any_level(level):
     assert solution.status is sy.Status.CONFLICT
     assert solution.errors[0].position < 1e-3
     np.testing.assert_allclose(solution.pose.position("a2"), (1, 0, 0), atol=1e-3)
+
+
+def test_the_rest_goal_has_the_last_say_whatever_its_weight():
+    """Nothing is below it: only the shares of its joints count among each other."""
+    arm = sy.bundled("arm7")
+    liked = arm.rest_pose().with_values({"joint2": 0.5, "joint4": -1.5})
+    goal = sy.PositionGoal("tool", (0.4, 0.1, 0.5))
+    found = [sy.solve(arm, [goal, sy.RestGoal(liked, weight=w)], "full-body") for w in (1.0, 1e-4, 1e4)]
+    assert all(solution.reached for solution in found)
+    for other in found[1:]:
+        np.testing.assert_allclose(other.q, found[0].q, atol=1e-4)
