@@ -247,6 +247,8 @@ def skipped(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns, *node.decorator_list]
+        if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: a check of what is so
+            found.append(node.value)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             found.append(node)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript):
@@ -350,8 +352,15 @@ def tests_of(mutant: Mutant, lines: Lines) -> set[str]:
         return {test for line in range(body.lineno, body.end_lineno + 1) for test in here.get(line, [])}
     top = next((n for n in tree.body if n.lineno <= mutant.line <= n.end_lineno), None)
     names = [n.id for n in ast.walk(top) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)] if top else []
+    everywhere = {test for found in here.values() for test in found}
+    if not everywhere:  # nothing but tables and classes: whoever imports it
+        module = mutant.file.removesuffix(".py").replace("/", ".")
+        for file, covered in lines.tests.items():
+            path = REPO / PACKAGE / file
+            if path.is_file() and f"from synovia.{module} import" in path.read_text(encoding="utf-8"):
+                everywhere |= {test for found in covered.values() for test in found}
     if isinstance(top, ast.ClassDef) or not names:
-        return {test for found in here.values() for test in found}
+        return everywhere
     used = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
     out: set[str] = set()
     for file, covered in lines.tests.items():
@@ -360,7 +369,7 @@ def tests_of(mutant: Mutant, lines: Lines) -> set[str]:
         for line, found in covered.items():
             if line <= len(text) and used.search(text[line - 1]):
                 out.update(found)
-    return out
+    return out or everywhere
 
 
 # --- running them ---------------------------------------------------------------------------------------------------

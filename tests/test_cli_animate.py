@@ -55,6 +55,24 @@ def test_keys_are_joined_by_lines_curves_and_shortest_turns(track):
     assert half.magnitude() == pytest.approx(np.pi / 4)
 
 
+def test_what_all_keys_give_makes_the_kind_of_goal(tmp_path):
+    """Positions, rotations or both; a goal without keys stays where it is, as a pose."""
+    place, turn = "position = [0.4, 0.1, 0.5]", 'rotation = { euler = "x", degrees = [90] }'
+    goals = {"a": place, "b": turn, "c": f"{place}, {turn}"}
+    entries = [
+        f'[[goals]]\njoint = "{j}"\nkeys = [{{ time = 0, {k} }}, {{ time = 1, {k} }}]\n' for j, k in goals.items()
+    ]
+    path = tmp_path / "track.toml"
+    path.write_text(TRACK.split("[[goals]]", maxsplit=1)[0] + "".join(entries) + '[[goals]]\njoint = "d"\n')
+    read = read_track(path)
+    assert [type(goal) for goal in read.goals] == [sy.PositionGoal, sy.RotationGoal, sy.PoseGoal, sy.PoseGoal]
+    assert {name: np.shape(some)[1:] for name, some in read.targets.items()} == {"a": (3,), "b": (3, 3), "c": (4, 4)}
+    np.testing.assert_allclose(
+        read.targets["b"][0], sy.Rotation.from_euler("x", 90, degrees=True).as_matrix(), atol=1e-15
+    )
+    np.testing.assert_allclose(read.targets["c"][0][:3, 3], [0.4, 0.1, 0.5])
+
+
 @pytest.mark.compiled
 def test_an_arm_follows_keys_into_a_file(track, tmp_path):
     out = tmp_path / "clip.npz"
@@ -203,7 +221,13 @@ def test_points_in_files(tmp_path):
     chosen = points.chosen({"hand": "b"}, path)
     assert (chosen.joints, chosen.positions.shape, chosen.confidence.tolist()) == (["hand"], (2, 1, 3), [[0.5], [0.0]])
     np.savez(archive, positions=points.positions, joints=points.joints, confidence=points.confidence, fps=10.0)
-    np.testing.assert_array_equal(read_points(archive).positions, points.positions)
+    again = read_points(archive)
+    np.testing.assert_array_equal(again.positions, points.positions)
+    np.testing.assert_array_equal(again.confidence, points.confidence)
+    assert (again.joints, again.fps) == (["a", "b"], 10.0)
+    np.savez(archive, positions=points.positions)
+    assert read_points(archive).joints is None
+    assert read_points(archive).fps is None
     assert holds_points(archive)
     assert not holds_points(tmp_path / "walk.bvh")
     with pytest.raises(UnknownNameError, match="'a', 'b'"):

@@ -756,3 +756,14 @@ def test_any_byte_may_be_wrong(tmp_path) -> None:
         except SynoviaError:
             continue
         assert all(np.isfinite(m.q).all() for m in motions)
+
+
+def test_nodes_that_give_only_a_place_stay_as_they_are(tmp_path: Path) -> None:
+    """No rotation is none, and no scale is 1 along each axis."""
+    nodes = [{"translation": [1, 2, 3], "children": [1]}, {"translation": [4, 5, 6], "children": [2]}, {}]
+    document = {"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": nodes}
+    path = tmp_path / "plain.gltf"
+    path.write_text(json.dumps(document))
+    frames = [load_skeleton(path).rest_pose().transform(row) for row in range(3)]
+    np.testing.assert_array_equal([T[:3, 3] for T in frames], [[1, 2, 3], [5, 7, 9], [5, 7, 9]])
+    np.testing.assert_array_equal([T[:3, :3] for T in frames], [np.eye(3)] * 3)

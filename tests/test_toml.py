@@ -147,6 +147,12 @@ def test_notes_come_back(tmp_path: Path) -> None:
         assert load_skeleton(tmp_path / "s.toml").notes == notes
 
 
+def test_a_coupling_without_numbers_follows_one_to_one(tmp_path: Path) -> None:
+    slide = 'kind = "slide"\naxis = [1, 0, 0]\n'
+    body = f'[[joint]]\nname = "a"\n{slide}[[joint]]\nname = "b"\nparent = "a"\n{slide}mimic = {{ leader = "a" }}\n'
+    assert read(tmp_path, body).joints[1].mimic == Mimic("a", 1.0, 0.0)
+
+
 def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
     body = read(
         tmp_path,

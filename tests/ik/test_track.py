@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 from synovia.ik.paced import _turned
 from synovia.ik.solution import STATUS, rows_of
 from synovia.ik.track import best_path
@@ -325,3 +325,12 @@ def test_the_path_through_several_tracks_is_the_cheapest_of_all():
             far = a != b and step > 9.0 * max(own[a, t - 1], own[b, t - 1])
             assert jumped[t] == (jumps[b][t] or far)
         assert jumped[0] == jumps[best[0]][0]
+
+
+def test_what_is_not_to_be_smoothed_is_not():
+    """Goals that are no place or rotation cannot be smoothed, nor need they be where nobody asks for it."""
+    ik = sy.IK(ARM, sy.AimGoal("tool"))
+    targets = np.repeat([[1.0, 0.5, 0.3]], 4, axis=0)
+    assert ik.track({"tool": targets}).reached.all()
+    with pytest.raises(UnsupportedError):
+        ik.track({"tool": targets}, smoothness=0.1)

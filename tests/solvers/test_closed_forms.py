@@ -474,3 +474,31 @@ def test_arms_of_six_hinges_on_what_does_not_move_reach_all_that_they_do_alone(k
 def test_an_arm_refuses_a_pole():
     with pytest.raises(sy.UnsupportedError, match="a pole of an arm of hinges"):
         sy.IK(six("offset"), [sy.PoseGoal("tool"), sy.PoleGoal("j3", (1.0, 0.0, 0.0))], "segments")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_branches_of_a_limb_come_nearest_first(seed):
+    """An elbow that bends both ways: how far a branch is counts the turns of the balls too."""
+    bone = np.eye(4)
+    bone[0, 3] = 0.4
+    limb = sy.Skeleton(
+        [
+            sy.Joint("shoulder", kind=Kind.BALL),
+            sy.Joint("elbow", "shoulder", Kind.HINGE, bone, axis=(0, 0, 1), limit=sy.Interval(-2.5, 2.5)),
+            sy.Joint("wrist", "elbow", Kind.BALL, bone),
+        ]
+    )
+    start, there = limb.random_pose(seed), limb.random_pose(seed + 100)
+    ik = sy.IK(limb, sy.PoseGoal("wrist"), "segments")
+    target = {"wrist": there.transform("wrist")}
+    branches = ik.branches(target, start)
+    assert len(branches) == 2
+    turns = [limb.q_slice(row) for row in (0, 2)]
+
+    def away(q):
+        cosines = [abs(q[part] @ start.q[part]) for part in turns]
+        return np.sum((2.0 * np.arccos(np.minimum(cosines, 1.0))) ** 2) + (q[4] - start.q[4]) ** 2
+
+    first, second = map(away, branches.q)
+    assert first <= second
+    np.testing.assert_allclose(ik.solve(target, start).q, branches.q[0], atol=1e-9)

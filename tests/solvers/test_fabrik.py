@@ -496,3 +496,17 @@ def test_balls_hinges_and_limits_in_any_order_reach_what_newton_reaches(solver):
         goal = sy.PositionGoal("end", body.random_pose(seed).position("end"))
         assert sy.solve(body, goal).reached
         assert sy.solve(body, goal, solver).reached
+
+
+@pytest.mark.parametrize("solver", ["fabrik", "particles"])
+def test_a_slide_that_no_place_asks_for_stays_where_it_is(solver):
+    """A rotation is met by turning alone."""
+    rail = sy.Joint("rail", kind=sy.Kind.SLIDE, axis=(0.6, 0.8, 0.0), limit=sy.Interval(-1.0, 1.0))
+    bone = np.eye(4)
+    bone[:3, 3] = 0.5, 0.1, 0.2
+    body = sy.Skeleton([rail, sy.Joint("ball", "rail", sy.Kind.BALL, bone), sy.Joint("tip", "ball", rest=bone)])
+    start = body.rest_pose().with_values({"rail": 0.3})
+    wanted = sy.Rotation.from_rotvec((0.4, -1.1, 0.7))
+    solution = sy.solve(body, sy.RotationGoal("tip", wanted), solver, start)
+    assert solution.reached
+    assert solution.pose["rail"] == 0.3

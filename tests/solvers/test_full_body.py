@@ -412,3 +412,35 @@ def test_the_edge_of_reach_is_soft_and_quiet():
     assert not clip[int(np.argmax(far > 0.99 * reach))].reached
     still = ik.track({"left_hand": np.repeat(path[149][None], 20, 0)}, start=clip[149].pose)
     assert np.abs(np.diff(still.q, axis=0)).max() < 1e-6
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_goals_of_one_level_that_pull_apart_are_a_conflict_on_any_level(level):
+    """The tip of one branch is wanted at two places at once; the tip of the other is where it should be."""
+    bone = np.eye(4)
+    bone[0, 3] = 1.0
+    joints = [sy.Joint("root")]
+    for side in "ab":
+        joints += [sy.Joint(f"{side}0", "root", sy.Kind.BALL), sy.Joint(f"{side}1", f"{side}0", sy.Kind.BALL, bone)]
+        joints.append(sy.Joint(f"{side}2", f"{side}1", rest=bone, tip=True))
+    body = sy.Skeleton(joints)
+    apart = [
+        sy.PositionGoal("a2", place, priority=level, name=name)
+        for name, place in (("l", (1, 0.6, 0)), ("r", (1, -0.6, 0)))
+    ]
+    goals = [sy.PositionGoal("b2", (0.5, 0.5, 1.0), priority=1 - level), *apart]
+    solution = sy.solve(body, goals, "full-body")
+    assert solution.status is sy.Status.CONFLICT
+    assert solution.errors[0].position < 1e-3
+    np.testing.assert_allclose(solution.pose.position("a2"), (1, 0, 0), atol=1e-3)
+
+
+def test_the_rest_goal_has_the_last_say_whatever_its_weight():
+    """Nothing is below it: only the shares of its joints count among each other."""
+    arm = sy.bundled("arm7")
+    liked = arm.rest_pose().with_values({"joint2": 0.5, "joint4": -1.5})
+    goal = sy.PositionGoal("tool", (0.4, 0.1, 0.5))
+    found = [sy.solve(arm, [goal, sy.RestGoal(liked, weight=w)], "full-body") for w in (1.0, 1e-4, 1e4)]
+    assert all(solution.reached for solution in found)
+    for other in found[1:]:
+        np.testing.assert_allclose(other.q, found[0].q, atol=1e-4)

@@ -289,3 +289,24 @@ def test_joints_that_are_no_limb_and_goals_that_are_no_place_are_refused():
     ):
         with pytest.raises(sy.UnsupportedError, match="two-bone"):
             sy.IK(skeleton, goals, "two-bone")
+
+
+@pytest.mark.parametrize("far", [0.15, 0.797])
+@pytest.mark.parametrize("limits", [(0.5, 1.2), (-1.2, -0.5), (0.3, 2.0)])
+def test_an_elbow_that_cannot_bend_enough_goes_to_the_end_that_comes_closest(far, limits):
+    """Too near or too far for its limits: what is left is the least over all allowed turns of the elbow."""
+    bone = np.eye(4)
+    bone[0, 3] = 0.4
+    limb = sy.Skeleton(
+        [
+            sy.Joint("shoulder", kind=sy.Kind.BALL),
+            sy.Joint("elbow", "shoulder", sy.Kind.HINGE, bone, axis=(0, 0, 1), limit=sy.Interval(*limits)),
+            sy.Joint("tip", "elbow", rest=bone, tip=True),
+        ]
+    )
+    target = far * np.array([0.6, 0.0, 0.8])
+    solution = sy.solve(limb, sy.PositionGoal("tip", target), "two-bone")
+    bends = np.linspace(*limits, 1001)
+    least = np.abs(0.8 * np.cos(0.5 * bends) - far).min()
+    assert least > 1e-3
+    assert np.linalg.norm(solution.pose.position("tip") - target) == pytest.approx(least, abs=1e-6)
