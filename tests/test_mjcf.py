@@ -15,7 +15,7 @@ import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
 from synovia.ik.root import with_root
 from synovia.io.load import load_skeleton
-from synovia.io.mjcf.files import MOST_COPIES
+from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Kind, Skeleton
 
@@ -422,12 +422,16 @@ def test_copies_below_the_limit_are_made(tmp_path: Path, body: str, count: int) 
 
 def test_copies_are_counted_with_all_others(tmp_path: Path) -> None:
     """Beside each other they add up, within each other they multiply, and a grid has the product of its sides."""
-    half = MOST_COPIES // 2 + 1
-    side = math.ceil(MOST_COPIES ** (1 / 3)) + 1
-    grid = f'<composite type="particle" count="{side} {side} {side}" spacing="1"><geom size=".1"/></composite>'
+    half = MOST_BODIES // 2 + 1
+    side = math.ceil(MOST_POINTS ** (1 / 3)) + 1
+    grid = f'<body><composite type="particle" count="{side} {side} {side}" spacing="1">{BALL}</composite></body>'
     thin = COPIES.format(2, COPIES.format(half, BALL))
-    for body in (COPIES.format(half, BALL) * 2, thin, f"<body>{grid}</body>"):
-        with pytest.raises(FormatError, match=f"makes too many copies, got .* at most {MOST_COPIES} in all"):
+    for body, what, most in (
+        (COPIES.format(half, BALL) * 2, "bodies", MOST_BODIES),
+        (thin, "bodies", MOST_BODIES),
+        (grid, "points", MOST_POINTS),
+    ):
+        with pytest.raises(FormatError, match=f"makes too many {what}, got .* at most {most} in all"):
             load_skeleton(write(tmp_path, body))
 
 

@@ -300,7 +300,9 @@ def repacked(path, content, way=zipfile.ZIP_DEFLATED, **members):
             packed.writestr(name, data)
 
 
-@pytest.mark.parametrize("shape", ["(300000000,)", "(3, 100000000)", "(-1,)", "(0, 10000000000000)", "(1,)", "(2.5,)", "x"])
+@pytest.mark.parametrize(
+    "shape", ["(300000000,)", "(3, 100000000)", "(-1,)", "(0, 10000000000000)", "(1,)", "(2.5,)", "x"]
+)
 def test_the_head_of_an_array_is_checked_before_memory_is_taken(tmp_path, shape):
     path, content = motion_archive(tmp_path)
     del content["q"]

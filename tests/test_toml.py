@@ -204,7 +204,6 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
         ('name = "b"\nkind = "fixed"\nposition = [0, nan, 0]', 6, "position is not finite"),
         ('name = "b"\nkind = "fixed"\nposition = [0, true, 0]', 6, "position is not a number, got True"),
         ('name = "b"\nkind = "fixed"\nposition = [0, 1e999, 0]', 6, "position is not finite"),
-        (f'name = "b"\nkind = "fixed"\nmass = {"9" * 400}', 6, "mass is not finite"),
         ('name = "b"\nkind = "fixed"\nmass = 1979-05-27', 6, "mass is not a number"),
         ('name = "b"\nkind = "fixed"\nmass = -1', 3, "mass and stiffness not negative"),
         ('name = "b"\nkind = "fixed"\ntip = 1', 6, "expected true or false"),
@@ -225,9 +224,9 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x_deg = [5, 10]', 7, "swing_x is out of range"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_y_deg = [-181, 10]', 7, "swing_y is out of range"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\ntwist_deg = [20, 10]', 7, "twist limit is out of range"),
-        ('name = "b"\nkind = "ball"\nbone = [0, 0, 0]\ntwist_deg = [0, 10]', 3, "the bone has no direction"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 0]\ntwist_deg = [0, 10]', 3, "bone has no direction"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nx_axis = [0, 0, 1]', 7, "x_axis is parallel to the bone"),
-        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, -1]', 3, "limit frame is no rotation"),
+        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, -1]', 3, "limit frame mirrors"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) -> None:
@@ -243,6 +242,7 @@ def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) ->
     [
         ("", "file is empty"),
         ("joint = [", "is no TOML"),
+        (f'[[joint]]\nname = "b"\nmass = {"9" * 400}', "line 3: a whole number has more than 64 bits"),
         ('schema = "synovia.skeleton/2"', 'expected schema = "synovia.skeleton/1"'),
         ("[[joint]]", "expected schema"),
         (HEAD, "has no joints"),

@@ -83,8 +83,9 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         )
     try:
         content = tomllib.loads(text)
-        if _LONG_NUMBER.search(text) and _holds_long_number(content):
-            raise FormatError("a whole number has more than 64 bits", where=where)
+        if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
+            line = text.count("\n", 0, long.start()) + 1  # or below, where this one stands in a text
+            raise FormatError("a whole number has more than 64 bits", where=f"{where}, line {line}")
         return content
     except FormatError:
         raise
