@@ -28,8 +28,8 @@ from synovia.errors import FormatError, InputError, restated
 from synovia.geometry import Array, quat_to_matrix
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.document import read_document
-from synovia.io.base import most_numbers
 from synovia.ik.turns import TURN_FORMS, Turn, to_matrix
+from synovia.io.base import most_numbers
 
 SCHEMA: Final = "synovia.track/1"
 _LARGEST: Final = 2**26  # bytes; a key takes about a hundred
@@ -109,7 +109,9 @@ def read_track(path: Path) -> Track:
     frames = round(end * file.fps) + 1
     numbers, most = 16 * frames * sum(bool(entry.keys) for entry in file.goals), most_numbers(path.stat().st_size)
     if numbers > most:
-        raise FormatError("targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers")
+        raise FormatError(
+            "targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers"
+        )
     with np.errstate(over="ignore"):
         times = np.arange(frames) / file.fps
     goals: list[Goal] = []
