@@ -20,34 +20,49 @@ from seeds import Seed
 
 LARGEST = 300_000  # bytes of a changed file
 NUMBERS = (
-    "0", "-0", "1", "-1", "2", "0.5", "1e-320", "1e-170", "1e-9", "1e9", "1e15", "1e77", "1e155", "1e300", "-1e300", "1e309",
-    "-1e309", "nan", "NaN", "inf", "-inf", "Infinity", "255", "256", "65536", "2147483647", "2147483648", "4294967295",
-    "-2147483648", "1000000", "100000000", "9007199254740993", "18446744073709551616", "9" * 400, "9" * 5000, "1_0",
-    "\u0661\u0662", "\uff11", "0x10", "0x" + "f" * 5000, "1e", "1.", ".5", "+1", "--1", "1,5", "true", "null", "1e-5000",
-    "0." + "3" * 5000,
+    "0", "-0", "1", "-1", "2", "0.5", "1e-320", "1e-170", "1e-9", "1e9", "1e15", "1e77", "1e155", "1e300", "-1e300",
+    "1e309", "-1e309", "nan", "NaN", "inf", "-inf", "Infinity", "255", "256", "65536", "2147483647", "2147483648",
+    "4294967295", "-2147483648", "1000000", "100000000", "9007199254740993", "18446744073709551616", "9" * 400,
+    "9" * 5000, "1_0", "\u0661\u0662", "\uff11", "0x10", "0x" + "f" * 5000, "1e", "1.", ".5", "+1", "--1", "1,5",
+    "true", "null", "1e-5000", "0." + "3" * 5000,
 )  # fmt: skip
 TEXTS = (
-    "", " ", "a", "é", "\U0001f600", "\\ud800", "\\udc00x", "\\u0000", "\0", "\ufeff", "\u2028", "\u202e", "../../etc/passwd",
-    "/dev/zero", "/dev/stdin", "http://localhost/x", "data:,", "data:;base64,A", "file:///etc/passwd", "a/../b", "~", "nul",
-    "x" * 300, "x" * 20_000, "é" * 3000, "${x}", "$(find x)", "%00", "{}", "[]", "a.b.c", "null", "\\", "\"", "'", "]]>", "--",
-    "world", "nan", "body",
+    "", " ", "a", "é", "\U0001f600", "\\ud800", "\\udc00x", "\\u0000", "\0", "\ufeff", "\u2028", "\u202e",
+    "../../etc/passwd", "/dev/zero", "/dev/stdin", "http://localhost/x", "data:,", "data:;base64,A",
+    "file:///etc/passwd", "a/../b", "~", "nul", "x" * 300, "x" * 20_000, "é" * 3000, "${x}", "$(find x)", "%00", "{}",
+    "[]", "a.b.c", "null", "\\", "\"", "'", "]]>", "--", "world", "nan", "body",
 )  # fmt: skip
-RUNS = (" ", "\t", "\n", "\r", "0", "9", ".", "-", "a", "a.", "a.b ", '"', '\\"', "'", "[", "{", "(", "<", "<a>", "]", "}", ",", "1 ",
-        "1,", "e", "+", "=", "\\", "\0", "{}", "[[", "a=1\n", "#", "/", "\r\n", ":", "é", "[a]\n", "1.0 ", "'''", '"""')  # fmt: skip
+RUNS = (
+    " ", "\t", "\n", "\r", "0", "9", ".", "-", "a", "a.", "a.b ", '"', '\\"', "'", "[", "{", "(", "<", "<a>", "]",
+    "}", ",", "1 ", "1,", "e", "+", "=", "\\", "\0", "{}", "[[", "a=1\n", "#", "/", "\r\n", ":", "é", "[a]\n", "1.0 ",
+    "'''", '"""',
+)  # fmt: skip
 WORDS = {
-    "bvh": ("HIERARCHY", "ROOT", "JOINT", "End Site", "{", "}", "OFFSET", "CHANNELS", "MOTION", "Frames:", "Frame Time:",
-            "Xrotation", "Yposition", "CHANNELS 0", "CHANNELS 6"),
-    "urdf": ("<link/>", "<joint/>", '<mimic joint="jb"/>', "<xacro:macro/>", "<!--", "-->", "<![CDATA[", "<?xml ?>",
-             '<!DOCTYPE a [<!ENTITY b "c">]>', "&b;", "&#0;", "&lt;", "<gazebo/>", "continuous", "planar", "floating",
-             "fixed", "prismatic"),
-    "mjcf": ('<replicate count="1000">', "</replicate>", '<include file="x.xml"/>', '<sensor><user dim="9"/></sensor>',
-             "<!--", "-->", "<![CDATA[", '<!DOCTYPE a [<!ENTITY b "c">]>', "&b;", "<freejoint/>", '<joint type="ball"/>',
-             '<geom type="ellipsoid" size="1 2 3"/>', '<mesh builtin="supertorus" params="9 1 1 1"/>', "free", "ball",
-             "slide", "hinge", "supersphere", "sphere", "hemisphere", "cone", "plate", "wedge", "prism", "supertorus"),
-    "toml": ("[[joint]]", "[joint]", "[a.b.c]", "a.b.c = 1", "{ a = 1 }", "'''", '"""', "1979-05-27", "inf", "nan",
-             'mimic = { leader = "middle" }', "true", "parent = 0", 'kind = "free"', 'kind = "slide"', "# x"),
-    "csv": ("time", ",", '"', '""', ";", "\n", "\r", "\r\n", "\n\n", "joint1", "joint1.x", "nan", "a.x", "a.confidence"),
-    "json": ("{", "}", "[", "]", ":", ",", '"schema"', '"q"', "null", "true", "1e999", '"\\ud800"', '"joint"', "//", "/*"),
+    "bvh": (
+        "HIERARCHY", "ROOT", "JOINT", "End Site", "{", "}", "OFFSET", "CHANNELS", "MOTION", "Frames:", "Frame Time:",
+        "Xrotation", "Yposition", "CHANNELS 0", "CHANNELS 6",
+    ),
+    "urdf": (
+        "<link/>", "<joint/>", '<mimic joint="jb"/>', "<xacro:macro/>", "<!--", "-->", "<![CDATA[", "<?xml ?>",
+        '<!DOCTYPE a [<!ENTITY b "c">]>', "&b;", "&#0;", "&lt;", "<gazebo/>", "continuous", "planar", "floating",
+        "fixed", "prismatic",
+    ),
+    "mjcf": (
+        '<replicate count="1000">', "</replicate>", '<include file="x.xml"/>', '<sensor><user dim="9"/></sensor>',
+        "<!--", "-->", "<![CDATA[", '<!DOCTYPE a [<!ENTITY b "c">]>', "&b;", "<freejoint/>", '<joint type="ball"/>',
+        '<geom type="ellipsoid" size="1 2 3"/>', '<mesh builtin="supertorus" params="9 1 1 1"/>', "free", "ball",
+        "slide", "hinge", "supersphere", "sphere", "hemisphere", "cone", "plate", "wedge", "prism", "supertorus",
+    ),
+    "toml": (
+        "[[joint]]", "[joint]", "[a.b.c]", "a.b.c = 1", "{ a = 1 }", "'''", '"""', "1979-05-27", "inf", "nan",
+        'mimic = { leader = "middle" }', "true", "parent = 0", 'kind = "free"', 'kind = "slide"', "# x",
+    ),
+    "csv": (
+        "time", ",", '"', '""', ";", "\n", "\r", "\r\n", "\n\n", "joint1", "joint1.x", "nan", "a.x", "a.confidence",
+    ),
+    "json": (
+        "{", "}", "[", "]", ":", ",", '"schema"', '"q"', "null", "true", "1e999", '"\\ud800"', '"joint"', "//", "/*",
+    ),
 }  # fmt: skip
 FAMILY = {
     "bvh": "bvh", "gltf": "json", "urdf": "urdf", "mjcf": "mjcf", "toml": "toml", "npz": "csv", "csv": "csv",
@@ -322,7 +337,10 @@ def zip_members(data: bytes, rng: Random) -> bytes:
     name, content = members[at]
     way = rng.randrange(8)
     if way == 0:
-        members[at] = (rng.choice((name[:-4], "a", "", "../a.npy", "/a.npy", "Q.npy", "x" * 3000, "é.npy", "a/")), content)
+        members[at] = (
+            rng.choice((name[:-4], "a", "", "../a.npy", "/a.npy", "Q.npy", "x" * 3000, "é.npy", "a/")),
+            content,
+        )
     elif way == 1:
         members += [members[at]] * rng.choice((1, 1, 20))
     elif way == 2:
@@ -330,7 +348,9 @@ def zip_members(data: bytes, rng: Random) -> bytes:
     elif way == 3:
         members[at] = (name, rng.choice(members)[1])
     elif way == 4:
-        members.append((rng.choice(("unused.npy", "a.txt")), _npy(f"({2 ** rng.randrange(8, 26)},)", "|u1", b"") + b"\0" * 2**24))
+        members.append(
+            (rng.choice(("unused.npy", "a.txt")), _npy(f"({2 ** rng.randrange(8, 26)},)", "|u1", b"") + b"\0" * 2**24)
+        )
     elif way == 5:
         members[at] = (name, flip(content, rng))
     elif way == 6:
@@ -353,7 +373,9 @@ def zip_arrays(data: bytes, rng: Random) -> bytes:
     elif rng.random() < 0.5:
         members[at] = (name, npy_header(content, rng))
     else:
-        kind = rng.choice(("<f8", "<f4", ">f8", "<i8", "|u1", "|b1", "<U4", "|S3", "<c16", "<M8[s]", "|O", "|V4", "<f2", "<U0"))
+        kind = rng.choice(
+            ("<f8", "<f4", ">f8", "<i8", "|u1", "|b1", "<U4", "|S3", "<c16", "<M8[s]", "|O", "|V4", "<f2", "<U0")
+        )
         shape = rng.choice(("()", "(0,)", "(1,)", "(2, 7)", "(4, 3, 3)", "(3, 0)", "(0, 7)", "(4, 3)", "(3, 1, 3)"))
         members[at] = (name, _npy(shape, kind, rng.randbytes(600) if rng.random() < 0.5 else b"\0" * 3000))
     return _packed(members, rng)
@@ -365,15 +387,23 @@ def npy_header(content: bytes, rng: Random) -> bytes:
     head, body = content[10 : 10 + size].decode("latin-1"), content[10 + size :]
     way = rng.randrange(6)
     if way == 0:
-        big = rng.choice(("(1000000000,)", "(2, 1000000000)", "(-1,)", "(18446744073709551615,)", "(0, 1000000000000)", "(1,)" * 40,
-                          "(" + "1, " * 70 + ")", "(1.5,)", "(True,)", "[2, 7]", "(99999999999999999999999, )"))  # fmt: skip
+        big = rng.choice(("(1000000000,)", "(2, 1000000000)", "(-1,)", "(18446744073709551615,)",
+        "(0, 1000000000000)", "(1,)" * 40,
+                          "(" + "1, " * 70 + ")", "(1.5,)", "(True,)", "[2, 7]",
+                          "(99999999999999999999999, )"))  # fmt: skip
         head = re.sub(r"\(.*\)", big, head)
     elif way == 1:
-        head = re.sub(r"'[<>|=]\w+'", repr(rng.choice(("|O", "<f16", "<U1000000", "<f8, <f8", "O", "x", "", "|V1000000000", "<f4"))), head)
+        head = re.sub(
+            r"'[<>|=]\w+'",
+            repr(rng.choice(("|O", "<f16", "<U1000000", "<f8, <f8", "O", "x", "", "|V1000000000", "<f4"))),
+            head,
+        )
     elif way == 2:
         head = head.replace("False", "True")
     elif way == 3:
-        head = rng.choice(("(" * 5000, "[" * 200, "{" * 300, "9" * 9000, "{'a': __import__('os')}", "-" * 5000, "1j", "'" * 9))
+        head = rng.choice(
+            ("(" * 5000, "[" * 200, "{" * 300, "9" * 9000, "{'a': __import__('os')}", "-" * 5000, "1j", "'" * 9)
+        )
     elif way == 4:
         head = flip(head.encode("latin-1"), rng).decode("latin-1")
     else:
@@ -386,7 +416,8 @@ def zip_fields(data: bytes, rng: Random) -> bytes:
     """Change a field of a member's local or central head, or of the end of the archive."""
     mark, fields = rng.choice((
         (b"PK\x03\x04", {4: "H", 6: "H", 8: "H", 14: "I", 18: "I", 22: "I", 26: "H", 28: "H"}),
-        (b"PK\x01\x02", {4: "H", 6: "H", 8: "H", 10: "H", 16: "I", 20: "I", 24: "I", 28: "H", 30: "H", 32: "H", 42: "I"}),
+        (b"PK\x01\x02", {4: "H", 6: "H", 8: "H", 10: "H", 16: "I", 20: "I", 24: "I", 28: "H", 30: "H", 32: "H",
+        42: "I"}),
         (b"PK\x01\x02", {6: "H", 8: "H", 10: "H", 24: "I"}),
         (b"PK\x05\x06", {8: "H", 10: "H", 12: "I", 16: "I", 20: "H"}),
     ))  # fmt: skip
@@ -408,7 +439,9 @@ def _members(data: bytes) -> list[tuple[str, bytes]]:
 
 def _packed(members: list[tuple[str, bytes]], rng: Random) -> bytes:
     """Return an archive of members."""
-    way = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
+    way = rng.choice(
+        (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    )
     out = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(out, "w", way) as packed:
         warnings.simplefilter("ignore")  # names that repeat

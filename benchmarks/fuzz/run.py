@@ -86,7 +86,9 @@ class Reading:
         if not ready:
             self.broken = text[-3000:] or "the process did not begin"
         elif code != 0 and time.monotonic() < self.until:
-            wrong = {-27: "over a second", -9: "killed", -11: "segmentation fault", -6: "aborted"}.get(code, f"ended with {code}")
+            wrong = {-27: "over a second", -9: "killed", -11: "segmentation fault", -6: "aborted"}.get(
+                code, f"ended with {code}"
+            )
             lines = [line.strip() for line in text.splitlines() if "File" in line or "rror" in line]
             print(f"case {self.next}: {wrong}", file=sys.stderr, flush=True)
             self.rows.append({"case": self.next, "outcome": "failed", "wrong": f"{wrong}: {' < '.join(lines[:6])}"})
@@ -146,7 +148,10 @@ def report(options: argparse.Namespace, rows: list[dict], seconds: float) -> int
     slow = sorted((row for row in rows if "seconds" in row), key=lambda row: -row["seconds"])[:5]
     print("\nslowest: " + ", ".join(f"case {row['case']} ({row['seed']}) {row['seconds']:.2f} s" for row in slow))
     big = sorted((row for row in rows if "memory" in row), key=lambda row: -row["memory"])[:5]
-    print("most memory: " + ", ".join(f"case {row['case']} ({row['seed']}) {row['memory'] / 2**20:.0f} MiB" for row in big))
+    print(
+        "most memory: "
+        + ", ".join(f"case {row['case']} ({row['seed']}) {row['memory'] / 2**20:.0f} MiB" for row in big)
+    )
     print(f"{len(rows)} cases of seed {options.seed}, {len(failed)} failed, {seconds:.0f} s")
     return 1 if failed else 0
 

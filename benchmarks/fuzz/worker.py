@@ -116,10 +116,14 @@ def read_some_points(path: Path, rng: Random) -> None:
 
 
 READERS = {
-    "bvh": read_model, "gltf": read_model, "urdf": read_model, "mjcf": read_model, "toml": read_model, "npz": read_model,
-    "csv": read_a_table, "points": read_some_points, "map": read_a_map, "pose": read_a_pose, "goals": read_some_goals,
+    **dict.fromkeys(("bvh", "gltf", "urdf", "mjcf", "toml", "npz"), read_model),
+    "csv": read_a_table,
+    "points": read_some_points,
+    "map": read_a_map,
+    "pose": read_a_pose,
+    "goals": read_some_goals,
     "track": read_a_track,
-}  # fmt: skip
+}
 
 
 def case_of(seeds: list[Seed], seed: int, case: int) -> tuple[Seed, bytes, Random]:
@@ -230,4 +234,3 @@ def work(seeds: list[Seed], seed: int, cases: range, folder: Path) -> None:
                "bytes": len(data), "seconds": round(seconds, 4), "memory": max(peak() - before, 0)}  # fmt: skip
         answers.write(json.dumps(row) + "\n")
         answers.flush()
-

@@ -109,7 +109,9 @@ def read_track(path: Path) -> Track:
     frames = round(end * file.fps) + 1
     numbers, most = 16 * frames * sum(bool(entry.keys) for entry in file.goals), most_numbers(path.stat().st_size)
     if numbers > most:
-        raise FormatError("targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers")
+        raise FormatError(
+            "targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers"
+        )
     with np.errstate(over="ignore"):
         times = np.arange(frames) / file.fps
     goals: list[Goal] = []

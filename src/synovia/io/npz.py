@@ -87,7 +87,13 @@ def _read(path: Path) -> Motion:
         )
     name = texts_of(content["name"])
     rate = content["fps"]
-    if content["skeleton"].dtype != np.uint8 or rate.ndim or rate.dtype.kind not in "fiu" or name is None or len(name) != 1:
+    if (
+        content["skeleton"].dtype != np.uint8
+        or rate.ndim
+        or rate.dtype.kind not in "fiu"
+        or name is None
+        or len(name) != 1
+    ):
         raise FormatError(
             "arrays have the wrong types", where=str(path), expected="skeleton uint8, fps a number, name a text"
         )

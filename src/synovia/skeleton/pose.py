@@ -40,6 +40,7 @@ def inside_limits(skeleton: Skeleton, q: Array) -> Array:
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
@@ -77,7 +78,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     before = out.copy()
     skeleton.follow(out)
     off = np.abs(out - before) / np.maximum(1.0, np.abs(out))
-    if off.size and off.max() > _CLOSE:
+    if off.size and not off.max() <= _CLOSE:  # NaN too
         frame, at = divmod(int(np.argmax(off)), skeleton.nq)
         row = int(np.flatnonzero(t.ints[:, 2] <= at)[-1])
         raise InputError(

@@ -50,6 +50,13 @@ def write_gltf(
     data = read_bytes(source)
     text, chunk = split(source, data) if data.startswith(_MAGIC) else (data, None)
     content = cast("dict[str, Any]", json.loads(text.decode("utf-8-sig")))
+    for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
+        document.root.items(key)  # those that no joint needs were not looked at
+    buffers = document.root.items("buffers")
+    if not buffers or buffers[0].has("uri"):
+        chunk = None  # it belongs to no buffer
+    if chunk is not None:
+        chunk = chunk[: buffers[0].integer("byteLength")]
     tracks = node_tracks(motion, scene)
     clip = _Clip(content, motion.name, motion.times)
     nodes = {row: node for node, row in scene.row_of.items()}
@@ -61,7 +68,7 @@ def write_gltf(
         write_bytes(target, _packed(content, clip, chunk, source, target), force=force)
     else:
         if chunk is not None:
-            content["buffers"][0]["uri"] = _data_uri(bytes(chunk[: content["buffers"][0]["byteLength"]]))
+            content["buffers"][0]["uri"] = _data_uri(bytes(chunk))
         _own_buffer(content, clip)
         _stay_beside(content, source, target)
         write_bytes(target, (json.dumps(content) + "\n").encode(), force=force)
@@ -147,6 +154,7 @@ class _Clip:
         """Begin an animation at the end of the file's."""
         self.content = content
         self.data = bytearray()
+        self._views: list[dict[str, Any]] = []
         self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
         content.setdefault("animations", []).append(self.animation)
         self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
@@ -167,6 +175,7 @@ class _Clip:
         self.data += numbers.tobytes()
         views = self.content.setdefault("bufferViews", [])
         views.append(view)
+        self._views.append(view)
         accessor: dict[str, Any] = {
             "bufferView": len(views) - 1, "componentType": _FLOAT, "count": len(numbers), "type": kind,
         }  # fmt: skip
@@ -178,10 +187,9 @@ class _Clip:
 
     def settle(self, buffer: int, offset: int) -> None:
         """Say where the bytes went."""
-        for view in self.content["bufferViews"]:
-            if view["buffer"] == -1:
-                view["buffer"] = buffer
-                view["byteOffset"] += offset
+        for view in self._views:
+            view["buffer"] = buffer
+            view["byteOffset"] += offset
 
 
 def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, source: Path, target: Path) -> bytes:
@@ -192,7 +200,7 @@ def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, sour
         _stay_beside(content, source, target)
         binary = b""
     else:
-        binary = bytes(chunk[: buffers[0]["byteLength"]])
+        binary = bytes(chunk)
         binary += b"\0" * (-len(binary) % 4)
         clip.settle(0, len(binary))
         binary += bytes(clip.data)

@@ -33,7 +33,9 @@ class Budget:
         total = self.spent[what] = self.spent.get(what, 0.0) + amount
         if not total <= most:  # NaN too
             raise element.error(
-                f"<{element.tag}> makes too many {what}", value=total, expected=f"at most {most:g} in all, copies counted"
+                f"<{element.tag}> makes too many {what}",
+                value=total,
+                expected=f"at most {most:g} in all, copies counted",
             )
 
     def count(self, root: Element) -> None:
