@@ -206,7 +206,7 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\ntwist_deg = [20, 10]', 7, "twist limit is out of range"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 0]\ntwist_deg = [0, 10]', 3, "the bone has no direction"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nx_axis = [0, 0, 1]', 7, "x_axis is parallel to the bone"),
-        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, -1]', 3, "limit frame is no rotation"),
+        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, -1]', 3, "limit frame mirrors"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) -> None:
