@@ -104,7 +104,7 @@ def test_an_error_names_goal_and_fault():
         ik.solve({"tol": wanted()})
     with pytest.raises(InputError, match="'tool' has masked entries"):
         ik.solve(TARGETS["masked"])
-    with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+200, .*1e150 times the reach"):
+    with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+200, .*1e\+15 length units"):
         ik.solve(TARGETS["too far"])
     with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+300, 0.0, 0.0\]"):
         sy.IK(ARM, sy.PositionGoal("tool", (1e300, 0, 0))).solve()

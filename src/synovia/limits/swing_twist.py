@@ -81,7 +81,7 @@ class SwingTwist(Limit):
             x_axis: Direction whose part normal to the bone becomes the x axis; without it the coordinate axis that the
                 bone leans on least.
         """
-        z = as_direction(bone, "bone")
+        z = as_direction(bone, "the bone")
         wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else as_direction(x_axis, "x_axis")
         across = wanted - (wanted @ z) * z
         length = np.linalg.norm(across)

@@ -99,7 +99,7 @@ class Source:
             self.fail(f"{what} is not a number", value=word or "the end of the file", expected="a number")
         number = float(word)
         if not abs(number) <= LARGEST:
-            self.fail(f"{what} is not finite or too large", value=word, expected="a finite number")
+            self.fail(f"{what} is not finite or too large", value=word, expected=f"a number of at most {LARGEST:g}")
         return number
 
 
