@@ -1,6 +1,6 @@
 """How good are the poses of misses? Each beside the best of 25 random starts, by levels, highest first.
 
-    python benchmarks/misses.py                         # 300 misses for each solver, bundled and shared bodies in turn
+    python benchmarks/misses.py                         # 300 misses a solver, bundled and shared bodies in turn
     python benchmarks/misses.py --count 1000 --solver lm
     python benchmarks/misses.py --solver lm --seed 37   # brings one problem back, and says what it is
 
@@ -245,10 +245,12 @@ def main() -> None:
                 f"{time_ms.max():.1f}",
             ]
         )
-        for one in sorted(found, key=lambda one: -one.loss)[:10]:
-            if one.loss > ALLOWED or given.seed is not None:
-                worst.append(f"- {solver}, seed {one.miss.seed}, {one.miss.kind}: {one.loss:.1%} of the reach worse, "
-                             f"{one.attempts} attempts, {one.steps} steps\n  `{one.miss.text(solver)}`")
+        worst += [
+            f"- {solver}, seed {one.miss.seed}, {one.miss.kind}: {one.loss:.1%} of the reach worse, "
+            f"{one.attempts} attempts, {one.steps} steps\n  `{one.miss.text(solver)}`"
+            for one in sorted(found, key=lambda one: -one.loss)[:10]
+            if one.loss > ALLOWED or given.seed is not None
+        ]
     head = ["solver", "misses", "within 1 %", "of any", *KINDS, "median ms", "99 % ms", "most ms"]
     text = table(head, rows) + "\n" + "\n".join(["", "Worst:", "", *worst] if worst else [])
     save("misses", "Misses beside the best of 25 random starts", {"rows": rows, "head": head}, text, where)
