@@ -1,6 +1,6 @@
 """How good are the poses of misses? Each beside the best of 25 random starts, by levels, highest first.
 
-    python benchmarks/misses.py                         # 300 misses a solver, bundled and shared bodies in turn
+    python benchmarks/misses.py                         # 300 misses a solver, of bundled and of shared bodies
     python benchmarks/misses.py --count 1000 --solver lm
     python benchmarks/misses.py --solver lm --seed 37   # brings one problem back, and says what it is
 

@@ -313,9 +313,9 @@ def passing(solver, beside, step):
 
 @pytest.mark.parametrize("solver", GENERAL)
 def test_a_pole_that_crosses_the_limb_flips_its_elbow_and_the_frame_is_told(solver):
-    """The pole goes on by a centimetre and the elbow by a quarter or half of a turn, with no restart."""
+    """The pole goes on by a centimetre and the elbow by nearly a quarter of a turn or more, with no restart."""
     clip, turns = passing(solver, 3e-4, 0.01)
-    flipped = np.flatnonzero(turns > 1.1) + 1
+    flipped = np.flatnonzero(turns > 1.3) + 1
     if solver in ("lm", "dls", "full-body"):  # the others may turn slowly
         assert len(flipped)
     assert set(flipped.tolist()) <= set(clip.jumps)

@@ -21,8 +21,8 @@ from synovia.skeleton import Pose
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
-_LARGE: Final = 1.0  # radians that one joint turns in a frame; below, nothing flips
-_SEEN: Final = 0.2  # change of one number below which no joint turns so far: of a quaternion it is at least 0.24
+_LARGE: Final = 0.7  # radians that one joint turns in a frame; below, nothing flips
+_SEEN: Final = 0.15  # change of one number below which no joint turns so far: of a quaternion it is at least 0.17
 _MORE: Final = 10.0  # times what targets explain: a limb that leaves its straight pose turns four times as much
 
 

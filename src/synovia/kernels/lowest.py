@@ -2,8 +2,8 @@
 
 A descent ends in the minimum nearest to its start. Where the target is out of reach that may be far from the best pose.
 So each random start is sketched by a few steps, and the ``FINALISTS`` with the lowest costs are taken to the end. The
-start of the problem comes first: its answer is left only for a cost that is lower by a factor. The random starts are the
-same ones every time, so an answer that is asked for again stays.
+start of the problem comes first: its answer is left only for a cost that is lower by a factor. The random starts are
+the same ones every time, so an answer that is asked for again stays.
 """
 
 from synovia.kernels._jit import F, device, inline, perform
