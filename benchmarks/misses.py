@@ -5,8 +5,8 @@
     python benchmarks/misses.py --solver lm --seed 37   # brings one problem back, and says what it is
 
 A target lies at 1.02 to 1.5 reaches from the first joint that moves it, or nearer and yet blocked by limits; a third of
-the problems have several goals, which ``full-body`` takes in levels. The reference starts the same solver once from each
-of 25 random poses, without restarts. Beside it stands the best of that and of Levenberg-Marquardt ("of any"), which
+the problems have several goals, which ``full-body`` takes in levels. The reference starts the same solver from each of
+25 random poses, without restarts. Beside it stands the best of that and of Levenberg-Marquardt ("of any"), which
 heuristics with limits do not always meet. Targets that a reference reaches are no misses and are left out.
 """
 

@@ -45,7 +45,7 @@ def flips(ik: IK, rows: Array) -> NDArray[np.bool_]:
     ]
     if not joints:
         return out
-    numbers = q[:, np.concatenate([np.arange(q.shape[1])[place] for place, _ in joints])]
+    numbers = q[:, [at for place, _ in joints for at in range(place.start, place.stop)]]
     suspects = np.flatnonzero(np.abs(np.diff(numbers, axis=0)).max(axis=1) > _SEEN) + 1
     if not len(suspects):
         return out
