@@ -1,12 +1,12 @@
 """How good are the poses of misses? Each beside the best of 25 random starts, by levels, highest first.
 
-    python benchmarks/misses.py                         # 300 misses for each solver, bundled and shared bodies in turn
+    python benchmarks/misses.py                         # 300 misses a solver, of bundled and of shared bodies
     python benchmarks/misses.py --count 1000 --solver lm
     python benchmarks/misses.py --solver lm --seed 37   # brings one problem back, and says what it is
 
 A target lies at 1.02 to 1.5 reaches from the first joint that moves it, or nearer and yet blocked by limits; a third of
-the problems have several goals, which ``full-body`` takes in levels. The reference starts the same solver once from each
-of 25 random poses, without restarts. Beside it stands the best of that and of Levenberg-Marquardt ("of any"), which
+the problems have several goals, which ``full-body`` takes in levels. The reference starts the same solver from each of
+25 random poses, without restarts. Beside it stands the best of that and of Levenberg-Marquardt ("of any"), which
 heuristics with limits do not always meet. Targets that a reference reaches are no misses and are left out.
 """
 
@@ -245,10 +245,12 @@ def main() -> None:
                 f"{time_ms.max():.1f}",
             ]
         )
-        for one in sorted(found, key=lambda one: -one.loss)[:10]:
-            if one.loss > ALLOWED or given.seed is not None:
-                worst.append(f"- {solver}, seed {one.miss.seed}, {one.miss.kind}: {one.loss:.1%} of the reach worse, "
-                             f"{one.attempts} attempts, {one.steps} steps\n  `{one.miss.text(solver)}`")
+        worst += [
+            f"- {solver}, seed {one.miss.seed}, {one.miss.kind}: {one.loss:.1%} of the reach worse, "
+            f"{one.attempts} attempts, {one.steps} steps\n  `{one.miss.text(solver)}`"
+            for one in sorted(found, key=lambda one: -one.loss)[:10]
+            if one.loss > ALLOWED or given.seed is not None
+        ]
     head = ["solver", "misses", "within 1 %", "of any", *KINDS, "median ms", "99 % ms", "most ms"]
     text = table(head, rows) + "\n" + "\n".join(["", "Worst:", "", *worst] if worst else [])
     save("misses", "Misses beside the best of 25 random starts", {"rows": rows, "head": head}, text, where)

@@ -334,3 +334,52 @@ def test_what_is_not_to_be_smoothed_is_not():
     assert ik.track({"tool": targets}).reached.all()
     with pytest.raises(UnsupportedError):
         ik.track({"tool": targets}, smoothness=0.1)
+
+
+ELBOW = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])
+GENERAL = [
+    name for name in sy.solvers if sy.solvers[name].narrow is sy.Fabrik.narrow and "pole" in sy.solvers[name].honours
+]
+
+
+def passing(solver, beside, step):
+    """Return a track in which a pole passes the line of a limb, beside it, and how far the bend plane turns (radians).
+
+    The turns are those from each frame to the next.
+    """
+    z = np.arange(-0.3, 0.3, step)
+    poles = np.column_stack([np.full(len(z), 0.35), np.full(len(z), beside), z])
+    ik = sy.IK(ELBOW, [sy.PositionGoal("joint2", (0.7, 0, 0)), sy.PoleGoal("joint1")], solver)
+    clip = ik.track({"joint1": poles}, ik.solve({"joint1": poles[0]}).pose)
+    side = np.array([sy.Pose(ELBOW, q).position("joint1")[1:] for q in clip.q])
+    turn = np.unwrap(np.arctan2(side[:, 1], side[:, 0]))
+    return clip, np.abs(np.diff(turn))
+
+
+@pytest.mark.parametrize("solver", GENERAL)
+def test_a_pole_that_crosses_the_limb_flips_its_elbow_and_the_frame_is_told(solver):
+    """The pole goes on by a centimetre and the elbow by nearly a quarter of a turn or more, with no restart."""
+    clip, turns = passing(solver, 3e-4, 0.01)
+    flipped = np.flatnonzero(turns > 1.3) + 1
+    if solver in ("lm", "dls", "full-body"):  # the others may turn slowly
+        assert len(flipped)
+    assert set(flipped.tolist()) <= set(clip.jumps)
+
+
+@pytest.mark.parametrize("solver", GENERAL)
+def test_a_pole_that_passes_at_a_distance_is_followed_without_a_jump(solver):
+    """The plane turns as the pole goes round: quickly, but as its way says."""
+    clip, turns = passing(solver, 0.05, 0.01)
+    assert turns.max() > 0.15
+    assert clip.jumps == ()
+
+
+def test_fast_motion_is_no_flip():
+    """A hand that goes to the other side of the body in one frame turns its joints as far as that asks."""
+    body = sy.bundled("humanoid")
+    ik = sy.IK(body, sy.PositionGoal("left_hand"))
+    here, there = (body.random_pose(k).position("left_hand") for k in (1, 4))
+    assert np.linalg.norm(there - here) > 0.5
+    clip = ik.track({"left_hand": np.array([here, here, there, there])}, ik.solve({"left_hand": here}).pose)
+    assert np.abs(np.diff(clip.q, axis=0)).max() > 0.2
+    assert clip.jumps == ()

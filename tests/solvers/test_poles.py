@@ -203,3 +203,33 @@ def test_poles_in_a_batch_and_in_other_units(solver):
             np.testing.assert_array_equal(one.pose.q, many.q[i])
         answers.append(many.q)
     np.testing.assert_allclose(*answers, atol=1e-6)
+
+
+@BOTH
+@pytest.mark.parametrize("bones", [3, 4, 6])
+def test_one_pole_of_a_long_limb_needs_the_turn_of_its_root_alone(solver, bones):
+    """Whichever joint of the limb it is for: the turn about the line root-tip leaves all else in place."""
+    body = chain(bones, bones)
+    tip, pole = f"joint{bones}", np.array([1.0, 5.0, -2.0])
+    target = 0.7 * body.rest_pose().position(tip)
+    for middle in range(1, bones):
+        goals = [sy.PositionGoal(tip, target), sy.PoleGoal(f"joint{middle}", pole, root="joint0", tip=tip)]
+        solution = sy.solve(body, goals, solver(attempts=1))
+        assert solution.reached
+        assert abs(angle(solution.pose, "joint0", f"joint{middle}", tip, pole)) < 1.1e-3
+
+
+@BOTH
+def test_a_pole_that_goes_round_a_limb_of_six_joints_is_followed_in_every_frame(solver):
+    """Away from the line nothing holds the plane back."""
+    body = chain(6, 6)
+    target = 0.7 * body.rest_pose().position("joint6")
+    along = target / np.linalg.norm(target)
+    across = np.cross(along, (0, 0, 1.0))
+    across /= np.linalg.norm(across)
+    turns = np.linspace(0, 2 * np.pi, 60)[:, None]
+    poles = 0.5 * target + 3.0 * (np.cos(turns) * across + np.sin(turns) * np.cross(along, across))
+    goals = [sy.PositionGoal("joint6", target), sy.PoleGoal("joint2", root="joint0", tip="joint6")]
+    clip = sy.IK(body, goals, solver(attempts=1)).track({"joint2": poles})
+    assert clip.reached.all()
+    assert clip.jumps == ()

@@ -257,7 +257,8 @@ class IK:
         """Return the answers of targets over time, each frame started from the one before.
 
         A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
-        that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch.
+        that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch, and of
+        any solver a joint that turns by far more than the motion of its targets explains.
 
         Args:
             targets: As in ``solve_many``, B being the frames.

@@ -141,6 +141,7 @@ class Tracked(Solutions):
     def jumps(self) -> tuple[int, ...]:
         """Frames after the first that do not follow from the one before.
 
-        They were solved from another start, or a closed form went to another branch with a large step of the joints.
+        They were solved from another start, a closed form went to another branch with a large step of the joints, or a
+        joint turned by far more than the motion of its targets explains, as an elbow whose pole crosses the limb.
         """
         return tuple(np.flatnonzero(self._jumped).tolist())

@@ -13,6 +13,7 @@ from synovia.batch import Progress
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
 from synovia.ik.branch_switches import Bools, Follow, branch_switches, changes
+from synovia.ik.flips import flips
 from synovia.ik.paced import slowed, smoothed, velocity_limits
 from synovia.ik.rows import kept_targets
 from synovia.ik.solution import STATUS, WINNER
@@ -155,8 +156,8 @@ def complete(ik: IK, table: Array, rows: Array) -> Array:
 
 
 def jumps_of(ik: IK, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
-    """Return which frames do not follow from the one before: restarts, and switches of a closed form's branch."""
-    jumped = rows[:, WINNER] > 0
+    """Return which frames do not follow from the one before: restarts, flips, switches of a closed form's branch."""
+    jumped = (rows[:, WINNER] > 0) | flips(ik, rows)
     if ik.solver.closed and len(rows) > 1:
         jumped |= branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False

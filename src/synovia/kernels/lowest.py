@@ -1,9 +1,9 @@
 """The search for the lowest minimum: a miss is solved from random starts too, and left for one that is clearly better.
 
-A descent ends in the minimum nearest to its start, and where the target is out of reach that may be far from the best
-pose. So each random start is sketched by a few steps; only the ``FINALISTS`` with the lowest costs are taken to the end.
-The start of the problem comes first: its answer is left only for a cost that is lower by a factor. The random starts
-are the same ones every time, so an answer that is asked for again stays.
+A descent ends in the minimum nearest to its start. Where the target is out of reach that may be far from the best pose.
+So each random start is sketched by a few steps, and the ``FINALISTS`` with the lowest costs are taken to the end. The
+start of the problem comes first: its answer is left only for a cost that is lower by a factor. The random starts are
+the same ones every time, so an answer that is asked for again stays.
 """
 
 from synovia.kernels._jit import F, device, inline, perform
@@ -68,7 +68,8 @@ def put_in(work, count, q, cost, attempt, alike):
 def sketch_others(sketch, scatter, problem, work, targets, q, row, alike):
     """Sketch from random starts and keep the finalists in ``work.others``; the row counts attempts and steps.
 
-    q is kept (see ``keep``) and overwritten. Sketches whose costs differ by no more than the share ``alike`` count once.
+    q is kept (see ``keep``) and overwritten. Sketches whose costs differ by no more than the share ``alike`` count as
+    one.
 
     Returns:
         Number of finalists, each with its cost and attempt behind its joint values.

@@ -135,7 +135,9 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
     others = (FINALISTS + 1) * (nq + 2)
-    return 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + others + spare
+    return (
+        2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + others + spare
+    )
 
 
 @inline

@@ -1,10 +1,15 @@
-"""The straight-line rule: where the only target is beyond reach, every bone points at it (Aristidou & Lasenby 2011)."""
+"""The straight-line rule: where the only target is beyond reach, every bone points at it (Aristidou & Lasenby 2011).
+
+It is for balls without limits, where it is the best pose. A hinge, or a limit, keeps bones from lying straight; there
+the ordinary passes end nearer to the target.
+"""
 
 from synovia.kernels._jit import F, device, inline
 from synovia.kernels.goals import target_frame
 from synovia.kernels.outward import PLACE
 from synovia.kernels.problem import POSITION
 from synovia.kernels.reach import own_target, shortfall
+from synovia.kernels.variables import TURN, is_limited
 from synovia.kernels.vectors import load, norm, store, sub
 
 STRAIGHT = 9  # one more column of ``points``, of row 0: the goal beyond reach, -1 without one
@@ -48,7 +53,18 @@ def reaches_too_far(problem, work, targets):
     tip = norm(load(problem.goal_data, found, 11))
     _, t = target_frame(targets, found)
     far = shortfall(problem, work.frames, targets, row, tip, t) > F(0)
-    return found if far and farther(problem, work, targets, t, row, tip) else -1
+    return found if far and turns_any_way(problem, row) and farther(problem, work, targets, t, row, tip) else -1
+
+
+@inline
+def turns_any_way(problem, row):
+    """Return whether all that moves on the chain to a row are rotations without limits."""
+    while row >= 0:
+        k = problem.tree.ints[row, 5]
+        if k >= 0 and (problem.variables[k, 0] != TURN or is_limited(problem.limits, k)):
+            return False
+        row = problem.tree.ints[row, 1]
+    return True
 
 
 @inline

@@ -32,7 +32,8 @@ class Solver(ChecksArguments, ABC):
 
     Args:
         max_steps: Steps (iterations, sweeps) of one attempt.
-        attempts: Attempts: the first from the start pose, the others from random poses within the limits.
+        attempts: Attempts: the first from the start pose, the others from random poses within the limits. A miss
+            takes up to 25 of them more to look for a better pose; none with ``attempts=1``.
         seed: Seed of the restarts; the same seed gives the same answer.
 
     Raises:
