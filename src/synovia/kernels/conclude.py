@@ -16,6 +16,7 @@ from synovia.kernels.goals import measure, residual
 from synovia.kernels.linear import times_t
 from synovia.kernels.problem import (
     CONFLICT,
+    CUT,
     FINISH,
     LIMITED,
     REACHED,
@@ -30,6 +31,7 @@ from synovia.kernels.problem import (
     open_work,
 )
 from synovia.kernels.settle import come_to_rest, drop_held, pull
+from synovia.kernels.watch import halted
 
 SETTLE_STEPS = 200
 STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
@@ -86,6 +88,7 @@ def judge_rows(problem, work, out, settles):
             row[STEPS] += taken
             row[FINISH] = taken
             spent = still == 0
+            row[CUT] = F(halted(work.watch))
         follow(problem, q)
         forward(problem.tree, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

@@ -20,6 +20,7 @@ from synovia.kernels.reach import prove
 from synovia.kernels.room import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD, PROGRESS, open_room
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import step
+from synovia.kernels.watch import stopped
 
 
 @device
@@ -43,7 +44,7 @@ def descend(move, problem, work, targets, q):
             if k > 0 and lowest > problem.own[PROGRESS] * mark:
                 break
             mark = lowest
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, problem.tree.ints.shape[0]):
             break
         perform(move, problem, work, targets, q)
     copy(work.trial, q)

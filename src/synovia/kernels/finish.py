@@ -11,6 +11,7 @@ from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
 from synovia.kernels.problem import (
     COST,
+    CUT,
     REACHED,
     STATUS,
     STEPS,
@@ -20,6 +21,7 @@ from synovia.kernels.problem import (
     open_work,
     with_steps,
 )
+from synovia.kernels.watch import halted
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
 
@@ -47,7 +49,7 @@ def take_up(attempt, problem, work, out, first, code):
             continue
         q, _, targets = open_row(problem, row)
         left = problem.attempts * problem.max_steps - np.int64(row[STEPS])
-        while left > 0:
+        while left > 0 and not halted(work.watch):
             taken, cost = perform(attempt, with_steps(problem, min(problem.max_steps, left)), work, targets, q)
             follow(problem, q)
             row[STEPS] += taken
@@ -56,4 +58,5 @@ def take_up(attempt, problem, work, out, first, code):
             row[COST] = min(cost, row[COST])
             if not gained:
                 break
+        row[CUT] = F(halted(work.watch))
     return code

@@ -18,7 +18,9 @@ from synovia.kernels.full_body_step import (
     take_step,
 )
 from synovia.kernels.problem import copy
+from synovia.kernels.watch import stopped
 
+FULL = 8  # joints that a step looks at, for each column: it takes so many times longer than others
 PATIENT = 2  # steps that are no better before they are damped more
 LIGHTEST, STRONGER, WEAKER = F(1e-2), F(10), F(0.3)
 HEAVIEST = F(1e6)  # damping: a step that is damped more and is no better says that nothing is
@@ -77,7 +79,7 @@ def descend(problem, work, targets, q, h, count):
             if k > 0 and cost > problem.own[PROGRESS] * mark:
                 break
             mark = cost
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, FULL * problem.columns):
             break
         size = take_step(problem, work, targets, q, h, count, extra)
     copy(work.trial, q)

@@ -16,6 +16,7 @@ from synovia.kernels.full_body_verdict import verdict
 from synovia.kernels.full_body_walls import wall_count
 from synovia.kernels.goals import measure
 from synovia.kernels.problem import (
+    CUT,
     FINISH,
     REACHED,
     STATUS,
@@ -26,6 +27,7 @@ from synovia.kernels.problem import (
     open_row,
 )
 from synovia.kernels.reach import prove
+from synovia.kernels.watch import halted
 
 PASSES = 6
 FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
@@ -38,6 +40,8 @@ def leap(problem, work, targets, q, h, count):
     Where no step begins though something better is near, they start from a little to both sides.
     """
     for side in range(3):
+        if halted(work.watch):
+            break
         copy(h.aside, h.lowest)
         if side > 0 and not step_off(problem, work, targets, q, h, count, F(1) if side == 1 else F(-1)):
             return False
@@ -89,7 +93,7 @@ def refine_all(problem, work, targets, q, h):
             steps += taken
             settled = settled and still
             moved = moved or gone
-        if k == PASSES - 1 or (not moved and not leaps(problem, work, targets, q, h)):
+        if k == PASSES - 1 or halted(work.watch) or (not moved and not leaps(problem, work, targets, q, h)):
             break
     return steps, settled
 
@@ -141,6 +145,7 @@ def finish_rows(problem, work, starts, out):
             taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))
             row[STEPS] += taken
             row[FINISH] = taken
+        row[CUT] = F(halted(work.watch))
         follow(problem, q)
         place(problem, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

@@ -10,6 +10,7 @@ import numpy as np
 
 from synovia.kernels._jit import F, apart, device
 from synovia.kernels.full_body_basis import LOCKED, PLACE, SEALED, SIDE, SOLVES, STALE, hold
+from synovia.kernels.full_body_descend import FULL
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
 from synovia.kernels.full_body_step import (
@@ -22,6 +23,7 @@ from synovia.kernels.full_body_step import (
     turn_back,
 )
 from synovia.kernels.problem import copy
+from synovia.kernels.watch import stopped
 
 MOST_STEPS = 300  # for each level
 FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
@@ -173,6 +175,8 @@ def refine(problem, work, targets, q, h, count):
     mends = 0
     floor = F(0)
     for k in range(MOST_STEPS):
+        if stopped(work.watch, FULL * problem.columns):
+            break
         if mends == 0:
             size = newton_step(problem, work, targets, q, h, count, farthest, False)
             note_pressed(h)

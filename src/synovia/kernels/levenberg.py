@@ -13,6 +13,7 @@ from synovia.kernels.problem import copy
 from synovia.kernels.reach import prove
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import step
+from synovia.kernels.watch import stopped
 
 AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
 FALLS = F(1) - F(1e-12)  # less is rounding: a pose that cannot be improved is given back as it came
@@ -37,7 +38,7 @@ def attempt(problem, work, targets, q):
             if k > 0 and lowest > problem.own[PROGRESS] * mark:
                 break  # the error has not halved: another start is cheaper than more steps
             mark = lowest
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, problem.tree.ints.shape[0]):
             break
         linearise(problem, work, targets, q)
         damped_step(work, problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost)

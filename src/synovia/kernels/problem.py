@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from synovia.kernels._borrow import bits, matrix, vector
 from synovia.kernels._jit import inline
 from synovia.kernels.forward import Tree
+from synovia.kernels.watch import WATCH, begin_watch
 
 # Places in the head of ``ints``
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
@@ -29,8 +30,9 @@ NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps t
 TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
 FLOAT_HEAD = 20
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
-STATUS, STEPS, TRIES, WINNER, COST, FINISH = 0, 1, 2, 3, 4, 5  # FINISH: steps of the last descent, by another method
-OUT_HEAD = 6
+STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
+FINISH, CUT = 5, 6  # steps of the last descent, by another method; 1 if a deadline or a signal cut the solve short
+OUT_HEAD = 7
 # What a goal asks for
 POSITION, ROTATION = 1, 2
 # How a solve ends; a negative number -1 - g refuses the target of goal g
@@ -125,6 +127,7 @@ class Work(NamedTuple):
     K: NDArray[np.float64]  # the same size: the Hessian's factor
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
     spare: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
+    watch: NDArray[np.float64]  # (WATCH,) when to stop; the beginning of the memory, see ``watch``
 
 
 def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
@@ -132,7 +135,7 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
-    return 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
+    return WATCH + 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + spare
 
 
 @inline
@@ -251,7 +254,7 @@ def open_work(ints, work):
     m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else np.int64(0)
-    a0 = np.int64(0)
+    a0 = np.int64(WATCH)
     a1 = a0 + 2 * FRAME * n
     a2 = a1 + m * v
     a3 = a2 + d * d
@@ -266,6 +269,8 @@ def open_work(ints, work):
     a12 = a11 + h * h
     a13 = a12 + h * h
     a14 = a13 + 7 * v
+    watch = vector(work, 0, WATCH)
+    begin_watch(watch)
     return Work(
         matrix(work, a0, 2 * n, FRAME),
         matrix(work, a1, m, v),
@@ -282,6 +287,7 @@ def open_work(ints, work):
         matrix(work, a12, h, h),
         matrix(work, a13, v, 7),
         vector(work, a14, work.shape[0] - a14),
+        watch,
     )
 
 

@@ -12,6 +12,7 @@ from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.linear import gram_t, times_t, transpose
 from synovia.kernels.problem import copy
 from synovia.kernels.variables import nudge, seed_state
+from synovia.kernels.watch import halted, stopped
 
 SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
 QUIET = 4  # such steps in a row
@@ -104,6 +105,8 @@ def settle(problem, work, targets, q, most):
     for k in range(most):
         if worst <= F(1):
             return k, 1
+        if stopped(work.watch, problem.columns):
+            return k, 0
         left, _ = pull(problem, work, targets, q)
         rounding = FLAT * math.sqrt(cost)
         if left <= rounding:
@@ -114,6 +117,8 @@ def settle(problem, work, targets, q, most):
             drop_held(work)
         accepted = False
         for _ in range(TRIES):
+            if stopped(work.watch, problem.columns):
+                break
             extra = damping * max(F(1), cost)
             downhill = True
             if full:
@@ -147,7 +152,7 @@ def settle(problem, work, targets, q, most):
         if not accepted or quiet >= QUIET:
             forward(problem.tree, q, work.frames)
             residual(problem, q, work.frames, targets, work.e)
-            return k + 1, 1
+            return k + 1, 0 if halted(work.watch) else 1
     return most, 0
 
 
