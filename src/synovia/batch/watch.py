@@ -8,7 +8,6 @@ it is interrupted, puts their deadline into the past.
 from __future__ import annotations
 
 import ctypes
-import math
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.geometry import Array, as_numbers
 
 _LEFT, _DEADLINE, _ENDED, _RAISED, _WATCH = 0, 1, 3, 4, 8  # see kernels.watch
 _SIGNAL: Final = 2.0
@@ -41,10 +40,10 @@ def deadline_of(seconds: Any) -> float:
         return 0.0
     from synovia.kernels._outside import now
 
-    plain = isinstance(seconds, int | float | np.integer | np.floating) and not isinstance(seconds, bool)
-    if not plain or not 0.0 <= seconds < math.inf:
+    number = float(as_numbers(seconds, (), "deadline"))
+    if number < 0.0:
         raise InputError("deadline is out of range", value=seconds, expected="seconds from 0")
-    return now() + float(seconds)
+    return now() + number
 
 
 def set_deadline(scratch: Array, seconds: Any) -> None:
@@ -58,7 +57,7 @@ def set_deadline(scratch: Array, seconds: Any) -> None:
 
 def has_ended(scratch: Array) -> bool:
     """Return whether kernels on this memory end at once."""
-    return scratch[_ENDED] != 0.0
+    return scratch[_ENDED] in (1.0, _SIGNAL)
 
 
 def is_over(scratch: Array) -> bool:

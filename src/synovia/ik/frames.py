@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.batch import Progress
 from synovia.geometry import Array
+from synovia.ik.solution import INTERRUPTED
 
 Ints = NDArray[np.int32]
 Run = Callable[[Ints, int, int, int], tuple[int, bool]]
@@ -56,7 +57,7 @@ def follow_frames(
             # A kernel checks all targets of its part first, also after a miss: growing parts keep that linear in time.
             further = max(_REPORT, frame // 10)
             done, missed = run(once, 0, frame, min(frame + further, len(rows)))
-            if missed and ints[ATTEMPTS] > once[ATTEMPTS] and not rows[done - 1, CUT]:
+            if missed and ints[ATTEMPTS] > once[ATTEMPTS] and rows[done - 1, CUT] not in INTERRUPTED:
                 missed = not _settled(rows, conclude, ints, done - 1) and _restarted(rows, run, ints, done - 1)
         if missed:
             conclude(done - 1)

@@ -108,6 +108,7 @@ class IK:
             attempts=self.solver.attempts,
             seed=self.solver.seed,
             patience=self.solver.progress[0],
+            most_work=self.solver.most_work,
             own=self.solver.own(),
         )
         from synovia.kernels._direct import ready
@@ -263,7 +264,7 @@ class IK:
         Raises:
             InputError: If a value cannot be used.
         """
-        from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
+        from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
@@ -272,9 +273,11 @@ class IK:
         out = rows_of(self, len(table))
         ints = self._ints.copy()
         ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
+        floats = self._floats.copy()
+        floats[MOST_WORK] = np.inf
         scratch = new_scratch(self._scratch_size)
         with Watch().over(scratch):
-            code = self._kernel(ints, self._floats, table, first, out, scratch, False, 0)
+            code = self._kernel(ints, floats, table, first, out, scratch, False, 0)
         if code < 0:
             self._door.refuse(code, targets)
         return Solutions(self, out, first).errors

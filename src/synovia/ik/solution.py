@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _CUT, _HEAD = 0, 1, 2, 3, 5, 6, 7  # see kernels.problem
 STATUS, WINNER, CUT, HEAD = _STATUS, _WINNER, _CUT, _HEAD
+INTERRUPTED = (1.0, 2.0)  # what a deadline or a signal leaves at ``CUT``, see kernels.watch
 _EVERY_STATUS = tuple(Status)
 
 
@@ -163,7 +164,7 @@ class Solution:
     @property
     def interrupted(self) -> bool:
         """Whether a deadline cut the solve short: the pose is the best until then, and no two runs need agree on it."""
-        return bool(self._row[_CUT])
+        return self._row[_CUT] in INTERRUPTED
 
     @property
     def start_clamped(self) -> tuple[str, ...]:
@@ -255,7 +256,7 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 
 def mark_cut(rows: Array) -> None:
     """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
-    rows[(rows[:, CUT] != 0.0) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
+    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
 
 
 def rows_of(ik: IK, count: int) -> Array:

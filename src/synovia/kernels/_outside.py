@@ -59,7 +59,7 @@ if compiled():
         from llvmlite.binding import add_symbol
 
         for _name in ("QueryPerformanceCounter", "QueryPerformanceFrequency"):
-            _function = getattr(ctypes.windll.kernel32, _name)
+            _function = getattr(ctypes.windll.kernel32, _name)  # pyright: ignore[reportAttributeAccessIssue]  # there alone
             add_symbol(_name, ctypes.cast(_function, ctypes.c_void_p).value)
 
     @intrinsic

@@ -31,7 +31,7 @@ from synovia.kernels.problem import (
     open_work,
 )
 from synovia.kernels.settle import come_to_rest, drop_held, pull
-from synovia.kernels.watch import halted
+from synovia.kernels.watch import ENDED, SPENT, begin_work
 
 SETTLE_STEPS = 200
 STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be improved to first order
@@ -82,13 +82,14 @@ def judge_rows(problem, work, out, settles):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        spent = row[STEPS] >= problem.attempts * problem.max_steps
+        spent = row[STEPS] >= problem.attempts * problem.max_steps or row[CUT] == SPENT
+        begin_work(work.watch, problem.most_work)
         if settles:
             taken, still = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
             row[STEPS] += taken
             row[FINISH] = taken
             spent = still == 0
-            row[CUT] = F(halted(work.watch))
+            row[CUT] = max(row[CUT], work.watch[ENDED])
         follow(problem, q)
         forward(problem.tree, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

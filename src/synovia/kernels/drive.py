@@ -42,7 +42,7 @@ from synovia.kernels.problem import (
 )
 from synovia.kernels.swivel import forget, remember
 from synovia.kernels.variables import lead, seed_state
-from synovia.kernels.watch import halted
+from synovia.kernels.watch import ENDED, begin_work, halted, interrupted
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
@@ -113,6 +113,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         lowest = F(0)
         winner = 0
         tries = 0
+        begin_work(work.watch, problem.most_work)
         while tries < problem.attempts and not halted(work.watch):
             if tries > 0:
                 copy(start, q)
@@ -139,7 +140,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         if status != REACHED:
             if tries > 0:
                 copy(work.best, q)
-            if halted(work.watch) and holds(problem, work, kept, q, errors):
+            if interrupted(work.watch) and holds(problem, work, kept, q, errors):
                 status = REACHED
         row[STATUS] = status
         row[STEPS] = steps
@@ -147,9 +148,9 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         row[WINNER] = winner
         row[COST] = lowest if tries > 0 else F(math.inf)
         row[FINISH] = F(0)
-        row[CUT] = F(halted(work.watch))
-        if status != REACHED or halted(work.watch):  # for Python to look at
+        row[CUT] = work.watch[ENDED]
+        if status != REACHED or interrupted(work.watch):  # for Python to look at
             missed = 1
-            if warm and not halted(work.watch):
+            if warm and not interrupted(work.watch):
                 return 2 * (b + 1) + 1
     return 2 * out.shape[0] + missed

@@ -21,7 +21,7 @@ from synovia.kernels.problem import (
     open_work,
     with_steps,
 )
-from synovia.kernels.watch import halted
+from synovia.kernels.watch import ENDED, begin_work, halted
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
 
@@ -49,6 +49,7 @@ def take_up(attempt, problem, work, out, first, code):
             continue
         q, _, targets = open_row(problem, row)
         left = problem.attempts * problem.max_steps - np.int64(row[STEPS])
+        begin_work(work.watch, problem.most_work)
         while left > 0 and not halted(work.watch):
             taken, cost = perform(attempt, with_steps(problem, min(problem.max_steps, left)), work, targets, q)
             follow(problem, q)
@@ -58,5 +59,5 @@ def take_up(attempt, problem, work, out, first, code):
             row[COST] = min(cost, row[COST])
             if not gained:
                 break
-        row[CUT] = F(halted(work.watch))
+        row[CUT] = max(row[CUT], work.watch[ENDED])
     return code

@@ -27,7 +27,7 @@ from synovia.kernels.problem import (
     open_row,
 )
 from synovia.kernels.reach import prove
-from synovia.kernels.watch import halted
+from synovia.kernels.watch import ENDED, begin_work, halted
 
 PASSES = 6
 FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
@@ -139,13 +139,14 @@ def finish_rows(problem, work, starts, out):
             continue
         q, errors, targets = open_row(problem, row)
         start = starts[min(b, starts.shape[0] - 1)]
+        begin_work(work.watch, problem.most_work)
         if problem.own[SPEED] < INFINITE:
             settled = is_at_rest(problem, q, start)
         else:
             taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))
             row[STEPS] += taken
             row[FINISH] = taken
-        row[CUT] = F(halted(work.watch))
+        row[CUT] = max(row[CUT], work.watch[ENDED])
         follow(problem, q)
         place(problem, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

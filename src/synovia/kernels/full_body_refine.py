@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.kernels._jit import F, apart, device
 from synovia.kernels.full_body_basis import LOCKED, PLACE, SEALED, SIDE, SOLVES, STALE, hold
-from synovia.kernels.full_body_descend import FULL
+from synovia.kernels.full_body_descend import work_of_levels
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
 from synovia.kernels.full_body_step import (
@@ -22,7 +22,7 @@ from synovia.kernels.full_body_step import (
     look,
     turn_back,
 )
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import copy, work_of_newton
 from synovia.kernels.watch import stopped
 
 MOST_STEPS = 300  # for each level
@@ -174,9 +174,12 @@ def refine(problem, work, targets, q, h, count):
     moved = False
     mends = 0
     floor = F(0)
+    cost_of_step = work_of_levels(problem) + work_of_newton(problem)
     for k in range(MOST_STEPS):
-        if stopped(work.watch, FULL * problem.columns):
-            break
+        if stopped(work.watch, cost_of_step):
+            copy(work.best, q)
+            h.floors[last] = floor
+            return k, False, moved
         if mends == 0:
             size = newton_step(problem, work, targets, q, h, count, farthest, False)
             note_pressed(h)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels._borrow import bits, matrix, vector
-from synovia.kernels._jit import inline
+from synovia.kernels._jit import F, inline
 from synovia.kernels.forward import Tree
 from synovia.kernels.watch import WATCH, begin_watch
 
@@ -27,11 +27,11 @@ N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES, FURTHER_INTS, FURTHER_FLOATS = 12, 13
 INT_HEAD = 18
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
-TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
+TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK, OWN = 0, 1, 2, 3, 4
 FLOAT_HEAD = 20
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
 STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
-FINISH, CUT = 5, 6  # steps of the last descent, by another method; 1 if a deadline or a signal cut the solve short
+FINISH, CUT = 5, 6  # steps of the last descent, by another method; what ended it early, see ``watch``: 0 if nothing
 OUT_HEAD = 7
 # What a goal asks for
 POSITION, ROTATION = 1, 2
@@ -82,6 +82,7 @@ class Problem(NamedTuple):
     Weights are relative to the largest of their level.
     ``posture[k]``: what rest goals ask of variable k: weight (0: nothing), then the number or quaternion to be near.
     ``further``: None, or the tables of further goals.
+    ``most_work``: how much one row of the answer may take, see ``watch``.
     """
 
     tree: Tree
@@ -107,6 +108,7 @@ class Problem(NamedTuple):
     levels: NDArray[np.int32]
     posture: NDArray[np.float64]
     further: Further | None
+    most_work: float
 
 
 class Work(NamedTuple):
@@ -202,6 +204,7 @@ def open_with(ints, floats, further):
         vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
         matrix(floats, f6, k, POSTURE),
         further,
+        floats[MOST_WORK],
     )
 
 
@@ -244,6 +247,7 @@ def changed(problem, max_steps, further):
         problem.levels,
         problem.posture,
         further,
+        problem.most_work,
     )
 
 
@@ -289,6 +293,23 @@ def open_work(ints, work):
         vector(work, a14, work.shape[0] - a14),
         watch,
     )
+
+
+@inline
+def work_of_step(problem):
+    """Return about how much work a step with a Jacobian is, see ``watch``."""
+    m, v = F(problem.residuals), F(problem.columns)
+    d = min(m, v)
+    return F(problem.tree.ints.shape[0]) + m * v / F(32) + d * d * v / F(512)
+
+
+@inline
+def work_of_newton(problem):
+    """Return about how much work a step with second derivatives is."""
+    v = F(problem.columns)
+    if v > NEWTON_COLUMNS:
+        return work_of_step(problem)
+    return v + v * v / F(4) + v * v * v / F(512)
 
 
 @inline

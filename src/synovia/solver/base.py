@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -32,7 +33,8 @@ class Solver(ChecksArguments, ABC):
 
     Args:
         max_steps: Steps (iterations, sweeps) of one attempt.
-        attempts: Attempts: the first from the start pose, the others from random poses within the limits.
+        attempts: Attempts: the first from the start pose, the others from random poses within the limits. With no more
+            steps and attempts than the default ones, a solve also ends when its steps have taken about a second.
         seed: Seed of the restarts; the same seed gives the same answer.
 
     Raises:
@@ -80,6 +82,15 @@ class Solver(ChecksArguments, ABC):
                     value=value,
                     expected=f"{kind} from {low:g}" + (f" to {high:g}" if high < LARGEST else ""),
                 )
+
+    @property
+    def most_work(self) -> float:
+        """How much one solve may take (see ``kernels.watch``); without bound where more steps are asked for."""
+        for setting in fields(self):
+            default: Any = setting.default
+            if setting.name in _STEPS and (getattr(self, setting.name) or 0) > (default or 0):
+                return math.inf
+        return _MOST_WORK
 
     @property
     def pole_pace(self) -> str | None:
@@ -253,4 +264,6 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "weight": (0, 1, False),
     "softening": (0.0, 0.5, False),
 }
+_STEPS = ("max_steps", "attempts", "rounds")
+_MOST_WORK: Final = 1e7  # half a second: for bodies of a hundred joints and more, fewer attempts than ``attempts``
 _OPTIONAL = frozenset({"largest_error", "largest_turn", "rounds"})
