@@ -18,7 +18,7 @@ ARM = sy.bundled("arm7")
 BODY = sy.bundled("humanoid")
 HARD = np.eye(4)  # inside the base: within reach, but not for the limits
 HARD[:3, 3] = 0.0, 0.0, 0.05
-SOLVERS = ("lm", "dls", "jt", "pinv", "sdls", "fabrik", "ccd", "particles", "full-body")
+SOLVERS = ("lm", "dls", "transpose", "pinv", "sdls", "fabrik", "ccd", "particles", "full-body")
 WITH_SIGNALS = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 
 

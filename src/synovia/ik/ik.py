@@ -38,6 +38,7 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
 
+_JOINTS = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
 _empty = np.empty  # one look-up less in each call
 
 
@@ -108,7 +109,7 @@ class IK:
             attempts=self.solver.attempts,
             seed=self.solver.seed,
             patience=self.solver.progress[0],
-            most_work=self.solver.most_work,
+            most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
             own=self.solver.own(),
         )
         from synovia.kernels._direct import ready

@@ -34,7 +34,7 @@ class Solver(ChecksArguments, ABC):
     Args:
         max_steps: Steps (iterations, sweeps) of one attempt.
         attempts: Attempts: the first from the start pose, the others from random poses within the limits. With no more
-            steps and attempts than the default ones, a solve also ends when its steps have taken about a second.
+            steps and attempts than the default ones, a solve on a large body makes fewer, so that it ends in a second.
         seed: Seed of the restarts; the same seed gives the same answer.
 
     Raises:
@@ -49,6 +49,7 @@ class Solver(ChecksArguments, ABC):
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
     # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
+    default_work: ClassVar[float] = 1e7  # half a second
 
     max_steps: int = 100
     attempts: int = 100
@@ -85,12 +86,15 @@ class Solver(ChecksArguments, ABC):
 
     @property
     def most_work(self) -> float:
-        """How much one solve may take (see ``kernels.watch``); without bound where more steps are asked for."""
+        """How much work (see ``kernels.watch``) one solve may be on a body of up to a hundred joints, and as much to settle.
+
+        There is no bound where more steps or attempts are asked for than the default ones.
+        """
         for setting in fields(self):
             default: Any = setting.default
             if setting.name in _STEPS and (getattr(self, setting.name) or 0) > (default or 0):
                 return math.inf
-        return _MOST_WORK
+        return self.default_work
 
     @property
     def pole_pace(self) -> str | None:
@@ -265,5 +269,4 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "softening": (0.0, 0.5, False),
 }
 _STEPS = ("max_steps", "attempts", "rounds")
-_MOST_WORK: Final = 1e7  # half a second: for bodies of a hundred joints and more, fewer attempts than ``attempts``
 _OPTIONAL = frozenset({"largest_error", "largest_turn", "rounds"})
