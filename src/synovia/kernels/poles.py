@@ -123,7 +123,7 @@ def face_poles(attempt, problem, work, targets, q):
     forward(problem.tree, q, work.frames)
     while (
         k < problem.max_steps
-        and not stopped(work.watch, HALVINGS * problem.tree.ints.shape[0])
+        and not stopped(work.watch, problem.further.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
         and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
     ):
         k += 1

@@ -86,9 +86,10 @@ class Solver(ChecksArguments, ABC):
 
     @property
     def most_work(self) -> float:
-        """How much work (see ``kernels.watch``) one solve may be on a body of up to a hundred joints, and as much to settle.
+        """How much work (see ``kernels.watch``) the attempts of one solve may be, and as much to settle it.
 
-        There is no bound where more steps or attempts are asked for than the default ones.
+        That is for a body of up to a hundred joints; a larger one may take longer in proportion. There is no bound
+        where more steps or attempts are asked for than the default ones.
         """
         for setting in fields(self):
             default: Any = setting.default

@@ -44,7 +44,6 @@ class FullBody(Solver):
     """
 
     progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels take their turn
-    default_work: ClassVar[float] = 2.5e6  # half a second: its steps have more to do than the sizes of a problem tell
     name: ClassVar[str] = "full-body"
     ranks: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = EVERY | {"rest"}
