@@ -105,7 +105,7 @@ def run_rows(
     *,
     lanes: bool = False,
     progress: Progress | None = None,
-    watch: Watch,
+    watch: Watch | None = None,
 ) -> int:
     """Solve one problem a row, each from its own start.
 
@@ -127,6 +127,7 @@ def run_rows(
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
     count = len(out)
+    watch = watch or Watch()
     sizes = (_LANES_BLOCK, _LANES_LEAST) if lanes else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
     block = _block_size(count, threads, *sizes)
     pace = Pace(count, block, _LANES_LEAST, block) if lanes else Pace(count, _SMALLEST_BLOCK, 1, block)
