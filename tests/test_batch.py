@@ -20,7 +20,7 @@ def solve(count, threads, kernel, progress=None):
 
     none = np.zeros(0)
     code = run_rows(
-        entry, np.zeros(0, np.int32), none, targets, none[None], out, 1, lambda *_: None, threads, progress=progress
+        entry, np.zeros(0, np.int32), none, targets, none[None], out, 8, lambda *_: None, threads, progress=progress
     )
     return code, out[:, 0]
 

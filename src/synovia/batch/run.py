@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.batch.pace import Pace
+from synovia.batch.watch import Watch, new_scratch
 from synovia.errors import InputError, UnsupportedError
 from synovia.geometry import Array
 
@@ -24,6 +25,7 @@ _SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few
 _LANES_BLOCK: Final = 2048  # at the end of a block lanes run empty, for as long as two hundred rows take
 _LANES_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
 _LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
+_LISTEN: Final = 0.1  # seconds between two looks for Ctrl-C, where waiting cannot be interrupted (Windows)
 _AHEAD: Final = 2  # blocks for each thread: one at work, and one that waits
 
 
@@ -103,6 +105,7 @@ def run_rows(
     *,
     lanes: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> int:
     """Solve one problem a row, each from its own start.
 
@@ -118,11 +121,13 @@ def run_rows(
         threads: Number of threads.
         lanes: Whether the kernel solves many rows at once and wants large blocks.
         progress: Called in this thread with the number of rows that are done, and that of all.
+        watch: Ends the kernels at its deadline; it is stopped when this thread is interrupted.
 
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
     """
     count = len(out)
+    watch = watch or Watch()
     sizes = (_LANES_BLOCK, _LANES_LEAST) if lanes else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
     block = _block_size(count, threads, *sizes)
     pace = Pace(count, block, _LANES_LEAST, block) if lanes else Pace(count, _SMALLEST_BLOCK, 1, block)
@@ -131,15 +136,16 @@ def run_rows(
         """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
         began = time.perf_counter()
         own_starts = starts if len(starts) == 1 else starts[first:last]
-        scratch = np.empty(scratch_size)
-        code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
-        if code > 0 and code % 2:
-            judge(own_starts, out[first:last], scratch)
+        scratch = new_scratch(scratch_size)
+        with watch.over(scratch):
+            code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
+            if code > 0 and code % 2:
+                judge(own_starts, out[first:last], scratch)
         refused = code - targets.shape[1] * first if code < 0 else 0
         return refused, last - first, time.perf_counter() - began
 
     refused = done = 0
-    with closing(_at_work(solve_block, pace, 1 if block >= count else threads)) as ended:
+    with closing(_at_work(solve_block, pace, 1 if block >= count else threads, watch)) as ended:
         for code, rows, seconds in ended:
             if code < 0:  # the others at work end, and of what they refuse the first row counts
                 refused = max(code, refused) if refused else code
@@ -152,9 +158,9 @@ def run_rows(
 
 
 def _at_work(
-    solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int
+    solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int, watch: Watch
 ) -> Generator[tuple[int, int, float]]:
-    """Yield what each block gives, as they end; blocks that wait are dropped when nobody asks on, or after Ctrl-C."""
+    """Yield what each block gives, as they end; when nobody asks on, or after Ctrl-C, all of them stop at once."""
     if threads == 1:
         while (place := pace.next()) is not None:
             yield solve(*place)
@@ -167,9 +173,12 @@ def _at_work(
                 running.add(pool.submit(solve, *place))
             if not running:
                 return
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            ended, running = wait(running, _LISTEN, return_when=FIRST_COMPLETED)
             for one in ended:
                 yield one.result()
+    except BaseException:
+        watch.stop()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -42,6 +42,7 @@ class Request:
     up: str | None
     blend: float
     jobs: int | None
+    deadline: float | None
     output: Path | None
     force: bool
     as_json: bool
@@ -106,6 +107,7 @@ def _check(request: Request) -> None:
         tracks = {
             "--solver": request.solver, "--velocity": request.velocity, "--both-ways": request.both_ways,
             "--starts": request.starts > 1, "--smooth": request.smooth > 0.0,
+            "--deadline": request.deadline is not None,
         }  # fmt: skip
         for option, given in tracks.items():
             if given:
@@ -144,6 +146,7 @@ def _track(request: Request) -> Tracked:
         return ik.track(
             targets, start, fps=fps, starts=request.starts, both_ways=request.both_ways,
             smoothness=request.smooth, velocity=velocity, threads=request.jobs, progress=bar,
+            deadline=request.deadline,
         )  # fmt: skip
 
 

@@ -49,6 +49,10 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
     for i, goal in enumerate(tracked.ik.goals):
         worst = int(errors[:, i, 0].argmax())
         lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
+    if tracked.interrupted.any():
+        lines.append(
+            f"--deadline cut {int(tracked.interrupted.sum())} frames short: those not begun hold the last pose"
+        )
     if tracked.missed:
         lines.append(f"missed: frames {_listed(tracked.missed)}")
     if tracked.late:
@@ -142,6 +146,7 @@ def _track_object(tracked: Tracked) -> dict[str, Any]:
         "solver": tracked.ik.solver.name,
         "reached": len(tracked) - len(tracked.missed),
         "missed": list(tracked.missed),
+        "interrupted": bool(tracked.interrupted.any()),
         "late": list(tracked.late),
         "smoothed_off": list(tracked.smoothed_off),
         "jumps": list(tracked.jumps),

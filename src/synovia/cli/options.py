@@ -16,6 +16,16 @@ Model = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Deadline = Annotated[
+    float | None,
+    typer.Option(
+        "--deadline",
+        min=0.0,
+        metavar="SECONDS",
+        help="Stop solving after so long, with the best so far.",
+        show_default="never",
+    ),
+]
 
 
 def _parse_root(text: str | None) -> str | None:

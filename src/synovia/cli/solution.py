@@ -68,6 +68,7 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
         "model": skeleton.name,
         "status": solution.status.name,
         "reached": solution.reached,
+        "interrupted": solution.interrupted,
         "solver": ik.solver.name,
         "seed": ik.solver.seed,
         "steps": solution.steps,

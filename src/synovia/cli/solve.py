@@ -39,6 +39,7 @@ class Request:
     start: str
     attempts: int | None
     seed: int | None
+    deadline: float | None
     output: Path | None
     picture: Path | None
     force: bool
@@ -60,9 +61,9 @@ def solve_request(request: Request) -> int:
     ik = _build(request, load_body(request.model), tolerance)
     start = _start(request.start, seed, ik.skeleton)
     seconds = time.perf_counter()
-    solution = ik.solve(start=start)
+    solution = ik.solve(start=start, deadline=request.deadline)
     seconds = time.perf_counter() - seconds
-    if seconds < _QUICK or solution.steps < _FEW:
+    if (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
         # the first solve of a process loads or compiles code; the second, of the same bits, tells its speed
         seconds = time.perf_counter()
         ik.solve(start=start)

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from synovia.batch import new_scratch
 from synovia.ik.solution import rows_of
 from synovia.ik.solutions import Solutions
 from synovia.ik.starts import as_start
@@ -47,7 +48,7 @@ def list_branches(ik: IK, targets: Targets | None = None, start: Pose | Any = No
     try:
         desk = inner._idle.pop()  # as ``solve`` does
     except IndexError:
-        desk = inner._door.desk(np.empty(inner._scratch_size))
+        desk = inner._door.desk(new_scratch(inner._scratch_size))
     try:
         inner._door.fill(targets, desk)
         out = rows_of(ik, _MOST)

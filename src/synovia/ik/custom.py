@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.batch import has_ended, is_over
 from synovia.geometry import Array
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.columns import NUDGE, column_velocities, nudged
@@ -23,7 +24,7 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.solver import JacobianMethod
 
 Ints = NDArray[np.int32]
-_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _HEAD = range(7)  # see kernels.problem
+_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _CUT, _HEAD = range(8)  # see kernels.problem
 _PSEUDO_INVERSE, _DAMPED = 1, 2  # methods of ``kernels.methods``: the one that corrects slides, the one that settles
 _CORRECTIONS: Final = 10  # as in ``kernels.null_space``
 _AIM, _FALLS, _BETTER = 1.0 - 1e-6, 1.0 - 1e-12, 0.999  # as in ``kernels.levenberg`` and ``kernels.drive``
@@ -97,9 +98,9 @@ class Driver:
             refused = begin(ints, floats, targets[b], one.q, one.kept, scratch, follows)
             if refused >= 0:
                 return -1 - refused - self.goals * b
-            best, lowest, winner, steps, tries = start, 0.0, 0, 0, 0
+            best, lowest, winner, steps, tries = start, np.inf, 0, 0, 0
             reached = beyond = False
-            while tries < int(ints[ATTEMPTS]) and not (reached or beyond):
+            while tries < int(ints[ATTEMPTS]) and not (reached or beyond or is_over(scratch)):
                 if tries > 0:
                     one.q[:] = start
                     restart(ints, floats, one.q, one.kept, scratch, tries)
@@ -109,12 +110,14 @@ class Driver:
                     best, lowest, winner = one.q.copy(), cost, tries - 1
                 beyond = tries == 1 and not reached and proved(ints, floats, one.q, one.kept, scratch) > 0
             one.q[:] = best
-            one.assess()
+            _, worst = one.assess()
+            cut = has_ended(scratch)
+            reached = reached or (cut and worst <= 1.0)
             status = Status.REACHED if reached else Status.UNREACHABLE if beyond else Status.STALLED
-            out[b, :_HEAD] = status, steps, tries, winner, lowest, 0.0
-            if not reached:
+            out[b, :_HEAD] = status, steps, tries, winner, lowest, 0.0, cut
+            if not reached or cut:
                 missed = 1
-                if warm:
+                if warm and not cut:
                     return 2 * (b + 1) + 1
         return 2 * len(out) + missed
 
@@ -172,6 +175,8 @@ class Row:
                 if k > 0 and lowest > solver.progress[1] * mark:
                     break
                 mark = lowest
+            if is_over(self.scratch):
+                break
             if k < most:
                 damping = constant + by_error * cost
                 wish = None if wishes is None else wishes.at(self)
@@ -197,6 +202,8 @@ class Row:
             _, worst = self.assess()
             if k > 0 and worst <= _AIM:
                 return k, True
+            if is_over(self.scratch):
+                return k, False
             if k < _CORRECTIONS:
                 advance(*self.packed, self.q, self.scratch, self.e, self.J, _PSEUDO_INVERSE, 0.0)
         return _CORRECTIONS, False
@@ -210,6 +217,8 @@ class Row:
         for k in range(_SETTLE_STEPS):
             if worst <= 1.0:
                 return k, True
+            if is_over(self.scratch):
+                return k, False
             before, e, J = self.q.copy(), self.e.copy(), self.J.copy()
             advance(*self.packed, self.q, self.scratch, e, J, _DAMPED, damping)
             lower, new_worst = self.assess()
@@ -236,6 +245,7 @@ class Row:
         self.row[_STEPS] += steps
         self.row[_FINISH] = steps
         self.row[_COST] = cost
+        self.row[_CUT] = has_ended(self.scratch)
         if worst <= 1.0:
             self.row[_STATUS] = Status.REACHED
             return

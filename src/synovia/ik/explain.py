@@ -27,6 +27,7 @@ _MOST_JOINTS = 6  # names in one sentence
 _PLACE = 3  # rows of a place
 _STALLED = "No step lowers the error further."
 _SPENT = "The steps, or the move that one solve may make, were spent: solve again from this pose to go on."
+_LATE = "The deadline cut it short; more time, or another solve from this pose, may bring it nearer."
 _CUT = "Joint limits cut the answer of a closed form; another pose within them may come nearer."
 _HELD = {
     "smoothness": "The goals held here until smoothness= took out quick motion: less of it, or slower targets.",
@@ -45,6 +46,8 @@ def explain(solution: Solution) -> list[str]:
     meaning = solution.status.meaning
     if solution.status is Status.STALLED and (causes or ik.solver.closed):  # more attempts would not help
         meaning = _CLOSED if ik.solver.closed else _STALLED
+    elif solution.interrupted and not solution.reached:
+        meaning = _LATE
     elif solution.status is Status.MAX_STEPS and ik.solver.reasons():
         meaning = _SPENT
     elif solution.status is Status.LIMITED and ik.solver.closed:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.batch import Progress
 from synovia.geometry import Array
+from synovia.ik.solution import INTERRUPTED
 
 Ints = NDArray[np.int32]
 Run = Callable[[Ints, int, int, int], tuple[int, bool]]
@@ -41,7 +42,7 @@ def follow_frames(
             normally given up early because another start may be cheaper; in a track another start is a jump.
         progress: Called with (frames done, all).
     """
-    from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
+    from synovia.kernels.problem import ATTEMPTS, CUT, MAX_STEPS, PATIENCE
 
     once = ints
     if patient:
@@ -56,7 +57,7 @@ def follow_frames(
             # A kernel checks all targets of its part first, also after a miss: growing parts keep that linear in time.
             further = max(_REPORT, frame // 10)
             done, missed = run(once, 0, frame, min(frame + further, len(rows)))
-            if missed and ints[ATTEMPTS] > once[ATTEMPTS]:
+            if missed and ints[ATTEMPTS] > once[ATTEMPTS] and rows[done - 1, CUT] not in INTERRUPTED:
                 missed = not _settled(rows, conclude, ints, done - 1) and _restarted(rows, run, ints, done - 1)
         if missed:
             conclude(done - 1)
@@ -82,12 +83,12 @@ def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: in
 
 def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
     """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
-    from synovia.kernels.problem import COST, STEPS, TRIES
+    from synovia.kernels.problem import COST, CUT, STEPS, TRIES
 
     alone = rows[frame].copy()
     _, missed = run(ints, 0, frame, frame + 1)
-    steps, tries = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES]
+    steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, CUT]
     if missed and alone[COST] <= rows[frame, COST]:
         rows[frame] = alone
-    rows[frame, [STEPS, TRIES]] = steps, tries
+    rows[frame, [STEPS, TRIES, CUT]] = steps, tries, cut
     return missed

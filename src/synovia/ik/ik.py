@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from synovia.batch import Progress, checked_threads, in_lanes
+from synovia.batch import (
+    Progress,
+    Watch,
+    checked_threads,
+    clear,
+    deadline_of,
+    has_ended,
+    in_lanes,
+    new_scratch,
+    raise_signal,
+    set_deadline,
+)
 from synovia.errors import InputError
 from synovia.geometry import Array
 from synovia.goals import Goal
@@ -17,7 +28,7 @@ from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
 from synovia.ik.root import as_root, with_root
 from synovia.ik.rows import rows_apart, rows_in_turn
-from synovia.ik.solution import HEAD, Solution, rows_of
+from synovia.ik.solution import HEAD, Solution, mark_cut, rows_of
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
 from synovia.ik.tolerance import checked_tolerance
@@ -27,6 +38,7 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
 
+_JOINTS = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
 _empty = np.empty  # one look-up less in each call
 
 
@@ -97,6 +109,7 @@ class IK:
             attempts=self.solver.attempts,
             seed=self.solver.seed,
             patience=self.solver.progress[0],
+            most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
             own=self.solver.own(),
         )
         from synovia.kernels._direct import ready
@@ -109,7 +122,7 @@ class IK:
         self._rest = self.default_start.q.copy().reshape(1, -1)
         self._shape = rows_of(self, 1).shape
         self.places = slice(HEAD, HEAD + self.skeleton.nq)  # of the joint values in a row of the answer
-        desk = self._door.desk(np.empty(self._scratch_size))
+        desk = self._door.desk(new_scratch(self._scratch_size))
         self._idle: list[Desk] = [desk]
         none = (self._ints, self._floats, desk.table[:0], self._rest, rows_of(self, 0), desk.scratch, False, 0)
         self._call = ready(self._kernel, *none)  # for arrays of our own making
@@ -125,13 +138,18 @@ class IK:
 
         return rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
 
-    def solve(self, targets: Targets | None = None, start: Pose | Any = None) -> Solution:
+    def solve(
+        self, targets: Targets | None = None, start: Pose | Any = None, deadline: float | None = None
+    ) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
 
         Args:
             targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
                 transform. Goals without one keep their own; without that they stay where the start is.
             start: Pose to start from, or joint values (nq,); the rest pose without.
+            deadline: Seconds after which the best pose so far comes back, as a miss with status ``MAX_STEPS`` unless it
+                reaches the goals; ``solution.interrupted`` tells. A kernel's first use is loaded or compiled whole:
+                ``warm()`` does that ahead.
 
         Raises:
             InputError: If a value cannot be used.
@@ -147,8 +165,10 @@ class IK:
         try:
             desk = self._idle.pop()  # atomic, so two threads never share a desk
         except IndexError:
-            desk = self._door.desk(np.empty(self._scratch_size))
+            desk = self._door.desk(new_scratch(self._scratch_size))
         try:
+            if deadline is not None:
+                set_deadline(desk.scratch, deadline)
             self._door.fill(targets, desk)
             row = _empty(self._shape)
             code = self._call(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
@@ -157,6 +177,8 @@ class IK:
             if code & 1:
                 self._conclude(first, row, desk.scratch)
         finally:
+            if deadline is not None:
+                clear(desk.scratch)
             self._idle.append(desk)
         return Solution(self, row, start)
 
@@ -164,14 +186,21 @@ class IK:
 
     def warm(self) -> None:
         """Load or compile also what only a miss needs, ahead of the first."""
-        self._conclude(self._rest, rows_of(self, 0), np.empty(self._scratch_size))
+        self._conclude(self._rest, rows_of(self, 0), new_scratch(self._scratch_size))
 
     def _conclude(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
-        """Settle rows that missed, given where each or all of them started, and tell why.
+        """Settle rows that missed, given where each or all of them started, and tell why; or that they were cut short.
 
         With ``searches`` a better pose may be anywhere; a track that has begun goes on from where it is.
+
+        Raises:
+            BaseException: What the handler of a signal has raised meanwhile.
         """
-        self._judge(self._ints, self._floats, starts, rows, scratch, searches)
+        if not has_ended(scratch):
+            self._judge(self._ints, self._floats, starts, rows, scratch, searches)
+        if has_ended(scratch):
+            mark_cut(rows)
+            raise_signal(scratch)
 
     def solve_many(
         self,
@@ -181,6 +210,7 @@ class IK:
         threads: int | None = None,
         lanes: bool | str = False,
         progress: Progress | None = None,
+        deadline: float | None = None,
     ) -> Solutions:
         """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
 
@@ -193,6 +223,8 @@ class IK:
                 ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
                 but the bits are not those of ``solve``.
             progress: Called after each block of problems with (problems done, all).
+            deadline: Seconds after which all problems end, as in ``solve``; those not begun stay at their starts, with
+                their errors measured.
 
         Raises:
             InputError: If a value cannot be used.
@@ -200,6 +232,7 @@ class IK:
             UnsupportedError: If there are no lanes for this problem.
         """
         workers = checked_threads(threads)
+        watch = Watch(deadline_of(deadline))
         kernel = self._kernel
         if lanes is not False:
             room = self.solver.lane_room(self._reduced)
@@ -208,7 +241,15 @@ class IK:
         given = self._start_rows(starts, len(table))
         first = inside_limits(self.skeleton, given)
         rows = rows_apart(
-            self, table, first, progress, targets=targets, threads=workers, kernel=kernel, lanes=lanes is not False
+            self,
+            table,
+            first,
+            progress,
+            targets=targets,
+            threads=workers,
+            watch=watch,
+            kernel=kernel,
+            lanes=lanes is not False,
         )
         return Solutions(self, rows, given)
 
@@ -226,7 +267,7 @@ class IK:
         Raises:
             InputError: If a value cannot be used.
         """
-        from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, PATIENCE
+        from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
@@ -235,7 +276,11 @@ class IK:
         out = rows_of(self, len(table))
         ints = self._ints.copy()
         ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
-        code = self._kernel(ints, self._floats, table, first, out, np.empty(self._scratch_size), False, 0)
+        floats = self._floats.copy()
+        floats[MOST_WORK] = np.inf
+        scratch = new_scratch(self._scratch_size)
+        with Watch().over(scratch):
+            code = self._kernel(ints, floats, table, first, out, scratch, False, 0)
         if code < 0:
             self._door.refuse(code, targets)
         return Solutions(self, out, first).errors
@@ -253,6 +298,7 @@ class IK:
         velocity: Any = None,
         threads: int | None = None,
         progress: Progress | None = None,
+        deadline: float | None = None,
     ) -> Tracked:
         """Return the answers of targets over time, each frame started from the one before.
 
@@ -271,6 +317,8 @@ class IK:
             velocity: Highest velocity of all joints, or by joint: radians or length units per second.
             threads: Number of threads for several starts, and without ``warm``; all cores without. Same bits.
             progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
+            deadline: Seconds after which the track ends, as in ``solve``: frames not begun hold the last pose, and what
+                would look at all frames (several starts, smoothness, jumps of a closed form) is left out.
 
         Raises:
             InputError: If a value cannot be used.
@@ -280,11 +328,14 @@ class IK:
         table = self._door.table_of_many(targets)
         pose = self.default_start if start is None else self._as_start(start)
         workers = checked_threads(threads)
+        watch = Watch(deadline_of(deadline))
         if warm:
-            follow = partial(rows_in_turn, targets=targets)
+            follow = partial(rows_in_turn, targets=targets, watch=watch)
         else:
-            follow = partial(rows_apart, targets=targets, threads=workers)
-        return tracked(self, table, pose, follow, fps, starts, both_ways, smoothness, velocity, workers, progress)
+            follow = partial(rows_apart, targets=targets, threads=workers, watch=watch)
+        return tracked(
+            self, table, pose, follow, fps, starts, both_ways, smoothness, velocity, workers, progress, watch
+        )
 
     def _as_start(self, start: Pose | Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved."""

@@ -20,6 +20,7 @@ def solve(
     *,
     tolerance: tuple[float, float] | None = None,
     root: str | Sequence[str] = "fixed",
+    deadline: float | None = None,
 ) -> Solution:
     """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
 
@@ -30,8 +31,9 @@ def solve(
         start: Pose to start from, or joint values (nq,); None for the rest pose.
         tolerance: As in ``IK``.
         root: As in ``IK``.
+        deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.
     """
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start)
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)
 
 
 def rebuild(

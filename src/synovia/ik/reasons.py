@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from synovia.batch import Watch, new_scratch
 from synovia.geometry import Array
 from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
@@ -91,30 +92,39 @@ def reasons(solution: Solution) -> tuple[Reason, ...]:
     missed = solution.missed
     goals = _of(solution).goals
     found: list[Reason] = []
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        nearest = pool.map(partial(_nearest, solution), missed)
+    watch = Watch()
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        nearest = pool.map(partial(_nearest, solution, watch=watch), missed)
         ways = dict(zip(missed, nearest, strict=True))
         together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
         if together:
-            ways = _together(solution)
+            ways = _together(solution, watch)
         for i in missed:
             along = tuple(goals[j].label for j in ways if together and i in ways and j != i)
-            found.append(_reason(solution, i, ways.get(i, _NOWHERE), along, pool))
+            found.append(_reason(solution, i, ways.get(i, _NOWHERE), along, pool, watch))
+    except BaseException:
+        watch.stop()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
     return tuple(found)
 
 
-def _reason(solution: Solution, i: int, way: Way, along: tuple[str, ...], pool: ThreadPoolExecutor) -> Reason:
+def _reason(
+    solution: Solution, i: int, way: Way, along: tuple[str, ...], pool: ThreadPoolExecutor, watch: Watch
+) -> Reason:
     """Return why goal i is missed."""
     ik = _of(solution)
 
     def without_goal(j: int) -> Relief:
         rest = [k for k in range(len(ik.goals)) if k != j]
-        tried = _solve(solution, _given(ik), [ik.goals[k] for k in rest], rest, attempts=1)
+        tried = _solve(solution, _given(ik), [ik.goals[k] for k in rest], rest, watch, attempts=1)
         return Relief(ik.goals[j].label, tried.errors[rest.index(i)])
 
     def without_limit(name: str) -> Relief:
         every = range(len(ik.goals))
-        tried = _solve(solution, _without_limit(_given(ik), name), ik.goals, every, attempts=1)
+        tried = _solve(solution, _without_limit(_given(ik), name), ik.goals, every, watch, attempts=1)
         return Relief(name, tried.errors[i])
 
     others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
@@ -173,7 +183,12 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
 
 
 def _solve(
-    solution: Solution, skeleton: Skeleton, goals: Sequence[Goal], places: Sequence[int], attempts: int
+    solution: Solution,
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    places: Sequence[int],
+    watch: Watch,
+    attempts: int,
 ) -> Solution:
     """Return the answer for some of the goals, with the targets that they had, from the pose of the miss.
 
@@ -182,6 +197,7 @@ def _solve(
         skeleton: The skeleton that was given, perhaps with another limit.
         goals: The goals.
         places: Where each stands among those of the miss.
+        watch: When to stop.
         attempts: Starts, random ones after the first.
     """
     from synovia.ik.ik import IK
@@ -192,10 +208,10 @@ def _solve(
     table = np.zeros((len(goals), 17))
     table[:, :16] = solution.targets[list(places)].reshape(-1, 16)
     table[:, 16] = [goal.takes for goal in again.goals]
-    return _answer(again, table, solution.pose.q, attempts)
+    return _answer(again, table, solution.pose.q, watch, attempts)
 
 
-def _answer(ik: IK, table: Array, q: Array, attempts: int) -> Solution:
+def _answer(ik: IK, table: Array, q: Array, watch: Watch, attempts: int) -> Solution:
     """Return the best answer to targets (goals, 17) as the kernels take them, from joint values and from random ones.
 
     One by one, since a solver gives up at once what it proves to be out of reach.
@@ -204,6 +220,7 @@ def _answer(ik: IK, table: Array, q: Array, attempts: int) -> Solution:
         ik: The problem, for one attempt.
         table: The targets.
         q: Joint values (nq,).
+        watch: When to stop.
         attempts: Starts.
     """
     starts = np.repeat(q[None], attempts, axis=0)  # np.tile gives a view, which cannot be written, of no numbers
@@ -213,12 +230,13 @@ def _answer(ik: IK, table: Array, q: Array, attempts: int) -> Solution:
             if joint.kind is not Kind.FREE:
                 starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
     inside = inside_limits(ik.skeleton, starts)
-    rows, scratch = rows_of(ik, attempts), np.empty(ik._scratch_size)
-    ik._kernel(ik._ints, ik._floats, np.tile(table, (attempts, 1, 1)), inside, rows, scratch, False, 0)
-    found = [Solution(ik, rows, Pose(ik.skeleton, inside[b]), b=b) for b in range(attempts)]
-    found = sorted(found, key=_levels)[:_SETTLED]
-    for one in found:
-        ik._conclude(inside[one._b : one._b + 1], rows[one._b : one._b + 1], scratch)
+    rows, scratch = rows_of(ik, attempts), new_scratch(ik._scratch_size)
+    with watch.over(scratch):
+        ik._kernel(ik._ints, ik._floats, np.tile(table, (attempts, 1, 1)), inside, rows, scratch, False, 0)
+        found = [Solution(ik, rows, Pose(ik.skeleton, inside[b]), b=b) for b in range(attempts)]
+        found = sorted(found, key=_levels)[:_SETTLED]
+        for one in found:
+            ik._conclude(inside[one._b : one._b + 1], rows[one._b : one._b + 1], scratch)
     return min(found, key=_levels)
 
 
@@ -233,7 +251,7 @@ def _levels(solution: Solution) -> tuple[float, ...]:
     return tuple(round(square, 12) for square in out.values())
 
 
-def _nearest(solution: Solution, i: int) -> Way:
+def _nearest(solution: Solution, i: int, watch: Watch) -> Way:
     """Return how far goal i's target would have to move and turn to hold together with all others."""
     ik = _of(solution)
     if not _can_move(ik, i):
@@ -242,17 +260,17 @@ def _nearest(solution: Solution, i: int) -> Way:
     goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
     places = [k for k, other in enumerate(ik.goals) if other.rows]
     at = places.index(i)
-    tried = _solve(solution, _given(ik), goals, places, attempts=_ATTEMPTS)
+    tried = _solve(solution, _given(ik), goals, places, watch, attempts=_ATTEMPTS)
     return _NOWHERE if any(k != at for k in tried.missed) else _way(tried, at)
 
 
-def _together(solution: Solution) -> dict[int, Way]:
+def _together(solution: Solution, watch: Watch) -> dict[int, Way]:
     """Return how far the targets of all goals that the best pose misses would have to move and turn; {} if one cannot.
 
     Of many attempts, or the one that is asked about where none is better.
     """
     ik = _of(solution)
-    best = _solve(solution, _given(ik), ik.goals, range(len(ik.goals)), attempts=_ATTEMPTS)
+    best = _solve(solution, _given(ik), ik.goals, range(len(ik.goals)), watch, attempts=_ATTEMPTS)
     if not set(best.missed) <= set(solution.missed):
         best = solution
     if not all(_can_move(ik, i) for i in best.missed):

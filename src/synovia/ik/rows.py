@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from synovia.batch import Progress, run_rows
+from synovia.batch import Progress, Watch, new_scratch, run_rows
 from synovia.geometry import Array
 from synovia.ik.frames import Ints, follow_frames
-from synovia.ik.solution import rows_of
+from synovia.ik.solution import mark_cut, rows_of
 
 if TYPE_CHECKING:
     from synovia.ik.door import Targets
@@ -29,6 +27,7 @@ def rows_apart(
     *,
     targets: Targets,
     threads: int,
+    watch: Watch,
     kernel: Any = None,
     lanes: bool = False,
 ) -> Array:
@@ -41,23 +40,24 @@ def rows_apart(
         progress: Called with (problems done, all).
         targets: What the table was made from, for the message of a refusal.
         threads: Number of threads.
+        watch: When to stop.
         kernel: Another kernel than that of the problem.
         lanes: Whether it solves many rows at once.
     """
     inner: Any = ik  # of its own family
     out = rows_of(ik, len(table))
     problem = (kernel or inner._kernel, inner._ints, inner._floats, table, first, out, inner._scratch_size)
-    code = run_rows(*problem, inner._conclude, threads, lanes=lanes, progress=progress)
+    code = run_rows(*problem, inner._conclude, threads, lanes=lanes, progress=progress, watch=watch)
     if code < 0:
         inner._door.refuse(code, targets)
     return out
 
 
-def rows_in_turn(ik: IK, table: Array, first: Array, progress: Progress, *, targets: Targets) -> Array:
+def rows_in_turn(ik: IK, table: Array, first: Array, progress: Progress, *, targets: Targets, watch: Watch) -> Array:
     """Return the answers of frames, each started from the one before; see ``rows_apart``."""
     inner: Any = ik
     out = rows_of(ik, len(table))
-    scratch = np.empty(inner._scratch_size)
+    scratch = new_scratch(inner._scratch_size)
 
     def run(ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
         """Solve frames; see ``frames.Run``."""
@@ -72,5 +72,7 @@ def rows_in_turn(ik: IK, table: Array, first: Array, progress: Progress, *, targ
         start = out[frame - 1 : frame, ik.places].copy() if frame else first
         inner._conclude(start, out[frame : frame + 1], scratch, frame == 0)
 
-    follow_frames(out, run, conclude, inner._ints, not ik.solver.ranks, progress)
+    with watch.over(scratch):
+        follow_frames(out, run, conclude, inner._ints, not ik.solver.ranks, progress)
+    mark_cut(out)
     return out

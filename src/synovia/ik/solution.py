@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from synovia.ik.ik import IK
     from synovia.ik.reasons import Reason
 
-_STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _HEAD = 0, 1, 2, 3, 5, 6  # see kernels.problem
-STATUS, WINNER, HEAD = _STATUS, _WINNER, _HEAD
+_STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _CUT, _HEAD = 0, 1, 2, 3, 5, 6, 7  # see kernels.problem
+STATUS, WINNER, CUT, HEAD = _STATUS, _WINNER, _CUT, _HEAD
+INTERRUPTED = (1.0, 2.0)  # what a deadline or a signal leaves at ``CUT``, see kernels.watch
 _EVERY_STATUS = tuple(Status)
 
 
@@ -161,6 +162,11 @@ class Solution:
         return int(self._row[_FINISH])
 
     @property
+    def interrupted(self) -> bool:
+        """Whether a deadline cut the solve short: the pose is the best until then, and no two runs need agree on it."""
+        return self._row[_CUT] in INTERRUPTED
+
+    @property
     def start_clamped(self) -> tuple[str, ...]:
         """Joints whose start value was outside its limits and was brought inside before solving."""
         return () if self.start is None else self._ik.outside(self.start)
@@ -189,6 +195,8 @@ class Solution:
 
         Which goals it lost to, which limit costs most, and how far its target would have to move for all to hold.
         """
+        if self._reasons is None and self.interrupted:  # more time might show that there are none
+            self._reasons = ()
         if self._reasons is None:
             from synovia.ik.reasons import reasons
 
@@ -244,6 +252,11 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
     return f"{1000 * meters:.3g} mm" if meters < 1.0 else f"{meters:.3g} m"
+
+
+def mark_cut(rows: Array) -> None:
+    """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
+    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
 
 
 def rows_of(ik: IK, count: int) -> Array:

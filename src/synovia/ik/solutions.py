@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.geometry import Array
-from synovia.ik.solution import STATUS, Frame, Solution
+from synovia.ik.solution import CUT, INTERRUPTED, STATUS, Frame, Solution
 from synovia.ik.status import Status
 from synovia.motion import Motion
 from synovia.skeleton import Pose
@@ -62,6 +62,11 @@ class Solutions:
     def reached(self) -> NDArray[np.bool_]:
         """Whether each problem's goals all hold, (B,)."""
         return self.status == Status.REACHED
+
+    @property
+    def interrupted(self) -> NDArray[np.bool_]:
+        """Whether a deadline cut each problem short, (B,); one that was not begun stays at its start."""
+        return np.isin(self._rows[:, CUT], INTERRUPTED)
 
     @property
     def steps(self) -> NDArray[np.int64]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.batch import Progress
+from synovia.batch import Progress, Watch
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
 from synovia.ik.branch_switches import Bools, Follow, branch_switches, changes
 from synovia.ik.flips import flips
 from synovia.ik.paced import slowed, smoothed, velocity_limits
 from synovia.ik.rows import kept_targets
-from synovia.ik.solution import STATUS, WINNER
+from synovia.ik.solution import CUT, STATUS, WINNER, mark_cut
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
 
@@ -40,6 +41,7 @@ def tracked(
     velocity: Any,
     threads: int,
     progress: Progress | None,
+    watch: Watch,
 ) -> Tracked:
     """Return the answers of targets over time; see ``IK.track``.
 
@@ -56,14 +58,24 @@ def tracked(
         raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
     most = None if velocity is None else velocity_limits(ik, velocity)
     parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
-    shared = SharedProgress(progress, parts, len(table))
+    shared = SharedProgress(progress, parts, len(table), watch)
     rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways, threads, shared)
     held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
+    whole = starts > 1 or both_ways or ik.solver.closed  # something has looked at all frames
     if seconds > 0.0 and len(rows) > 2:
-        held[smoothed(ik, rows, rate, seconds, threads, shared.part(parts - 1))] = "smoothness"
+        whole = True
+        with suppress(TooLateError):
+            held[smoothed(ik, rows, rate, seconds, threads, shared.part(parts - 1, in_time=True))] = "smoothness"
+    if whole and watch.passed:
+        rows[:, CUT] = 1.0
+        mark_cut(rows)
     if most is not None:
         held[slowed(ik, rows, rate, most)] = "velocity"
     return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held))
+
+
+class TooLateError(Exception):
+    """The deadline has passed: what is being done is left out."""
 
 
 class SharedProgress:
@@ -73,27 +85,46 @@ class SharedProgress:
         progress: Called with (frames done, all), one call after the other.
         parts: Number of tracks.
         frames: Frames of each.
+        watch: Stopped when one of them fails.
     """
 
-    def __init__(self, progress: Progress | None, parts: int, frames: int) -> None:
+    def __init__(self, progress: Progress | None, parts: int, frames: int, watch: Watch) -> None:
         """Begin with nothing done."""
         self._progress = progress
         self._done = [0.0] * parts
         self._all = parts * frames
         self._frames = frames
         self._lock = Lock()
-        self.stopped = False
+        self._watch = watch
+        self._stopped = False
 
-    def part(self, number: int) -> Callable[..., None]:
+    def stop(self) -> None:
+        """End all tracks: one has failed or was interrupted."""
+        self._stopped = True
+        self._watch.stop()
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._watch.passed
+
+    def part(self, number: int, *, in_time: bool = False) -> Callable[..., None]:
         """Return what one track calls with (frames done, all) or the share that is done.
+
+        Args:
+            number: Of the track.
+            in_time: Whether it is to end at the deadline.
 
         Raises:
             InterruptedError: From that call, if another track has failed or was interrupted.
+            TooLateError: From that call, with ``in_time``, once the deadline has passed.
         """
 
         def tell(done: float, of: float = 1.0) -> None:
-            if self.stopped:
+            if self._stopped:
                 raise InterruptedError
+            if in_time and self.late:
+                raise TooLateError
             with self._lock:
                 self._done[number] = done * self._frames / max(of, 1)
                 if self._progress is not None:
@@ -118,19 +149,19 @@ def follow_best(
         shared: Told of the progress of each.
     """
     first = follow(ik, table, pose.inside, shared.part(0))
-    if len(table) < 2 or (starts == 1 and not both_ways):
-        return first, jumps_of(ik, table, pose.inside, first, follow)
+    if len(table) < 2 or (starts == 1 and not both_ways) or shared.late:
+        return first, jumps_of(ik, table, pose.inside, first, follow, shared)
     full = complete(ik, table, first)
 
     def there_and_back(k: int) -> list[tuple[Array, Bools]]:
         start = pose.inside if k == 0 else ik.skeleton.random_pose(k).inside
         rows = first if k == 0 else follow(ik, full, start, shared.part(k))
-        found = [(rows, jumps_of(ik, full, start, rows, follow))]
+        found = [(rows, jumps_of(ik, full, start, rows, follow, shared))]
         if both_ways:
             end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
             back = follow(ik, reverse, end, shared.part(starts + k))
-            jumped = np.concatenate([[False], jumps_of(ik, reverse, end, back, follow)[::-1][:-1]])
+            jumped = np.concatenate([[False], jumps_of(ik, reverse, end, back, follow, shared)[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found
 
@@ -138,7 +169,7 @@ def follow_best(
         try:
             found = list(pool.map(there_and_back, range(starts)))
         except BaseException:
-            shared.stopped = True
+            shared.stop()
             raise
     pairs = [one for way in zip(*found, strict=True) for one in way]
     return best_path(ik, [rows for rows, _ in pairs], [jumped for _, jumped in pairs])
@@ -155,10 +186,10 @@ def complete(ik: IK, table: Array, rows: Array) -> Array:
     return out
 
 
-def jumps_of(ik: IK, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
+def jumps_of(ik: IK, table: Array, start: Array, rows: Array, follow: Follow, shared: SharedProgress) -> Bools:
     """Return which frames do not follow from the one before: restarts, flips, switches of a closed form's branch."""
     jumped = (rows[:, WINNER] > 0) | flips(ik, rows)
-    if ik.solver.closed and len(rows) > 1:
+    if ik.solver.closed and len(rows) > 1 and not shared.late:
         jumped |= branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
     return jumped

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from synovia.batch import is_over
 from synovia.geometry import Array, as_numbers, rotation_between
 from synovia.ik.columns import column_units, column_velocities
 from synovia.problem import Reduced
@@ -70,7 +71,7 @@ class Wishes:
         gain, k = here.gain, 0
         row.assess()
         jacobian = row.J.copy()
-        while k < most:
+        while k < most and not is_over(row.scratch):
             size = slip(*row.packed, row.q, row.scratch, jacobian, here.gradient, gain, _WIDEST)
             if size < _STILL:
                 break

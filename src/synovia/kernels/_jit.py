@@ -120,7 +120,7 @@ def compiled() -> bool:
 
 CACHE, WRITABLE = _cache() if compiled() else (None, False)
 if compiled():
-    from synovia.kernels import _told
+    from synovia.kernels import _patience, _told
 
     _told.listen()
 
@@ -150,7 +150,10 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         file = function.__code__.co_filename
         if not cached or CACHE is None or not Path(file).is_file():  # a kernel typed at a prompt has no file to hash
-            return numba.njit(**options)(function)
+            kernel = numba.njit(**options)(function)
+            if cached and compiled():
+                _patience.defer(kernel)
+            return kernel
         keep = _keeper(Path(file))
         if keep is None and not WRITABLE:
             return numba.njit(**options)(function)
@@ -159,6 +162,7 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
         numba.config.CACHE_DIR = str(cache_folder(Path(file)))
         try:
             kernel = numba.njit(cache=keep is None, **options)(function)
+            _patience.defer(kernel)
             if keep is not None:
                 keep(kernel)
             return kernel

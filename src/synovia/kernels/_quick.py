@@ -22,6 +22,8 @@ from numba.core.typing.context import Context
 from numba.core.typing.templates import signature
 from numba.cpython.builtins import do_minmax
 
+from synovia.kernels import _patience  # by way of the package: it changes no code, the hash leaves it out
+
 _SIGNATURES: dict[Any, Any] = {}
 _REMEMBERED = (types.Dispatcher, types.Function, types.NumberClass, str)  # ours, built-in ones, F(...), item access
 _COMPARED = {min: operator.lt, max: operator.gt}
@@ -131,6 +133,7 @@ class QuickCompiler(compiler.Compiler):
     """numba's compiler with the passes that kernels need."""
 
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):  # noqa: A002 - numba's name
+        _patience.heed()
         super().__init__(_Typing.beside(typingctx), targetctx, library, args, return_type, flags, locals)
 
     def define_pipelines(self) -> list[PassManager]:

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parent
 # Files that change no compiled code, so that an edit to them leaves kernels compiled. Each says why.
 CHANGE_NO_CODE = {
     "_kept": "stores and loads what is compiled, by keys of its own",
+    "_patience": "holds back Ctrl-C while the compiler is at work",
     "_sources": "this file: it decides what is hashed",
     "_told": "announces compilations",
 }

@@ -35,6 +35,7 @@ from synovia.kernels.rotations import (
 from synovia.kernels.scatter import scatter_numbers
 from synovia.kernels.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.vectors import add, axpy, cross, dot, load, scale, store, sub
+from synovia.kernels.watch import stopped
 
 SMALL_TURN = F(0.1)  # radians, up to which a turn counts by the radian in a step
 MOST_BENT = F(0.25)  # squared share of a step that following the curve may add: where it asks for more it is no guide
@@ -206,7 +207,7 @@ def attempt(problem, work, targets, q):
             if k > 0 and lowest > problem.own[PROGRESS] * mark:
                 break
             mark = lowest
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, problem.columns):
             break
         wr = turn_weight(weight, turned2)
         d = scale(wp, d)

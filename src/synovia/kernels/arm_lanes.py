@@ -23,6 +23,7 @@ from synovia.kernels.levenberg import AIM, PROGRESS
 from synovia.kernels.places import target_frame
 from synovia.kernels.problem import (
     COST,
+    CUT,
     FINISH,
     REACHED,
     STATUS,
@@ -37,6 +38,7 @@ from synovia.kernels.problem import (
 from synovia.kernels.scatter import scatter_numbers
 from synovia.kernels.trigonometry import PI, sincos
 from synovia.kernels.variables import seed_state
+from synovia.kernels.watch import stopped
 
 JOINTS = 16  # most that a lane can hold
 AXES = 6 * JOINTS
@@ -127,6 +129,7 @@ def answer(problem, work, out, lanes, Q, cost, l):
         row[WINNER] = lanes[TRY, l]
         row[COST] = cost
         row[FINISH] = F(0)
+        row[CUT] = F(0)
 
 
 @entry
@@ -156,6 +159,10 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
             following += 1
             live += 1
     while live > 0:
+        if stopped(work.watch, LANES * problem.columns):
+            for b in range(following, out.shape[0]):
+                out[b, STATUS] = LEFT
+            break
         lane_forward(problem, Q, P, axes)
         lane_errors(problem, P, goal, E)
         for l in range(LANES):

@@ -20,6 +20,7 @@ from synovia.kernels.rotations import (
 )
 from synovia.kernels.variables import SCALAR, clamp_block
 from synovia.kernels.vectors import norm, scale
+from synovia.kernels.watch import interrupted
 
 # Places in spare memory: how far targets moved since the frame before (infinite at a first one), then four numbers for
 # each variable, first at the first start, and then of the last answer before it was blended with that
@@ -93,7 +94,7 @@ def one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, war
     for b in range(first, out.shape[0]):
         work.spare[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
         code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out[: b + 1], warm, b)
-        if code < 0 or (warm and code & 1):
+        if code < 0 or (warm and code & 1 and not interrupted(work.watch)):
             return code
         missed |= code & 1
     return 2 * out.shape[0] + missed

@@ -13,6 +13,7 @@ from synovia.kernels.goals import complete_targets, measure, refused_target, res
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import (
     COST,
+    CUT,
     REACHED,
     STATUS,
     STEPS,
@@ -185,5 +186,6 @@ def list_branches(branches, problem, work, targets, starts, out):
             copy(kept[g], own[g])
         row[STATUS], row[STEPS], row[TRIES], row[WINNER] = F(REACHED), F(1), F(1), F(0)
         row[COST] = distance(problem, start, work.spare, i)
+        row[CUT] = F(0)
         taken += 1
     return taken

@@ -26,6 +26,7 @@ from synovia.kernels.reach import prove
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import nudge, seed_state
 from synovia.kernels.vectors import TINY, axpy, dot, load, norm, scale, store, sub
+from synovia.kernels.watch import halted, stopped
 
 GAINS = F(1e-4)  # share of the slope's promise that a step must keep (Armijo)
 HALVINGS = 30
@@ -130,7 +131,7 @@ def attempt(problem, work, targets, q):
         g = sub(u, T)
         if nudged == 1:
             lowest = norm(g)
-        while lowest > most and steps < problem.max_steps:
+        while lowest > most and steps < problem.max_steps and not stopped(work.watch, n):
             dv = scale(F(-1), solve3(H, g))
             slope = dot(g, dv)
             size = F(1)
@@ -153,7 +154,7 @@ def attempt(problem, work, targets, q):
             if stuck:
                 break
         lie(points, n, root, D, best)
-        if lowest <= most or steps >= problem.max_steps:
+        if lowest <= most or steps >= problem.max_steps or halted(work.watch):
             break
     take_turns(problem, work, q)
     return steps, lowest * lowest * weight * weight

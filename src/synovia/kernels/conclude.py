@@ -17,6 +17,7 @@ from synovia.kernels.linear import times_t
 from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     CONFLICT,
+    CUT,
     FINISH,
     LIMITED,
     REACHED,
@@ -36,6 +37,7 @@ from synovia.kernels.reach import at_bound
 from synovia.kernels.scatter import scatter
 from synovia.kernels.settle import LOWER, come_to_rest, drop_held, pull
 from synovia.kernels.variables import step
+from synovia.kernels.watch import ENDED, SPENT, begin_work, halted
 
 SETTLE_STEPS = 200
 SKETCH_STEPS = 12  # from a random start: enough to tell which minima are worth more
@@ -117,6 +119,8 @@ def look_elsewhere(problem, work, targets, q, row, still):
     lowest, worst = residual(problem, q, work.frames, targets, work.e)
     count = sketch_others(sketch, scatter, problem, work, targets, q, row, ALIKE)
     for k in range(count):
+        if halted(work.watch):
+            break
         attempt = take_finalist(work, k, q)
         taken, ended = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
         row[STEPS] += taken
@@ -143,7 +147,8 @@ def judge_rows(problem, work, out, settles, searches):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        spent = row[STEPS] >= problem.attempts * problem.max_steps
+        spent = row[STEPS] >= problem.attempts * problem.max_steps or row[CUT] == SPENT
+        begin_work(work.watch, problem.most_work)
         if settles:
             taken, still = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
             row[STEPS] += taken
@@ -154,6 +159,7 @@ def judge_rows(problem, work, out, settles, searches):
             if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
                 still = look_elsewhere(problem, work, targets, q, row, still)
             spent = still == 0
+            row[CUT] = max(row[CUT], work.watch[ENDED])
         follow(problem, q)
         forward(problem.tree, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

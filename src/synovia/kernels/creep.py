@@ -12,6 +12,7 @@ from synovia.kernels.goals import residual
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import copy
 from synovia.kernels.variables import nudge, seed_state
+from synovia.kernels.watch import stopped
 
 STILL = F(1e-9)  # largest turn of an iteration (radians) that counts as none
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
@@ -42,7 +43,7 @@ def creep(iterate, problem, work, targets, q):
             if k > 0 and lowest > problem.own[PROGRESS] * mark:
                 break
             mark = lowest
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, problem.tree.ints.shape[0]):
             break
         if perform(iterate, problem, work, targets, q)[0] < STILL:
             if nudged:

@@ -10,6 +10,8 @@ attempt has the form
 and leaves in q the best values that it met, within the limits. What a miss means is told by ``conclude``.
 """
 
+import math
+
 from synovia.kernels._borrow import vector
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.forward import forward
@@ -22,6 +24,7 @@ from synovia.kernels.goals import (
 )
 from synovia.kernels.problem import (
     COST,
+    CUT,
     FINISH,
     OUT_HEAD,
     REACHED,
@@ -39,6 +42,7 @@ from synovia.kernels.problem import (
 )
 from synovia.kernels.swivel import forget, remember
 from synovia.kernels.variables import lead, seed_state
+from synovia.kernels.watch import ENDED, begin_work, halted, interrupted
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
@@ -48,6 +52,14 @@ def follow(problem, q):
     """Set the joints that follow another."""
     for k in range(problem.followers.shape[0]):
         q[problem.followers[k, 0]] = lead(problem.coupling, k, q[problem.followers[k, 1]])
+
+
+@device
+def holds(problem, work, targets, q, errors):
+    """Return whether q, whose followers may be behind, meets the goals; write the errors."""
+    follow(problem, q)
+    forward(problem.tree, q, work.frames)
+    return measure(problem, q, work.frames, targets, errors) <= F(1)
 
 
 @inline
@@ -101,7 +113,8 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         lowest = F(0)
         winner = 0
         tries = 0
-        while tries < problem.attempts:
+        begin_work(work.watch, problem.most_work)
+        while tries < problem.attempts and not halted(work.watch):
             if tries > 0:
                 copy(start, q)
                 seed_state(work.state, problem.seed, tries)
@@ -125,15 +138,19 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
                 status = UNREACHABLE
                 break
         if status != REACHED:
-            copy(work.best, q)
+            if tries > 0:
+                copy(work.best, q)
+            if interrupted(work.watch) and holds(problem, work, kept, q, errors):
+                status = REACHED
         row[STATUS] = status
         row[STEPS] = steps
         row[TRIES] = tries
         row[WINNER] = winner
-        row[COST] = lowest
+        row[COST] = lowest if tries > 0 else F(math.inf)
         row[FINISH] = F(0)
-        if status != REACHED:
+        row[CUT] = work.watch[ENDED]
+        if status != REACHED or interrupted(work.watch):  # for Python to look at
             missed = 1
-            if warm:
+            if warm and not interrupted(work.watch):
                 return 2 * (b + 1) + 1
     return 2 * out.shape[0] + missed

@@ -34,6 +34,7 @@ from synovia.kernels.scatter import scatter
 from synovia.kernels.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.variables import nudge, seed_state
 from synovia.kernels.vectors import TINY, add, axpy, dot, load, norm, store, sub
+from synovia.kernels.watch import stopped
 
 # Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
 POINT, LENGTH, BEST = 0, 3, 4
@@ -133,7 +134,7 @@ def attempt(problem, work, targets, q):
             best = cost
             for i in range(n + 1):
                 store(points, i, BEST, load(points, i, POINT))
-        if cost <= most * most or k == problem.max_steps:
+        if cost <= most * most or k == problem.max_steps or stopped(work.watch, n):
             break
         if far and k > 0:
             break  # the straight line is the answer

@@ -25,6 +25,7 @@ from synovia.kernels.goals import all_given, complete_targets, measure, refused_
 from synovia.kernels.levenberg import AIM
 from synovia.kernels.problem import (
     COST,
+    CUT,
     FINISH,
     REACHED,
     STATUS,
@@ -37,6 +38,7 @@ from synovia.kernels.problem import (
     open_work,
 )
 from synovia.kernels.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.watch import stopped
 
 ROW, STEP, LOOK = 0, 1, 2  # integers of a lane: its problem (-1: none), iterations, the iteration of the next look
 NOW, LOWEST, MARK = 0, 1, 2  # numbers of a lane: squared error now, the lowest, the lowest at the last look
@@ -104,6 +106,7 @@ def answer(problem, work, row, steps, cost):
         row[WINNER] = F(0)
         row[COST] = cost * weight * weight
         row[FINISH] = F(0)
+        row[CUT] = F(0)
 
 
 @device
@@ -192,6 +195,10 @@ def fabrik_lanes(ints, floats, targets, starts, out, scratch, room):
     following = 0
     live = 0
     while following < out.shape[0] or live > 0:
+        if stopped(work.watch, LANES * n):
+            for b in range(following, out.shape[0]):
+                out[b, STATUS] = LEFT
+            break
         lane_costs(V, goal, state)
         for l in range(LANES):
             arrived = state[NOW, l] <= near2

@@ -15,11 +15,12 @@ from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual, to_units
 from synovia.kernels.levenberg import AIM, FALLS
 from synovia.kernels.methods import limited_step
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import copy, work_of_step
 from synovia.kernels.reach import prove
 from synovia.kernels.room import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD, PROGRESS, open_room
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import step
+from synovia.kernels.watch import stopped
 
 
 @device
@@ -31,6 +32,7 @@ def descend(move, problem, work, targets, q):
     """
     mark = F(0)
     lowest = F(0)
+    cost_of_step = work_of_step(problem)
     for k in range(problem.max_steps + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, q, work.frames, targets, work.e)
@@ -43,7 +45,7 @@ def descend(move, problem, work, targets, q):
             if k > 0 and lowest > problem.own[PROGRESS] * mark:
                 break
             mark = lowest
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, cost_of_step):
             break
         perform(move, problem, work, targets, q)
     copy(work.trial, q)

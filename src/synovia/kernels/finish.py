@@ -15,6 +15,7 @@ from synovia.kernels.goals import measure
 from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     COST,
+    CUT,
     REACHED,
     STATUS,
     STEPS,
@@ -27,6 +28,7 @@ from synovia.kernels.problem import (
 )
 from synovia.kernels.reach import at_bound
 from synovia.kernels.scatter import scatter
+from synovia.kernels.watch import ENDED, begin_work, halted
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
 SKETCH_STEPS = 20  # from a random start: enough to tell which poses are worth more
@@ -48,7 +50,7 @@ def finish_any(attempt, ints, floats, out, scratch, warm, first, code):
 def take_up(attempt, problem, work, targets, q, cost, row):
     """Attempt again from q until that gains nothing, or all steps are spent; return the cost, ``cost`` at first."""
     steps = problem.attempts * problem.max_steps - np.int64(row[STEPS])
-    while steps > 0:
+    while steps > 0 and not halted(work.watch):
         taken, now = perform(attempt, with_steps(problem, min(problem.max_steps, steps)), work, targets, q)
         follow(problem, q)
         row[STEPS] += taken
@@ -66,6 +68,8 @@ def look_elsewhere(attempt, problem, work, targets, q, row):
     few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
     count = sketch_others(attempt, scatter, few, work, targets, q, row, ALIKE)
     for k in range(count):
+        if halted(work.watch):
+            break
         winner = take_finalist(work, k, q)
         cost = take_up(attempt, problem, work, targets, q, work.others[k, problem.nq], row)
         if cost < KEPT * row[COST]:
@@ -85,11 +89,12 @@ def finish_rows(attempt, problem, work, out, warm, first, code):
         if row[STATUS] == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
+        begin_work(work.watch, problem.most_work)
         row[COST] = take_up(attempt, problem, work, targets, q, row[COST], row)
-        if left(problem, row) == 0 or (warm and b > 0):
-            continue
-        forward(problem.tree, q, work.frames)
-        measure(problem, q, work.frames, targets, errors)
-        if not at_bound(problem, work.frames, targets, errors):
-            look_elsewhere(attempt, problem, work, targets, q, row)
+        if left(problem, row) > 0 and not (warm and b > 0):
+            forward(problem.tree, q, work.frames)
+            measure(problem, q, work.frames, targets, errors)
+            if not at_bound(problem, work.frames, targets, errors):
+                look_elsewhere(attempt, problem, work, targets, q, row)
+        row[CUT] = max(row[CUT], work.watch[ENDED])
     return code

@@ -3,7 +3,7 @@
 Poses are compared level by level: the errors of a lower one count only where those above are the same.
 """
 
-from synovia.kernels._jit import F, apart
+from synovia.kernels._jit import F, apart, inline
 from synovia.kernels.chart import INFINITE
 from synovia.kernels.full_body_pace import SPEED, put_down
 from synovia.kernels.full_body_step import (
@@ -18,11 +18,19 @@ from synovia.kernels.full_body_step import (
     take_step,
 )
 from synovia.kernels.problem import copy
+from synovia.kernels.watch import stopped
 
 PATIENT = 2  # steps that are no better before they are damped more
 LIGHTEST, STRONGER, WEAKER = F(1e-2), F(10), F(0.3)
 HEAVIEST = F(1e6)  # damping: a step that is damped more and is no better says that nothing is
 AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
+
+
+@inline
+def work_of_levels(problem):
+    """Return about how much work a step of all levels is, see ``watch``."""
+    m, v = F(problem.residuals), F(problem.columns)
+    return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
 
 
 @apart
@@ -45,6 +53,7 @@ def descend(problem, work, targets, q, h, count):
     size = F(0)
     extra = F(0)  # damping
     worse = 0
+    cost_of_step = work_of_levels(problem)
     met = False  # whether the best pose meets all goals
     for k in range(problem.max_steps + 1):
         reached = look(problem, work, targets, q, h) <= AIM and count > levels
@@ -77,7 +86,7 @@ def descend(problem, work, targets, q, h, count):
             if k > 0 and cost > problem.own[PROGRESS] * mark:
                 break
             mark = cost
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, cost_of_step):
             break
         size = take_step(problem, work, targets, q, h, count, extra)
     copy(work.trial, q)

@@ -21,6 +21,7 @@ from synovia.kernels.goals import measure
 from synovia.kernels.lowest import keep as keep_pose
 from synovia.kernels.lowest import left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
+    CUT,
     FINALISTS,
     FINISH,
     REACHED,
@@ -34,6 +35,7 @@ from synovia.kernels.problem import (
 )
 from synovia.kernels.reach import at_bound, prove
 from synovia.kernels.scatter import scatter
+from synovia.kernels.watch import ENDED, begin_work, halted
 
 PASSES = 6
 FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
@@ -50,6 +52,8 @@ def leap(problem, work, targets, q, h, count):
     Where no step begins though something better is near, they start from a little to both sides.
     """
     for side in range(3):
+        if halted(work.watch):
+            break
         copy(h.aside, h.lowest)
         if side > 0 and not step_off(problem, work, targets, q, h, count, F(1) if side == 1 else F(-1)):
             return False
@@ -101,7 +105,7 @@ def refine_all(problem, work, targets, q, h):
             steps += taken
             settled = settled and still
             moved = moved or gone
-        if k == PASSES - 1 or (not moved and not leaps(problem, work, targets, q, h)):
+        if k == PASSES - 1 or halted(work.watch) or (not moved and not leaps(problem, work, targets, q, h)):
             break
     return steps, settled
 
@@ -170,6 +174,8 @@ def look_elsewhere(problem, work, targets, q, h, row, settled):
     few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
     count = sketch_others(sketch, scatter, few, work, targets, q, row, F(0))
     for k in range(count):
+        if halted(work.watch):
+            break
         winner = take_finalist(work, k, q)
         taken, still = refine_all(problem, work, targets, q, h)
         row[STEPS] += taken
@@ -196,6 +202,7 @@ def finish_rows(problem, work, starts, out, searches):
             continue
         q, errors, targets = open_row(problem, row)
         start = starts[min(b, starts.shape[0] - 1)]
+        begin_work(work.watch, problem.most_work)
         if problem.own[SPEED] < INFINITE:
             settled = is_at_rest(problem, q, start)
         else:
@@ -207,6 +214,7 @@ def finish_rows(problem, work, starts, out, searches):
             measure(problem, q, work.frames, targets, errors)
             if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
                 settled = look_elsewhere(problem, work, targets, q, h, row, settled)
+        row[CUT] = max(row[CUT], work.watch[ENDED])
         follow(problem, q)
         place(problem, q, work.frames)
         if measure(problem, q, work.frames, targets, errors) <= F(1):

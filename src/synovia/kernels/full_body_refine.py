@@ -10,6 +10,7 @@ import numpy as np
 
 from synovia.kernels._jit import F, apart, device
 from synovia.kernels.full_body_basis import LOCKED, PLACE, SEALED, SIDE, SOLVES, STALE, hold
+from synovia.kernels.full_body_descend import work_of_levels
 from synovia.kernels.full_body_levels import missing, solve_level, solve_posture
 from synovia.kernels.full_body_newton import forces, lock, newton_level, turning
 from synovia.kernels.full_body_step import (
@@ -21,9 +22,11 @@ from synovia.kernels.full_body_step import (
     look,
     turn_back,
 )
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import copy, work_of_newton
+from synovia.kernels.watch import stopped
 
 MOST_STEPS = 300  # for each level
+NEWTON = F(5)  # what second derivatives cost here, against a step of settling without levels
 FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
 UNSEEN = F(1e-11)  # loss of the levels above that is rounding, all steps together
 MENDS = 5  # steps of the levels above that mend what one of the last has left
@@ -172,7 +175,14 @@ def refine(problem, work, targets, q, h, count):
     moved = False
     mends = 0
     floor = F(0)
+    cost_of_step = work_of_levels(problem)
+    if work.H.shape[0] > 0:
+        cost_of_step += NEWTON * work_of_newton(problem)
     for k in range(MOST_STEPS):
+        if stopped(work.watch, cost_of_step):
+            copy(work.best, q)
+            h.floors[last] = floor
+            return k, False, moved
         if mends == 0:
             size = newton_step(problem, work, targets, q, h, count, farthest, False)
             note_pressed(h)

@@ -9,10 +9,11 @@ from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, linearis
 from synovia.kernels.drive import drive, drive_any
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual, to_units
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import copy, work_of_step
 from synovia.kernels.reach import prove
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import step
+from synovia.kernels.watch import stopped
 
 AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
 FALLS = F(1) - F(1e-12)  # less is rounding: a pose that cannot be improved is given back as it came
@@ -25,6 +26,7 @@ def attempt(problem, work, targets, q):
     """Descend from q until every goal holds, the error stops falling fast enough, or the steps are spent."""
     mark = F(0)
     lowest = F(0)
+    cost_of_step = work_of_step(problem)
     for k in range(problem.max_steps + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, q, work.frames, targets, work.e)
@@ -37,7 +39,7 @@ def attempt(problem, work, targets, q):
             if k > 0 and lowest > problem.own[PROGRESS] * mark:
                 break  # the error has not halved: another start is cheaper than more steps
             mark = lowest
-        if k == problem.max_steps:
+        if k == problem.max_steps or stopped(work.watch, cost_of_step):
             break
         linearise(problem, work, targets, q)
         damped_step(work, problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost)

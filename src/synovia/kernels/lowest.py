@@ -10,6 +10,7 @@ from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
 from synovia.kernels.problem import FINALISTS, STATUS, STEPS, TRIES, UNREACHABLE, copy
 from synovia.kernels.variables import seed_state
+from synovia.kernels.watch import halted
 
 MOST = 25  # attempts beyond those that looked for a pose that reaches
 ALIKE = F(1e-3)  # of a cost: sketches that differ by less are taken for the same minimum, where nothing else is said
@@ -77,6 +78,8 @@ def sketch_others(sketch, scatter, problem, work, targets, q, row, alike):
     keep(work, q)
     count = 0
     for _ in range(left(problem, row)):
+        if halted(work.watch):
+            break
         take_back(work, q)
         attempt = int(row[TRIES])
         seed_state(work.state, problem.seed, attempt)

@@ -13,10 +13,11 @@ from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual, to_units
 from synovia.kernels.linear import gram
 from synovia.kernels.methods import PSEUDO_INVERSE, REDOS, limited_step
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import copy, work_of_step
 from synovia.kernels.room import LARGEST_TURN
 from synovia.kernels.semidefinite import solve_semidefinite
 from synovia.kernels.variables import step
+from synovia.kernels.watch import stopped
 from synovia.kernels.wishes import stiffest, write_wish
 
 INSIDE = F(1) - F(1e-6)  # of the tolerance
@@ -120,7 +121,7 @@ def slide(problem, work, room, targets, q, cost, most):
         tried, returned = True, False
         free_motion(problem, work, room, q, gain)
         size = largest(room.z)
-        if size < STILL:
+        if size < STILL or stopped(work.watch, work_of_step(problem)):
             break
         gain *= min(F(1), WIDEST / size)
         copy(room.z, work.dq)

@@ -25,6 +25,7 @@ from synovia.kernels.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.scatter import scatter
 from synovia.kernels.straight import lay_straight, look_far
 from synovia.kernels.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.watch import stopped
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to what carries it (13)
 LIGHT, LENGTH = 12, 13
@@ -142,6 +143,8 @@ def iterate(problem, work, targets, q):
             keep_bone(problem, work, j)
         for j in range(last):
             keep_bone(problem, work, j)
+        if stopped(work.watch, last):
+            break
     return reach_out(problem, work, targets, q), F(0)
 
 

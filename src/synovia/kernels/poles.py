@@ -30,6 +30,7 @@ from synovia.kernels.swivel import held_back, limb, wanted_turn
 from synovia.kernels.turn import no_wish, turn_ball, wish_direction
 from synovia.kernels.variables import is_limited
 from synovia.kernels.vectors import load, norm, scale, sub
+from synovia.kernels.watch import stopped
 
 HALVINGS = 30  # of the turn that limits allow
 DONE = F(0.99)  # of a turn: what must have come of it, or a limit has taken it
@@ -123,7 +124,9 @@ def face_poles(attempt, problem, work, targets, q):
     follow(problem, q)
     forward(problem.tree, q, work.frames)
     while (
-        k < problem.max_steps and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
+        k < problem.max_steps
+        and not stopped(work.watch, problem.further.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
+        and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
     ):
         k += 1
         most = F(0)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels._borrow import bits, matrix, vector
-from synovia.kernels._jit import inline
+from synovia.kernels._jit import F, inline
 from synovia.kernels.forward import Tree
+from synovia.kernels.watch import WATCH, begin_watch
 
 # Places in the head of ``ints``
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
@@ -26,11 +27,12 @@ N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES, FURTHER_INTS, FURTHER_FLOATS = 12, 13
 INT_HEAD = 18
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 # Places in the head of ``floats``; the solver's own settings follow from OWN on
-TOLERANCE, TOLERANCE_ANGLE, REACH, OWN = 0, 1, 2, 4
+TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK, OWN = 0, 1, 2, 3, 4
 FLOAT_HEAD = 20
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
-STATUS, STEPS, TRIES, WINNER, COST, FINISH = 0, 1, 2, 3, 4, 5  # FINISH: steps of the last descent, by another method
-OUT_HEAD = 6
+STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
+FINISH, CUT = 5, 6  # steps of the last descent, by another method; what ended it early, see ``watch``: 0 if nothing
+OUT_HEAD = 7
 # What a goal asks for
 POSITION, ROTATION = 1, 2
 # How a solve ends; a negative number -1 - g refuses the target of goal g
@@ -81,6 +83,7 @@ class Problem(NamedTuple):
     Weights are relative to the largest of their level.
     ``posture[k]``: what rest goals ask of variable k: weight (0: nothing), then the number or quaternion to be near.
     ``further``: None, or the tables of further goals.
+    ``most_work``: how much one row of the answer may take, see ``watch``.
     """
 
     tree: Tree
@@ -106,6 +109,7 @@ class Problem(NamedTuple):
     levels: NDArray[np.int32]
     posture: NDArray[np.float64]
     further: Further | None
+    most_work: float
 
 
 class Work(NamedTuple):
@@ -127,6 +131,7 @@ class Work(NamedTuple):
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
     others: NDArray[np.float64]  # (FINALISTS + 1, nq + 2) poses beside q, see ``lowest``
     spare: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
+    watch: NDArray[np.float64]  # (WATCH,) when to stop; the beginning of the memory, see ``watch``
 
 
 def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
@@ -135,9 +140,8 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
     others = (FINALISTS + 1) * (nq + 2)
-    return (
-        2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v + others + spare
-    )
+    named = 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v
+    return WATCH + named + others + spare
 
 
 @inline
@@ -204,6 +208,7 @@ def open_with(ints, floats, further):
         vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
         matrix(floats, f6, k, POSTURE),
         further,
+        floats[MOST_WORK],
     )
 
 
@@ -246,6 +251,7 @@ def changed(problem, max_steps, further):
         problem.levels,
         problem.posture,
         further,
+        problem.most_work,
     )
 
 
@@ -256,7 +262,7 @@ def open_work(ints, work):
     m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else np.int64(0)
-    a0 = np.int64(0)
+    a0 = np.int64(WATCH)
     a1 = a0 + 2 * FRAME * n
     a2 = a1 + m * v
     a3 = a2 + d * d
@@ -272,6 +278,8 @@ def open_work(ints, work):
     a13 = a12 + h * h
     a14 = a13 + 7 * v
     a15 = a14 + (FINALISTS + 1) * (nq + 2)
+    watch = vector(work, 0, WATCH)
+    begin_watch(watch)
     return Work(
         matrix(work, a0, 2 * n, FRAME),
         matrix(work, a1, m, v),
@@ -289,7 +297,25 @@ def open_work(ints, work):
         matrix(work, a13, v, 7),
         matrix(work, a14, FINALISTS + 1, nq + 2),
         vector(work, a15, work.shape[0] - a15),
+        watch,
     )
+
+
+@inline
+def work_of_step(problem):
+    """Return about how much work a step with a Jacobian is, see ``watch``."""
+    m, v = F(problem.residuals), F(problem.columns)
+    d = min(m, v)
+    return F(problem.tree.ints.shape[0]) + m * v / F(32) + d * d * v / F(512)
+
+
+@inline
+def work_of_newton(problem):
+    """Return about how much work a step with second derivatives is."""
+    v = F(problem.columns)
+    if v > NEWTON_COLUMNS:
+        return work_of_step(problem)
+    return v + v * v / F(4) + v * v * v / F(512)
 
 
 @inline

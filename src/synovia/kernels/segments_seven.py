@@ -31,6 +31,7 @@ from synovia.kernels.subproblems import Turn, opposite, spin, turn_of, turn_to
 from synovia.kernels.trigonometry import sincos
 from synovia.kernels.variables import seed_state
 from synovia.kernels.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.watch import halted
 
 JOINTS = 7
 CLOSE = (F(0.02), F(0.1))  # radians: last turns that are tried first, so that what follows a target turns little
@@ -229,7 +230,7 @@ def search(problem, work, targets, q):
             lowest = cost
             copy(q, work.best)
         forward(problem.tree, q, work.frames)
-        if residual(problem, q, work.frames, targets, work.e)[1] <= F(1):
+        if residual(problem, q, work.frames, targets, work.e)[1] <= F(1) or halted(work.watch):
             break
         if k == 0 and perform(prove_arm, problem, work, targets, q)[0] > 0:
             break

@@ -10,8 +10,9 @@ from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.linear import gram_t, times_t, transpose
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import copy, work_of_newton
 from synovia.kernels.variables import nudge, seed_state
+from synovia.kernels.watch import halted, stopped
 
 SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
 QUIET = 4  # such steps in a row
@@ -99,11 +100,14 @@ def settle(problem, work, targets, q, most):
     grow = F(2)
     quiet = 0
     full = work.H.shape[0] > 0
+    cost_of_step = work_of_newton(problem)
     forward(problem.tree, q, work.frames)
     cost, worst = residual(problem, q, work.frames, targets, work.e)
     for k in range(most):
         if worst <= F(1):
             return k, 1
+        if stopped(work.watch, cost_of_step):
+            return k, 0
         left, _ = pull(problem, work, targets, q)
         rounding = FLAT * math.sqrt(cost)
         if left <= rounding:
@@ -114,6 +118,8 @@ def settle(problem, work, targets, q, most):
             drop_held(work)
         accepted = False
         for _ in range(TRIES):
+            if stopped(work.watch, cost_of_step):
+                break
             extra = damping * max(F(1), cost)
             downhill = True
             if full:
@@ -147,7 +153,7 @@ def settle(problem, work, targets, q, most):
         if not accepted or quiet >= QUIET:
             forward(problem.tree, q, work.frames)
             residual(problem, q, work.frames, targets, work.e)
-            return k + 1, 1
+            return k + 1, 0 if halted(work.watch) else 1
     return most, 0
 
 

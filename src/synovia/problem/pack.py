@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ def pack(
     attempts: int,
     seed: int,
     patience: int,
+    most_work: float = math.inf,
     own: Sequence[float],
 ) -> tuple[Ints, Array]:
     """Return the problem as the two arrays of ``kernels.problem``.
@@ -36,6 +38,7 @@ def pack(
         attempts: Attempts, the first one included.
         seed: Seed of the restarts.
         patience: Steps in which the error must have fallen.
+        most_work: How much one solve may take, see ``kernels.watch``.
         own: The solver's own settings, at most sixteen.
     """
     from synovia.kernels import problem as k
@@ -48,7 +51,7 @@ def pack(
         len(goals.levels) - 1, len(goals.further_ints), len(reduced.masses), len(goals.vertices),
     )  # fmt: skip
     floats = np.zeros(k.FLOAT_HEAD)
-    floats[:3] = *tolerance, reduced.reach
+    floats[: k.OWN] = *tolerance, reduced.reach, most_work
     floats[k.OWN : k.OWN + len(own)] = own
     goal_data = np.column_stack(
         [goals.roots * (goals.table[:, 0] & bit > 0) for bit in (POSITION, ROTATION)] + [goals.offsets]

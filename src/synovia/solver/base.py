@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -33,7 +34,8 @@ class Solver(ChecksArguments, ABC):
     Args:
         max_steps: Steps (iterations, sweeps) of one attempt.
         attempts: Attempts: the first from the start pose, the others from random poses within the limits. A miss
-            takes up to 25 of them more to look for a better pose; none with ``attempts=1``.
+            takes up to 25 of them more to look for a better pose; none with ``attempts=1``. With no more steps and
+            attempts than the default ones, a solve on a large body makes fewer, so that it ends in a second.
         seed: Seed of the restarts; the same seed gives the same answer.
 
     Raises:
@@ -48,6 +50,7 @@ class Solver(ChecksArguments, ABC):
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
     # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
+    default_work: ClassVar[float] = 1e7  # half a second
 
     max_steps: int = 100
     attempts: int = 100
@@ -81,6 +84,19 @@ class Solver(ChecksArguments, ABC):
                     value=value,
                     expected=f"{kind} from {low:g}" + (f" to {high:g}" if high < LARGEST else ""),
                 )
+
+    @property
+    def most_work(self) -> float:
+        """How much work (see ``kernels.watch``) the attempts of one solve may be, and as much to settle it.
+
+        That is for a body of up to a hundred joints; a larger one may take longer in proportion. There is no bound
+        where more steps or attempts are asked for than the default ones.
+        """
+        for setting in fields(self):
+            default: Any = setting.default
+            if setting.name in _STEPS and (getattr(self, setting.name) or 0) > (default or 0):
+                return math.inf
+        return self.default_work
 
     @property
     def pole_pace(self) -> str | None:
@@ -264,4 +280,5 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "weight": (0, 1, False),
     "softening": (0.0, 0.5, False),
 }
+_STEPS = ("max_steps", "attempts", "rounds")
 _OPTIONAL = frozenset({"largest_error", "largest_turn", "rounds"})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.batch import checked_threads
+from synovia.batch import checked_threads, new_scratch
 from synovia.geometry import Array, rotation_between, times_exp
 from synovia.goals import Goal
 from synovia.limits.base import MARK
@@ -89,7 +89,7 @@ class Model:
         def one(part: slice) -> None:
             """Evaluate some of the frames."""
             some = J[part] if derivative else J
-            scratch = np.empty(self._scratch_size)
+            scratch = new_scratch(self._scratch_size)
             evaluate_rows(self._ints, self._floats, targets[part], q[part], scratch, e[part], some, errors[part])
 
         self.in_blocks(one, count)

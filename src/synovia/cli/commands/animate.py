@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.options import Force, Json, RootOfClip
+from synovia.cli.options import Deadline, Force, Json, RootOfClip
 
 
 def animate(
@@ -82,6 +82,7 @@ def animate(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Threads; the same bits.", show_default="all cores")
     ] = None,
+    deadline: Deadline = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +106,6 @@ def animate(
         file=file, goals=goals, follow=follow, points=points, joints=joints, clip=clip, solver=solver,
         root=root or ("free" if goals is None else "fixed"),
         starts=starts, both_ways=both_ways, smooth=smooth, velocity=velocity, foot_lock=foot_lock, feet=feet, up=up,
-        blend=blend, jobs=jobs, output=output, force=force, as_json=as_json,
+        blend=blend, jobs=jobs, deadline=deadline, output=output, force=force, as_json=as_json,
     )  # fmt: skip
     raise typer.Exit(animate_request(request))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.options import Force, Json, Model, Root
+from synovia.cli.options import Deadline, Force, Json, Model, Root
 
 
 def inspect(file: Model, as_json: Json = False) -> None:
@@ -81,6 +81,7 @@ def solve(
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Seed of the restarts.", show_default="0")
     ] = None,
+    deadline: Deadline = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +116,7 @@ def solve(
         start=start,
         attempts=attempts,
         seed=seed,
+        deadline=deadline,
         output=output,
         picture=picture,
         force=force,

@@ -1,0 +1,137 @@
+"""When a solve has to end: at a deadline, at Ctrl-C, or because another part of the same work has failed.
+
+Kernels watch for that themselves (``kernels.watch``); what they watch is the beginning of their scratch memory. A
+kernel on the main thread lets the handlers of signals run. On other threads none ever run: there the main thread, when
+it is interrupted, puts their deadline into the past.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.geometry import Array, as_numbers
+
+_LEFT, _DEADLINE, _ENDED, _RAISED, _WATCH = 0, 1, 3, 4, 8  # see kernels.watch
+_SIGNAL: Final = 2.0
+_PAST: Final = 1e-300  # of the clock
+
+
+def new_scratch(size: int) -> Array:
+    """Return memory for a kernel, with nothing to watch for."""
+    out = np.empty(size)
+    out[:_WATCH] = 0.0
+    return out
+
+
+def deadline_of(seconds: Any) -> float:
+    """Return the time of the kernels' clock at which so many seconds from now have passed; 0 for None: never.
+
+    Raises:
+        InputError: If it is no number from 0.
+    """
+    if seconds is None:
+        return 0.0
+    from synovia.kernels._outside import now
+
+    number = float(as_numbers(seconds, (), "deadline"))
+    if number < 0.0:
+        raise InputError("deadline is out of range", value=seconds, expected="seconds from 0")
+    return now() + number
+
+
+def set_deadline(scratch: Array, seconds: Any) -> None:
+    """Have kernels on this memory end so many seconds from now, until it is cleared.
+
+    Raises:
+        InputError: If it is no number from 0.
+    """
+    scratch[_LEFT], scratch[_DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
+
+
+def has_ended(scratch: Array) -> bool:
+    """Return whether kernels on this memory end at once."""
+    return scratch[_ENDED] in (1.0, _SIGNAL)
+
+
+def is_over(scratch: Array) -> bool:
+    """Return whether to stop, for loops in Python: kernels on this memory then end at once."""
+    if scratch[_DEADLINE] != 0.0 and scratch[_ENDED] == 0.0:
+        from synovia.kernels._outside import now
+
+        scratch[_ENDED] = float(now() >= scratch[_DEADLINE])
+    return has_ended(scratch)
+
+
+def clear(scratch: Array) -> None:
+    """Have nothing to watch for any more.
+
+    Raises:
+        BaseException: What the handler of a signal has raised during a kernel.
+    """
+    try:
+        raise_signal(scratch)
+    finally:
+        scratch[:_WATCH] = 0.0
+
+
+def raise_signal(scratch: Array) -> None:
+    """Raise what the handler of a signal has raised during a kernel, if one has; there is nothing to watch for then.
+
+    Raises:
+        BaseException: That exception, for example KeyboardInterrupt.
+    """
+    if scratch[_ENDED] != _SIGNAL:
+        return
+    raised = [ctypes.c_void_p(int(address)) for address in scratch[_RAISED : _RAISED + 3].view(np.uintp)]
+    scratch[:_WATCH] = 0.0
+    ctypes.pythonapi.PyErr_Restore(*raised)  # ctypes then raises it
+
+
+class Watch:
+    """Watches over the memory of several kernels that do one piece of work.
+
+    Args:
+        deadline: Time of the kernels' clock, 0 for none.
+    """
+
+    def __init__(self, deadline: float = 0.0) -> None:
+        """Begin with no kernel."""
+        self._deadline = deadline
+        self._all: dict[int, Array] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def over(self, scratch: Array) -> Generator[None]:
+        """Have a kernel on this memory stop in time; raise afterwards what the handler of a signal has raised in it."""
+        with self._lock:
+            scratch[_DEADLINE] = self._deadline
+            self._all[id(scratch)] = scratch
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._all[id(scratch)]
+                clear(scratch)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the deadline has passed."""
+        if self._deadline == 0.0:
+            return False
+        from synovia.kernels._outside import now
+
+        return now() >= self._deadline
+
+    def stop(self) -> None:
+        """Stop all kernels now, and those to come as soon as they begin."""
+        with self._lock:
+            self._deadline = _PAST
+            for scratch in self._all.values():
+                scratch[_DEADLINE] = _PAST
