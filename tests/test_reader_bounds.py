@@ -14,6 +14,7 @@ import pytest
 import synovia as sy
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import FileError, FormatError, InputError, did_you_mean
+from synovia.geometry import as_unit_quat
 from synovia.ik.goalfile import read_goals
 from synovia.ik.trackfile import read_track
 from synovia.io.base import FREE_NUMBERS, NUMBERS_A_BYTE, most_numbers
@@ -524,6 +525,8 @@ def test_a_quaternion_whose_length_overflows(value):
     body = Skeleton([Joint("a", kind=Kind.BALL)])
     with pytest.raises(InputError, match="no unit quaternion"):
         sy.Motion(body, [[value, 0, 0, 1]], 30.0)
+    with pytest.raises(InputError, match="not a unit quaternion"):
+        as_unit_quat((value, 0, 0, 1))
 
 
 @pytest.mark.parametrize("path", ["\ud800.x", "a\0b.x"])

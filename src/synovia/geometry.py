@@ -161,7 +161,8 @@ def as_unit_quat(value: ArrayLike, what: str = "quaternion", *, slack: float = 1
         InputError: If its length differs from 1 by more than ``slack`` (a zero quaternion is no rotation).
     """
     quat = as_numbers(value, (4,), what)
-    length = float(np.linalg.norm(quat))
+    with np.errstate(over="ignore"):  # infinity is refused
+        length = float(np.linalg.norm(quat))
     if abs(length - 1.0) > slack:
         raise InputError(
             f"{what} is not a unit quaternion", value=quat.tolist(), expected=f"length 1, not {length:.3g}"
