@@ -154,7 +154,9 @@ def test_what_is_brought_into_a_degenerate_limit_is_inside_by_any_measure(twist,
     rng = np.random.default_rng(3)
     for k in range(12):
         frame = judge.turn_matrix(rng.normal(size=4))
-        x, y = rng.choice(HALVES, size=(2, 2)).tolist() if k % 3 else [(math.pi, math.pi)] * 2
+        x, y = rng.choice(HALVES, size=(2, 2)).tolist()
+        if k % 3 == 0:
+            x, y = (math.pi, math.pi - 1e-9), [(math.pi, math.pi), (1e-9, 0.0)][k % 2]
         limit = sy.SwingTwist(x=x, y=y, twist=twist, frame=frame)
         ball = sy.Skeleton([Joint("ball", kind=Kind.BALL, limit=limit), Joint("tip", "ball")])
         given = rng.normal(size=(40, 4))

@@ -16,7 +16,7 @@ from synovia.kernels.rotations import PI, quat_apply, quat_conj, quat_exp, quat_
 from synovia.kernels.vectors import scale
 
 EDGE = F(1e-9)  # how far beyond its limit a value still counts as inside (radians)
-FOLDED = PI - F(4e-6)  # largest swing beside a limited twist: nearer to half a turn, rounding moves the twist by EDGE
+FOLDED = PI - F(4e-6)  # largest swing beside another limit: beyond it, rounding moves its way and the twist by EDGE
 ROUNDS = 100  # most Newton steps for the ellipse's multiplier; a few are usual, about 40 on an ellipse thin as a line
 
 
@@ -150,13 +150,17 @@ def project(limit, k, q):
     The plane ends at half a turn: a swing a little beyond it in an allowed direction is seen on the other side, and
     goes to the limit there although the limit that it passed is a smaller turn away.
 
-    Where the twist has limits, the swing ends just before half a turn. At half a turn a rotation has no twist of its
-    own, and close to it the rounding of a quaternion (1e-16) counts 1e-16 / cos(swing / 2) in the twist.
+    Where the twist or the way of the swing has limits, the swing ends just before half a turn. At half a turn a
+    rotation has no twist of its own: another twist is a swing another way. Close to it the rounding of a quaternion
+    (1e-16) counts 1e-16 / cos(swing / 2) in both.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     x, y = nearest_swing(limit, k, sx, sy)
     squared = x * x + y * y
-    if squared > FOLDED * FOLDED and limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE:
+    if squared > FOLDED * FOLDED and (
+        limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE
+        or min(limit[k, 4], limit[k, 5], limit[k, 6], limit[k, 7]) < PI - EDGE
+    ):
         x, y = x * (FOLDED / math.sqrt(squared)), y * (FOLDED / math.sqrt(squared))
     near = nearest_twist(twist, limit[k, 8], limit[k, 9])
     if x == sx and y == sy and near == twist:
