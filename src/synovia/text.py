@@ -16,8 +16,8 @@ _MOST_PARTS: Final = 16  # of a dotted key; time and memory of tomllib grow with
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 # Only where a key may begin: names in quotes may hold dots, and from every place the search would be quadratic.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
-_BITS: Final = 63
-_LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{17}")
+_BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
+_LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -85,7 +85,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         content = tomllib.loads(text)
         if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
             line = text.count("\n", 0, long.start()) + 1  # or below, where this one stands in a text
-            raise FormatError("a whole number has more than 64 bits", where=f"{where}, line {line}")
+            raise FormatError("a number has too many digits", where=f"{where}, line {line}")
         return content
     except FormatError:
         raise
@@ -98,7 +98,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def _holds_long_number(content: dict[str, Any]) -> bool:
-    """Return whether a whole number in a TOML document has more than the 64 bits that TOML has for it."""
+    """Return whether a whole number in a TOML document is too long to be printed."""
     waiting: list[Any] = [content]
     while waiting:
         value = waiting.pop()
