@@ -40,7 +40,7 @@ def cases() -> dict[str, tuple[sy.IK, dict[str, object]]]:
 
 def parts(ik: sy.IK, targets: dict[str, object]) -> dict[str, Callable[[], object]]:
     """Return the parts of a call, each as a function without arguments."""
-    desk = ik._door.desk(np.empty(ik._scratch_size))
+    desk = ik._door.desk(np.zeros(ik._scratch_size))
     ik._door.fill(targets, desk)
     row = np.empty(ik._shape)
     given = (ik._ints, ik._floats, desk.table, ik._rest, row, desk.scratch, False, 0)

@@ -52,7 +52,7 @@ def ours(precision: str, n: int, targets: np.ndarray, steps: int):
     kernel = ik.solver.lanes(ik._reduced)
     rows = ik._door.table_of_many({n: targets})
     out = np.empty((len(targets), ik._shape[1]))
-    scratch = np.empty(ik._scratch_size)
+    scratch = np.zeros(ik._scratch_size)
     room = np.empty(ik.solver.lane_room(ik._reduced), np.float32 if precision == "single" else np.float64)
 
     def call() -> None:
