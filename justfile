@@ -34,14 +34,19 @@ nightly:
     part() { printf '\n== %s\n' "$*"; "$@" || failed+=("$*"); }
     part just processors
     part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data"
-    part "$python" benchmarks/interrupt.py 10000
-    part just fuzz
+    part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data" --wide
+    part "$python" benchmarks/interrupt.py solves 1000
+    part just fuzz --cases 1000000 --seed "$night"
     part just mutants
     part just misses
     [ ${#failed[@]} = 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
 # Which of 400 random one-token changes of kernels, readers and writers do tests notice?
 mutants *ARGS:
     .venv/bin/python benchmarks/mutants.py {{ ARGS }}
+
+# How good are the poses of misses, beside the best of 25 random starts?
+misses *ARGS:
+    .venv/bin/python benchmarks/misses.py --count 1000 {{ ARGS }}
 
 # Is NEW slower than OLD? Checkouts or git revisions: just against HEAD~5 .
 against OLD NEW *ARGS:
