@@ -35,6 +35,7 @@ nightly:
     part just processors
     part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data"
     part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data" --wide
+    part "$python" benchmarks/interrupt.py 10000
     part "$python" benchmarks/interrupt.py solves 1000
     part just fuzz --cases 1000000 --seed "$night"
     part just mutants
