@@ -244,7 +244,7 @@ SIZES = 12  # powers of ten up and down
 FARTHEST = 1e13  # length units that a target is moved
 NARROW = (0.0, 0.0, 1e-9, 1e-6, 1e-3, 0.3, 1.5, 3.0, np.pi - 1e-9, np.pi)  # half-angles
 TWISTS = ((-np.pi, np.pi), (0.0, 0.0), (-1e-9, 1e-9), (-0.5, 1.0), (1.0, 1.0), (np.pi, np.pi), (2.5, np.pi))
-TRIES = 30  # random goals until a solver takes them
+TRIES = 300  # random goals until a solver takes them
 
 
 def changed(skeleton: sy.Skeleton, factor: float, seed: int | None) -> sy.Skeleton:

@@ -106,7 +106,7 @@ def test_an_error_names_goal_and_fault():
         ik.solve(TARGETS["masked"])
     with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+200, .*1e\+15 length units"):
         ik.solve(TARGETS["too far"])
-    with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+300, 0.0, 0.0\]"):
+    with pytest.raises(InputError, match=r"'tool': position is too far away, got \[1e\+300, 0.0, 0.0\]"):
         sy.IK(ARM, sy.PositionGoal("tool", (1e300, 0, 0))).solve()
     with pytest.raises(InputError, match=r"shape \(4, 4\).*this is one target"):
         ik.solve_many({"tool": wanted()})

@@ -119,13 +119,15 @@ def test_rounds_follow_the_length_of_the_chain(bones):
 
 @pytest.mark.compiled
 def test_a_miss_that_says_no_step_helps_stays_when_it_is_asked_for_again():
-    """Long chains with few rounds gain a little for a long time: the steps are spent, or nothing more is gained."""
-    for rounds, attempts, status in ((1, 15, sy.Status.STALLED), (2, 5, sy.Status.MAX_STEPS)):
+    """Long chains with few rounds gain a little for a long time: until then the status is that the steps were spent."""
+    for rounds, attempts in ((1, 50), (2, 5)):
         solver = sy.Particles(rounds=rounds, attempts=attempts)
         ik = sy.IK(arc(100), sy.PositionGoal(100, (100 / 3, 40.0, 10.0)), solver)
         solution = ik.solve()
-        assert solution.status is status
-        if status is sy.Status.STALLED:
-            assert ik.solve(start=solution.pose).errors[0].position == solution.errors[0].position
-        else:
-            assert solution.steps == attempts * solver.max_steps
+        for _ in range(20):
+            if solution.status is not sy.Status.MAX_STEPS:
+                break
+            assert solution.steps >= attempts * solver.max_steps
+            solution = ik.solve(start=solution.pose)
+        assert solution.status is sy.Status.STALLED
+        assert ik.solve(start=solution.pose).errors[0].position == solution.errors[0].position

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def kept_targets(ik: IK, rows: Array) -> Array:
     """Return the targets that rows of answers (T, ...) hold for each goal, (T, goals, 16)."""
-    return rows[:, ik.places.stop + 2 * len(ik.goals) :].reshape(len(rows), -1, 16)
+    return rows[:, ik.places.stop + 2 * len(ik.goals) :].reshape(len(rows), len(ik.goals), 16)
 
 
 def rows_apart(

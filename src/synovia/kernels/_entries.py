@@ -65,6 +65,7 @@ _ARGUMENTS: Final = {
     "warm": ("boolean", 0),
     "first": ("int64", 0),
     "settles": ("boolean", 0),
+    "searches": ("boolean", 0),
     "variables": ("int32", 2),
     "limits": ("float64", 2),
 }
@@ -98,7 +99,7 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
     if name in _OTHERS:
         return [tuple(of(*one) for one in _OTHERS[name])]
     kinds = ("float64", "float32") if arguments[-1] in _LANES else ("float64",)
-    return [tuple(of(*_ARGUMENTS.get(one, (kind, 1))) for one in arguments) for kind in kinds]
+    return [tuple(of(*((kind, 1) if one in _LANES else _ARGUMENTS[one])) for one in arguments) for kind in kinds]
 
 
 def compile_entry(name: str) -> float:

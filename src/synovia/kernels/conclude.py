@@ -21,6 +21,7 @@ from synovia.kernels.problem import (
     FINISH,
     LIMITED,
     REACHED,
+    RESTED,
     STALLED,
     STATUS,
     STEPS,
@@ -147,7 +148,7 @@ def judge_rows(problem, work, out, settles, searches):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        spent = row[STEPS] >= problem.attempts * problem.max_steps or row[CUT] == SPENT
+        spent = row[CUT] == SPENT or (row[CUT] != RESTED and row[STEPS] >= problem.attempts * problem.max_steps)
         begin_work(work.watch, problem.most_work)
         if settles:
             taken, still = come_to_rest(problem, work, targets, q, SETTLE_STEPS)

@@ -17,6 +17,7 @@ from synovia.kernels.problem import (
     COST,
     CUT,
     REACHED,
+    RESTED,
     STATUS,
     STEPS,
     WINNER,
@@ -48,7 +49,12 @@ def finish_any(attempt, ints, floats, out, scratch, warm, first, code):
 
 @device
 def take_up(attempt, problem, work, targets, q, cost, row):
-    """Attempt again from q until that gains nothing, or all steps are spent; return the cost, ``cost`` at first."""
+    """Attempt again from q until that gains nothing, or all steps are spent.
+
+    Returns:
+        (cost, which is ``cost`` at first; whether the last attempt gained nothing).
+    """
+    rests = False
     steps = problem.attempts * problem.max_steps - np.int64(row[STEPS])
     while steps > 0 and not halted(work.watch):
         taken, now = perform(attempt, with_steps(problem, min(problem.max_steps, steps)), work, targets, q)
@@ -58,25 +64,28 @@ def take_up(attempt, problem, work, targets, q, cost, row):
         gained = now < KEPT * cost
         cost = min(now, cost)
         if not gained:
+            rests = True
             break
-    return cost
+    return cost, rests
 
 
 @device
-def look_elsewhere(attempt, problem, work, targets, q, row):
-    """Leave q for a pose that is clearly better, if attempts from random starts lead to one."""
+def look_elsewhere(attempt, problem, work, targets, q, row, rests):
+    """Leave q for a pose that is clearly better, if random starts lead to one; return whether it rests."""
     few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
     count = sketch_others(attempt, scatter, few, work, targets, q, row, ALIKE)
     for k in range(count):
         if halted(work.watch):
             break
         winner = take_finalist(work, k, q)
-        cost = take_up(attempt, problem, work, targets, q, work.others[k, problem.nq], row)
+        cost, ended = take_up(attempt, problem, work, targets, q, work.others[k, problem.nq], row)
         if cost < KEPT * row[COST]:
+            rests = ended
             row[COST] = cost
             row[WINNER] = winner
             keep(work, q)
     take_back(work, q)
+    return rests
 
 
 @device
@@ -90,11 +99,13 @@ def finish_rows(attempt, problem, work, out, warm, first, code):
             continue
         q, errors, targets = open_row(problem, row)
         begin_work(work.watch, problem.most_work)
-        row[COST] = take_up(attempt, problem, work, targets, q, row[COST], row)
+        row[COST], rests = take_up(attempt, problem, work, targets, q, row[COST], row)
         if left(problem, row) > 0 and not (warm and b > 0):
             forward(problem.tree, q, work.frames)
             measure(problem, q, work.frames, targets, errors)
             if not at_bound(problem, work.frames, targets, errors):
-                look_elsewhere(attempt, problem, work, targets, q, row)
+                rests = look_elsewhere(attempt, problem, work, targets, q, row, rests)
         row[CUT] = max(row[CUT], work.watch[ENDED])
+        if rests and row[CUT] == F(0):
+            row[CUT] = RESTED
     return code

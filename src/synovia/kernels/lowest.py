@@ -39,7 +39,12 @@ def take_finalist(work, k, q):
 
 @inline
 def left(problem, row):
-    """Return how many attempts a miss may still take: what is proved out of reach has had one, all else has had all."""
+    """Return how many attempts a miss may still take: what is proved out of reach has had one, all else has had all.
+
+    None where nothing moves.
+    """
+    if problem.columns == 0:
+        return 0
     most = min(MOST, problem.attempts - 1)
     return max(0, most + 1 - int(row[TRIES])) if row[STATUS] == UNREACHABLE else most
 

@@ -32,6 +32,7 @@ FLOAT_HEAD = 20
 # Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
 STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
 FINISH, CUT = 5, 6  # steps of the last descent, by another method; what ended it early, see ``watch``: 0 if nothing
+RESTED = -1.0  # at CUT: the last attempt gained nothing, so the steps that were spent are not what held it up
 OUT_HEAD = 7
 # What a goal asks for
 POSITION, ROTATION = 1, 2

@@ -40,7 +40,6 @@ def inside_limits(skeleton: Skeleton, q: Array) -> Array:
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
