@@ -287,14 +287,20 @@ def assert_same_outcomes(ik, then, here, unit=1.0):
     """Compare answers that differ by rounding alone: what is reached, what is proved, how far a miss is off.
 
     Joint values may differ: along a flat valley, or after hundreds of steps, rounding leads to another pose as good. It
-    may also choose between two minima, each within a hundredth of the reach of the best. Limits and tolerances hold.
+    may also choose between two minima, each within a hundredth of the reach of the best. ``MAX_STEPS`` claims nothing.
+    Limits and tolerances hold.
     """
     first, second = missed_by(here), missed_by(then, unit)
-    alike = here.reached | (abs(first - second) <= 1e-6 * first + 1e-5 * ik.reach)  # one and the same minimum
+    spent = np.array([answers.status == sy.Status.MAX_STEPS for answers in (then, here)])
+    other = then.status != here.status
+    assert (other & spent.any(axis=0)).mean() <= 0.1  # a method that creeps may or may not arrive before its last step
+    told = ~(other & spent.any(axis=0))
+    alike = told & (here.reached | (abs(first - second) <= 1e-6 * first + 1e-5 * ik.reach))  # one and the same minimum
     for proof in (sy.Status.REACHED, sy.Status.UNREACHABLE):
-        np.testing.assert_array_equal(then.status == proof, here.status == proof)
+        np.testing.assert_array_equal(then.status[told] == proof, here.status[told] == proof)
     np.testing.assert_array_equal(then.status[alike], here.status[alike])
-    np.testing.assert_allclose(second[~here.reached], first[~here.reached], rtol=0, atol=0.01 * ik.reach)
+    missed = told & ~here.reached
+    np.testing.assert_allclose(second[missed], first[missed], rtol=0, atol=0.01 * ik.reach)
     for answers in (then, here):
         assert worst_violation(answers.ik.skeleton, answers.q) <= 1e-9
         close = (answers.errors[:, :, 0] <= answers.ik.tolerance[0]).all(axis=1)
