@@ -137,10 +137,13 @@ def run_rows(
         began = time.perf_counter()
         own_starts = starts if len(starts) == 1 else starts[first:last]
         scratch = new_scratch(scratch_size)
-        with watch.over(scratch):
+        watch.begin(scratch)
+        try:
             code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
             if code > 0 and code % 2:
                 judge(own_starts, out[first:last], scratch)
+        finally:
+            watch.end(scratch)
         refused = code - targets.shape[1] * first if code < 0 else 0
         return refused, last - first, time.perf_counter() - began
 

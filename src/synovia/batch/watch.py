@@ -110,15 +110,24 @@ class Watch:
     @contextmanager
     def over(self, scratch: Array) -> Generator[None]:
         """Have a kernel on this memory stop in time; raise afterwards what the handler of a signal has raised in it."""
-        with self._lock:
-            scratch[_DEADLINE] = self._deadline
-            self._all[id(scratch)] = scratch
+        self.begin(scratch)
         try:
             yield
         finally:
-            with self._lock:
-                del self._all[id(scratch)]
-                clear(scratch)
+            self.end(scratch)
+
+    def begin(self, scratch: Array) -> None:
+        """Have a kernel on this memory stop in time, until ``end``: what ``over`` does, some microseconds faster."""
+        with self._lock:
+            if self._deadline != 0.0:
+                scratch[_DEADLINE] = self._deadline
+            self._all[id(scratch)] = scratch
+
+    def end(self, scratch: Array) -> None:
+        """Have nothing to watch for in this memory; raise what the handler of a signal has raised in a kernel."""
+        with self._lock:
+            del self._all[id(scratch)]
+            clear(scratch)
 
     @property
     def passed(self) -> bool:

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from synovia.kernels._borrow import stack
+from synovia.kernels._borrow import bits, stack
 from synovia.kernels._jit import F, device, entry, inline, perform
 from synovia.kernels.arm_lanes_step import LANES, lane_errors, lane_forward, lane_normal, lane_step
 from synovia.kernels.drive import follow
@@ -26,6 +26,7 @@ from synovia.kernels.problem import (
     CUT,
     FINISH,
     REACHED,
+    STATE,
     STATUS,
     STEPS,
     TRIES,
@@ -107,7 +108,7 @@ def restart(problem, work, starts, out, lanes, state, Q, l):
     b = np.int64(lanes[ROW, l])
     q, _, kept = open_row(problem, out[b])
     copy(starts[min(b, starts.shape[0] - 1)], q)
-    seed_state(work.state, problem.seed, tries)
+    seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
     perform(scatter_numbers, problem, work, kept, q)
     take_up(problem, q, lanes, state, Q, l)
     return True

@@ -16,12 +16,14 @@ pose, and another start is tried. The dual of such a problem: Boyd & Vandenbergh
 
 import math
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, algorithm, device, device_dot, entry, inline
 from synovia.kernels.creep import NUDGE
 from synovia.kernels.drive import drive
 from synovia.kernels.fabrik_chain import BEST, LENGTH, POINT, lay_out, take_turns
 from synovia.kernels.goals import target_frame
 from synovia.kernels.levenberg import AIM
+from synovia.kernels.problem import STATE
 from synovia.kernels.reach import prove
 from synovia.kernels.scatter import scatter
 from synovia.kernels.variables import nudge, seed_state
@@ -121,8 +123,8 @@ def attempt(problem, work, targets, q):
         return 1, missed * missed * weight * weight
     for nudged in range(2):
         if nudged == 1:  # on one line with its target nothing bends: leave the line, the same way every time
-            seed_state(work.state, problem.seed, 0)
-            nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
+            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
             lay_out(problem, work, q)
         directions(points, n, D)
         v = (F(0), F(0), F(0))

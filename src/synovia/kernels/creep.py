@@ -5,12 +5,13 @@ the body is no straight line), when the error has not fallen enough for a while,
 pose that was met is left in q.
 """
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, device, perform
 from synovia.kernels.finish import KEPT
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import residual
 from synovia.kernels.levenberg import AIM
-from synovia.kernels.problem import copy
+from synovia.kernels.problem import STATE, copy
 from synovia.kernels.variables import nudge, seed_state
 from synovia.kernels.watch import stopped
 
@@ -49,8 +50,8 @@ def creep(iterate, problem, work, targets, q):
             if nudged:
                 break
             nudged = True  # on one line with its target nothing bends: leave the line, the same way every time
-            seed_state(work.state, problem.seed, 0)
-            nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
+            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
             forward(problem.tree, q, work.frames)
     copy(work.trial, q)
     return k, best

@@ -12,7 +12,7 @@ and leaves in q the best values that it met, within the limits. What a miss mean
 
 import math
 
-from synovia.kernels._borrow import vector
+from synovia.kernels._borrow import bits, vector
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import (
@@ -29,6 +29,7 @@ from synovia.kernels.problem import (
     OUT_HEAD,
     REACHED,
     STALLED,
+    STATE,
     STATUS,
     STEPS,
     TRIES,
@@ -117,7 +118,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         while tries < problem.attempts and not halted(work.watch):
             if tries > 0:
                 copy(start, q)
-                seed_state(work.state, problem.seed, tries)
+                seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
                 perform(scatter, problem, work, kept, q)
                 follow(problem, q)
             taken, cost = perform(attempt, problem, work, kept, q)

@@ -8,6 +8,7 @@ the same on any tree, with limits.
 
 import math
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, algorithm, device, entry, inline
 from synovia.kernels.creep import NUDGE, PROGRESS, STILL
 from synovia.kernels.drive import drive
@@ -15,6 +16,7 @@ from synovia.kernels.finish import KEPT, finish
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, target_frame
 from synovia.kernels.levenberg import AIM
+from synovia.kernels.problem import STATE
 from synovia.kernels.reach import prove
 from synovia.kernels.rotations import (
     apply,
@@ -156,8 +158,8 @@ def attempt(problem, work, targets, q):
             if nudged:
                 break
             nudged = True  # on one line with its target nothing bends: leave the line, the same way every time
-            seed_state(work.state, problem.seed, 0)
-            nudge(problem.variables, problem.limits, q, work.state, NUDGE, problem.reach)
+            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
             lay_out(problem, work, q)
     if k > 0:
         take_turns(problem, work, q)

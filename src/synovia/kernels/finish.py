@@ -12,7 +12,7 @@ from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import measure
-from synovia.kernels.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
+from synovia.kernels.lowest import ALIKE, cost_of_finalist, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.problem import (
     COST,
     CUT,
@@ -78,7 +78,7 @@ def look_elsewhere(attempt, problem, work, targets, q, row, rests):
         if halted(work.watch):
             break
         winner = take_finalist(work, k, q)
-        cost, ended = take_up(attempt, problem, work, targets, q, work.others[k, problem.nq], row)
+        cost, ended = take_up(attempt, problem, work, targets, q, cost_of_finalist(work, k, q), row)
         if cost < KEPT * row[COST]:
             rests = ended
             row[COST] = cost

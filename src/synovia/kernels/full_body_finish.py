@@ -6,6 +6,7 @@ Level after level is settled, those above it kept. Then longer steps look for so
 
 import math
 
+from synovia.kernels._borrow import matrix
 from synovia.kernels._jit import F, algorithm, apart, device, perform
 from synovia.kernels.chart import INFINITE
 from synovia.kernels.drive import follow
@@ -24,6 +25,7 @@ from synovia.kernels.problem import (
     CUT,
     FINALISTS,
     FINISH,
+    OTHERS,
     REACHED,
     STATUS,
     STEPS,
@@ -179,7 +181,7 @@ def look_elsewhere(problem, work, targets, q, h, row, settled):
         winner = take_finalist(work, k, q)
         taken, still = refine_all(problem, work, targets, q, h)
         row[STEPS] += taken
-        look(problem, work, targets, work.others[FINALISTS], h)
+        look(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS], h)
         keep(h)
         if is_clearly_better(problem, work, targets, q, h):
             row[WINNER] = winner

@@ -4,12 +4,14 @@ No gradient leads away from there. What does is a column along which an error fa
 a minimum there is none, so an answer that is asked for again stays.
 """
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, apart, device
 from synovia.kernels.chart import bounds
 from synovia.kernels.full_body_basis import PLACE
 from synovia.kernels.full_body_pace import take_up
 from synovia.kernels.full_body_refine import KEPT, gains
 from synovia.kernels.full_body_step import SAME, advance_pose, look
+from synovia.kernels.problem import STATE
 from synovia.kernels.settle import ASIDE
 from synovia.kernels.variables import seed_state, uniform
 
@@ -49,10 +51,10 @@ def step_off(problem, work, targets, q, h, count, way):
         h.v[PLACE, v] = F(bends_down(problem, work, targets, q, h, count, v))
     take_up(problem, q, h.began)
     bounds(problem, q, work.box)
-    seed_state(work.state, problem.seed, 0)
+    seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
     found = False
     for v in range(work.dq.shape[0]):
-        step = way * ASIDE * (F(2) * uniform(work.state) - F(1)) * h.v[PLACE, v]
+        step = way * ASIDE * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1)) * h.v[PLACE, v]
         work.dq[v] = min(max(step, work.box[v, 0]), work.box[v, 1])
         found = found or h.v[PLACE, v] > F(0)
     if found:

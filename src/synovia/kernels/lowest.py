@@ -6,9 +6,10 @@ start of the problem comes first: its answer is left only for a cost that is low
 the same ones every time, so an answer that is asked for again stays.
 """
 
+from synovia.kernels._borrow import bits, matrix
 from synovia.kernels._jit import F, device, inline, perform
 from synovia.kernels.drive import follow
-from synovia.kernels.problem import FINALISTS, STATUS, STEPS, TRIES, UNREACHABLE, copy
+from synovia.kernels.problem import FINALISTS, OTHERS, STATE, STATUS, STEPS, TRIES, UNREACHABLE, copy
 from synovia.kernels.variables import seed_state
 from synovia.kernels.watch import halted
 
@@ -19,22 +20,30 @@ ALIKE = F(1e-3)  # of a cost: sketches that differ by less are taken for the sam
 @inline
 def keep(work, q):
     """Keep the best pose so far while others are tried."""
-    copy(q, work.others[FINALISTS])
+    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS])
 
 
 @inline
 def take_back(work, q):
     """Write to q the pose that is kept."""
+    kept = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
     for i in range(q.shape[0]):
-        q[i] = work.others[FINALISTS, i]
+        q[i] = kept[FINALISTS, i]
 
 
 @inline
 def take_finalist(work, k, q):
     """Write finalist k to q; return its attempt."""
+    finalists = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
     for i in range(q.shape[0]):
-        q[i] = work.others[k, i]
-    return work.others[k, q.shape[0] + 1]
+        q[i] = finalists[k, i]
+    return finalists[k, q.shape[0] + 1]
+
+
+@inline
+def cost_of_finalist(work, k, q):
+    """Return the cost that the sketch of finalist k came to."""
+    return matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[k, q.shape[0]]
 
 
 @inline
@@ -52,27 +61,27 @@ def left(problem, row):
 @device
 def put_in(work, count, q, cost, attempt, alike):
     """Put a sketch among the finalists, which are in the order of their costs; return how many there are."""
-    others, nq = work.others, q.shape[0]
+    finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2), q.shape[0]
     place = count
     for k in range(count):
-        if abs(cost - others[k, nq]) <= alike * cost:
+        if abs(cost - finalists[k, nq]) <= alike * cost:
             return count
-    while place > 0 and others[place - 1, nq] > cost:
+    while place > 0 and finalists[place - 1, nq] > cost:
         place -= 1
     if place == FINALISTS:
         return count
     count = min(count + 1, FINALISTS)
     for k in range(count - 1, place, -1):
-        copy(others[k - 1], others[k])
-    copy(q, others[place])
-    others[place, nq] = cost
-    others[place, nq + 1] = F(attempt)
+        copy(finalists[k - 1], finalists[k])
+    copy(q, finalists[place])
+    finalists[place, nq] = cost
+    finalists[place, nq + 1] = F(attempt)
     return count
 
 
 @device
 def sketch_others(sketch, scatter, problem, work, targets, q, row, alike):
-    """Sketch from random starts and keep the finalists in ``work.others``; the row counts attempts and steps.
+    """Sketch from random starts and keep the finalists; the row counts attempts and steps.
 
     q is kept (see ``keep``) and overwritten. Sketches whose costs differ by no more than the share ``alike`` count as
     one.
@@ -87,7 +96,7 @@ def sketch_others(sketch, scatter, problem, work, targets, q, row, alike):
             break
         take_back(work, q)
         attempt = int(row[TRIES])
-        seed_state(work.state, problem.seed, attempt)
+        seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
         perform(scatter, problem, work, targets, q)
         follow(problem, q)
         taken, cost = perform(sketch, problem, work, targets, q)

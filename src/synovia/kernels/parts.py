@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import entry, perform
 from synovia.kernels.clamps import clamp_errors, clamp_largest
 from synovia.kernels.derivative import write_jacobian
@@ -12,7 +13,7 @@ from synovia.kernels.goals import complete_targets, measure, refused_target, rep
 from synovia.kernels.linear import times_t
 from synovia.kernels.methods import limited_step
 from synovia.kernels.null_space import first_gain, free_motion
-from synovia.kernels.problem import copy, open_any, open_work
+from synovia.kernels.problem import STATE, copy, open_any, open_work
 from synovia.kernels.reach import prove
 from synovia.kernels.room import LARGEST_ERROR, LARGEST_TURN, open_room
 from synovia.kernels.scatter import scatter
@@ -101,7 +102,7 @@ def proved(ints, floats, q, kept, scratch):
 def restart(ints, floats, q, kept, scratch, attempt):
     """Fill q with the random start of an attempt."""
     problem, work = open_any(ints, floats), open_work(ints, scratch)
-    seed_state(work.state, problem.seed, attempt)
+    seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
     perform(scatter, problem, work, kept, q)
     follow(problem, q)
 

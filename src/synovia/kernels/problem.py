@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.kernels._borrow import bits, matrix, vector
+from synovia.kernels._borrow import matrix, vector
 from synovia.kernels._jit import F, inline
 from synovia.kernels.forward import Tree
 from synovia.kernels.watch import WATCH, begin_watch
@@ -46,6 +46,8 @@ GOAL = (
 )
 
 
+STATE = WATCH  # places in the beginning of the scratch memory, see ``Work.watch``
+OTHERS = STATE + 1
 FRAME = 12  # numbers of a row's frame in scratch memory; with 16, LLVM takes twice as long
 ASK = 5  # integers of a goal
 POSTURE = 5  # numbers of a variable's part in a rest goal
@@ -125,14 +127,15 @@ class Work(NamedTuple):
     g: NDArray[np.float64]  # (columns,)
     best: NDArray[np.float64]  # (nq,)
     trial: NDArray[np.float64]  # (nq,)
-    state: NDArray[np.uint64]  # (1,)
     points: NDArray[np.float64]  # (rows + goals, 14) for solvers that move positions
     H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
     K: NDArray[np.float64]  # the same size: the Hessian's factor
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
-    others: NDArray[np.float64]  # (FINALISTS + 1, nq + 2) poses beside q, see ``lowest``
     spare: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
-    watch: NDArray[np.float64]  # (WATCH,) when to stop; the beginning of the memory, see ``watch``
+    # The beginning of the memory: when to stop (see ``watch``); at STATE the random numbers' state, one uint64; at
+    # OTHERS poses beside q, (FINALISTS + 1, nq + 2). One array, because each field is passed to every function that is
+    # not inlined. No function can return a view, so whoever needs one makes it with ``bits`` or ``matrix``.
+    watch: NDArray[np.float64]
 
 
 def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
@@ -141,8 +144,8 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
     others = (FINALISTS + 1) * (nq + 2)
-    named = 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 1 + 14 * (n + g) + 2 * h * h + 7 * v
-    return WATCH + named + others + spare
+    named = 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 14 * (n + g) + 2 * h * h + 7 * v
+    return OTHERS + others + named + spare
 
 
 @inline
@@ -263,7 +266,7 @@ def open_work(ints, work):
     m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else np.int64(0)
-    a0 = np.int64(WATCH)
+    a0 = OTHERS + (FINALISTS + 1) * (nq + 2)
     a1 = a0 + 2 * FRAME * n
     a2 = a1 + m * v
     a3 = a2 + d * d
@@ -273,13 +276,11 @@ def open_work(ints, work):
     a7 = a6 + v
     a8 = a7 + nq
     a9 = a8 + nq
-    a10 = a9 + 1
-    a11 = a10 + 14 * (n + g)
+    a10 = a9 + 14 * (n + g)
+    a11 = a10 + h * h
     a12 = a11 + h * h
-    a13 = a12 + h * h
-    a14 = a13 + 7 * v
-    a15 = a14 + (FINALISTS + 1) * (nq + 2)
-    watch = vector(work, 0, WATCH)
+    a13 = a12 + 7 * v
+    watch = vector(work, 0, a0)
     begin_watch(watch)
     return Work(
         matrix(work, a0, 2 * n, FRAME),
@@ -291,13 +292,11 @@ def open_work(ints, work):
         vector(work, a6, v),
         vector(work, a7, nq),
         vector(work, a8, nq),
-        bits(work, a9, 1),
-        matrix(work, a10, n + g, 14),
+        matrix(work, a9, n + g, 14),
+        matrix(work, a10, h, h),
         matrix(work, a11, h, h),
-        matrix(work, a12, h, h),
-        matrix(work, a13, v, 7),
-        matrix(work, a14, FINALISTS + 1, nq + 2),
-        vector(work, a15, work.shape[0] - a15),
+        matrix(work, a12, v, 7),
+        vector(work, a13, work.shape[0] - a13),
         watch,
     )
 

@@ -5,10 +5,11 @@ Slides that may go much farther than the reach are drawn near a target.
 
 import numpy as np
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, algorithm, device, inline
 from synovia.kernels.forward import SLIDE, forward
 from synovia.kernels.places import goal_frame, target_frame
-from synovia.kernels.problem import POSITION, copy
+from synovia.kernels.problem import POSITION, STATE, copy
 from synovia.kernels.rotations import column, load_quat, load_rotation, quat_exp, quat_log, store_quat
 from synovia.kernels.variables import TURN, is_limited, randomize, randomize_number, uniform
 from synovia.kernels.vectors import axpy, dot, scale, sub
@@ -41,7 +42,7 @@ def near_target(problem, work, targets, q):
             q[problem.tree.ints[i, 2]] = work.trial[problem.tree.ints[i, 2]]
     if wide == 0:
         return
-    g = np.int64(uniform(work.state) * F(problem.goals.shape[0]))
+    g = np.int64(uniform(bits(work.watch, STATE, 1)) * F(problem.goals.shape[0]))
     row = problem.goals[g, 1] if problem.goals[g, 0] & POSITION else -1
     forward(problem.tree, q, work.frames)
     _, p = goal_frame(problem, work.frames, g)
@@ -58,7 +59,7 @@ def near_target(problem, work, targets, q):
     for i in range(n):
         if is_wide(problem, i):
             k, at = problem.tree.ints[i, 5], problem.tree.ints[i, 2]
-            q[at] += problem.reach * (F(2) * uniform(work.state) - F(1))
+            q[at] += problem.reach * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1))
             q[at] = min(max(q[at], problem.limits[k, 0]), problem.limits[k, 1])
 
 
@@ -70,8 +71,8 @@ def scatter(problem, work, targets, q):
     a coil from which nothing far is reached (31 of 40 targets, with gentler ones all 40).
     """
     copy(q, work.trial)
-    randomize(problem.variables, problem.limits, q, work.state)
-    share = GENTLER ** np.int64(MANNERS * uniform(work.state))
+    randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))
+    share = GENTLER ** np.int64(MANNERS * uniform(bits(work.watch, STATE, 1)))
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, 0] == TURN and not is_limited(problem.limits, k):
             at = problem.variables[k, 1]
@@ -85,6 +86,6 @@ def scatter_numbers(problem, work, targets, q):
     """Fill every variable of an arm, which has numbers alone; arms need not wait for ball joints to be compiled."""
     copy(q, work.trial)
     for k in range(problem.variables.shape[0]):
-        randomize_number(problem.limits, k, q, problem.variables[k, 1], work.state)
+        randomize_number(problem.limits, k, q, problem.variables[k, 1], bits(work.watch, STATE, 1))
     near_target(problem, work, targets, q)
     return 0, F(0)

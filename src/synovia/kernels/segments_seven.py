@@ -15,6 +15,7 @@ nearest to the start is taken. Where none is found Levenberg-Marquardt looks for
 import math
 from typing import NamedTuple
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.arm import attempt as descend
 from synovia.kernels.branching import list_branches, pick
@@ -22,7 +23,7 @@ from synovia.kernels.drive import drive
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import goal_frame, residual, target_frame
 from synovia.kernels.limb import nearest_turn
-from synovia.kernels.problem import copy, open_problem, open_work, with_steps
+from synovia.kernels.problem import STATE, copy, open_problem, open_work, with_steps
 from synovia.kernels.reach import prove_arm
 from synovia.kernels.rotations import PI, apply, apply_t, matmul_t
 from synovia.kernels.scatter import scatter_numbers
@@ -222,7 +223,7 @@ def search(problem, work, targets, q):
     more = with_steps(problem, STEPS)
     for k in range(RESTARTS):
         if k > 0:
-            seed_state(work.state, problem.seed, k)
+            seed_state(bits(work.watch, STATE, 1), problem.seed, k)
             perform(scatter_numbers, problem, work, targets, q)
         taken, cost = perform(descend, more, work, targets, q)
         steps += taken

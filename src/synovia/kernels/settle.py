@@ -2,6 +2,7 @@
 
 import math
 
+from synovia.kernels._borrow import bits
 from synovia.kernels._jit import F, device
 from synovia.kernels.bounded import bounded_step, shares, solve_rest
 from synovia.kernels.chart import NEAR, bends, bounds, move, to_box
@@ -10,7 +11,7 @@ from synovia.kernels.descent import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.forward import forward
 from synovia.kernels.goals import jacobian, residual
 from synovia.kernels.linear import gram_t, times_t, transpose
-from synovia.kernels.problem import copy, work_of_newton
+from synovia.kernels.problem import STATE, copy, work_of_newton
 from synovia.kernels.variables import nudge, seed_state
 from synovia.kernels.watch import halted, stopped
 
@@ -185,9 +186,9 @@ def come_to_rest(problem, work, targets, q, most):
     for side in range(3):
         if side > 0:
             copy(work.best, q)
-            seed_state(work.state, problem.seed, 0)
+            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
             aside = ASIDE if side == 1 else -ASIDE
-            nudge(problem.variables, problem.limits, q, work.state, aside, problem.reach)
+            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
         taken, still = settle(problem, work, targets, q, most)
         steps += taken
         cost, worst = residual(problem, q, work.frames, targets, work.e)
