@@ -167,6 +167,23 @@ def test_what_is_brought_into_a_degenerate_limit_is_inside_by_any_measure(twist,
             assert judge.beyond_limits(ball, inside)[0] <= 1e-9
 
 
+@pytest.mark.compiled
+def test_aim_stays_inside_degenerate_limits(script):
+    """The allowed rotation that points nearest may lie at half a turn of swing, where a twist is hard to tell."""
+    judge = script("judge")
+    rng = np.random.default_rng(1)
+    for x, y, twist in [
+        ((0.001, 0.0), (math.pi, 0.0), (1.0, 1.0)),
+        ((0.0, math.pi), (1e-6, 0.001), (-0.5, 1.0)),
+        ((0.0, 1e-9), (0.0, math.pi), (0.0, 0.0)),
+    ]:
+        limit = sy.SwingTwist(x=x, y=y, twist=twist, frame=judge.turn_matrix(rng.normal(size=4)))
+        ball = sy.Skeleton([Joint("ball", kind=Kind.BALL, limit=limit), Joint("tip", "ball")])
+        ik = sy.IK(ball, sy.AimGoal("ball", axis=rng.normal(size=3)), "aim")
+        answers = ik.solve_many({"ball": rng.normal(size=(300, 3))})
+        assert judge.beyond_limits(ball, answers.q).max() <= 1e-9
+
+
 def test_the_frame_of_a_limit_is_what_the_solvers_use():
     """Rounded to six digits it is no rotation; solvers and limit now hold the nearest one."""
     exact = sy.Rotation.from_rotvec((0.3, -1.0, 0.8)).as_matrix()

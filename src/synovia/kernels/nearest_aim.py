@@ -14,7 +14,15 @@ from synovia.kernels._jit import F, device, inline
 from synovia.kernels.limb import FLAT, across, nearest_turn
 from synovia.kernels.rotations import PI, quat_apply, quat_conj, quat_exp
 from synovia.kernels.subproblems import turn_to
-from synovia.kernels.swing_twist import from_limit_frame, half_angles, join, nearest_twist, split, to_limit_frame
+from synovia.kernels.swing_twist import (
+    from_limit_frame,
+    half_angles,
+    join,
+    nearest_twist,
+    split,
+    to_limit_frame,
+    unfold,
+)
 from synovia.kernels.trigonometry import sincos
 from synovia.kernels.vectors import axpy, dot, norm, sub
 
@@ -197,5 +205,5 @@ def nearest_aim(limit, k, q, wanted, axis, eye, target):
                 if angle_of(rival.gap) < angle_of(best.gap) - BETTER:
                     best = rival
         before, here = here, after
-    sx, sy = swing_at(limit, k, best.u, best.v)
+    sx, sy = unfold(limit, k, *swing_at(limit, k, best.u, best.v))
     return from_limit_frame(limit, k, join(sx, sy, best.twist))

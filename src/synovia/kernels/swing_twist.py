@@ -143,6 +143,24 @@ def nearest_swing(limit, k, sx, sy):
     return (u if sx >= F(0) else -u), (v if sy >= F(0) else -v)
 
 
+@inline
+def unfold(limit, k, sx, sy):
+    """Return an allowed swing vector, shortened to just before half a turn where another limit needs that.
+
+    At half a turn a rotation has no twist of its own: another twist is a swing in another direction. Close to it the
+    rounding of a quaternion (1e-16) counts 1e-16 / cos(swing / 2) in both. So where the twist or the direction of the
+    swing has limits, the swing ends before.
+    """
+    squared = sx * sx + sy * sy
+    if squared > FOLDED * FOLDED and (
+        limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE
+        or min(limit[k, 4], limit[k, 5], limit[k, 6], limit[k, 7]) < PI - EDGE
+    ):
+        shorter = FOLDED / math.sqrt(squared)
+        return sx * shorter, sy * shorter
+    return sx, sy
+
+
 @device
 def project(limit, k, q):
     """Return the allowed rotation with the swing vector nearest to that of q in the plane and the nearest twist.
@@ -150,18 +168,11 @@ def project(limit, k, q):
     The plane ends at half a turn: a swing a little beyond it in an allowed direction is seen on the other side, and
     goes to the limit there although the limit that it passed is a smaller turn away.
 
-    Where the twist or the way of the swing has limits, the swing ends just before half a turn. At half a turn a
-    rotation has no twist of its own: another twist is a swing another way. Close to it the rounding of a quaternion
-    (1e-16) counts 1e-16 / cos(swing / 2) in both.
+    The swing ends just before half a turn where ``unfold`` says so.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     x, y = nearest_swing(limit, k, sx, sy)
-    squared = x * x + y * y
-    if squared > FOLDED * FOLDED and (
-        limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE
-        or min(limit[k, 4], limit[k, 5], limit[k, 6], limit[k, 7]) < PI - EDGE
-    ):
-        x, y = x * (FOLDED / math.sqrt(squared)), y * (FOLDED / math.sqrt(squared))
+    x, y = unfold(limit, k, x, y)
     near = nearest_twist(twist, limit[k, 8], limit[k, 9])
     if x == sx and y == sy and near == twist:
         return q
