@@ -242,6 +242,7 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
 
 SIZES = 12  # powers of ten up and down
 FARTHEST = 1e13  # length units that a target is moved
+OUTERMOST = 4e14  # length units that a body goes out: the package takes targets up to 1e15 from the origin
 NARROW = (0.0, 0.0, 1e-9, 1e-6, 1e-3, 0.3, 1.5, 3.0, np.pi - 1e-9, np.pi)  # half-angles
 TWISTS = ((-np.pi, np.pi), (0.0, 0.0), (-1e-9, 1e-9), (-0.5, 1.0), (1.0, 1.0), (np.pi, np.pi), (2.5, np.pi))
 TRIES = 300  # random goals until a solver takes them
@@ -384,6 +385,8 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
         same = rng.random(BLOCK) < 0.1
         starts[same] = truth[same]
         world = judge.frames(skeleton, truth)
+        if max(np.abs(world).max(), np.abs(truth).max(), np.abs(starts).max()) > OUTERMOST:
+            continue
         pool = [kind for kind in WIDE if kind in solver.honours]
         goals, frames = [], []
         for g in range(int(rng.choice([1, 2, 3], p=[0.5, 0.3, 0.2])) if solver.narrow is Solver.narrow else 1):

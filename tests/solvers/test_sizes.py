@@ -45,6 +45,7 @@ def test_targets_and_sizes_whose_squares_overflow_are_refused():
         sy.DistanceGoal("joint3", point=(0, 1e155, 0), minimum=1e8, maximum=1e9)
     for goal in (sy.PositionGoal("joint3"), sy.DistanceGoal("joint3", point=(0, 0, 0), maximum=1e9)):
         ik = sy.IK(chain, goal)
+        assert ik.solve({"joint3": np.array([6e14, -6e14, 5e14])}).status is not sy.Status.REACHED  # 9.8e14 away
         for far in (1e155, 2e15, -3e300):
             with pytest.raises(sy.InputError, match=r"too far away.*1e\+15 length units"):
                 ik.solve({"joint3": np.array([0.0, far, 0.0])})

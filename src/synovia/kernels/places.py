@@ -61,7 +61,7 @@ def orthonormal(R):
 def is_refused(problem, targets, g, parts):
     """Return whether one of these parts of a target is not finite or no rigid transform."""
     R, p = target_frame(targets, g)
-    if parts & POSITION and not abs(p[0]) + abs(p[1]) + abs(p[2]) <= FARTHEST:
+    if parts & POSITION and not dot(p, p) <= FARTHEST * FARTHEST:
         return True
     if parts & ROTATION:
         E = matmul_t(R, R)
