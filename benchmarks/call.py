@@ -15,7 +15,7 @@ from common import machine, save, table
 
 import synovia as sy
 from synovia.ik.solution import Solution
-from synovia.kernels._direct import ready
+from synovia.kernels.compiler.direct import ready
 
 
 @numba.njit

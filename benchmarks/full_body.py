@@ -194,7 +194,7 @@ def _turns(q: np.ndarray, skeleton: sy.Skeleton) -> np.ndarray:
 
 def _beyond(skeleton: sy.Skeleton, q: np.ndarray) -> float:
     """Return the largest distance beyond a limit in rows of q."""
-    from synovia.kernels.tables import violations
+    from synovia.kernels.tree.tables import violations
 
     worst, where = np.empty(len(q)), np.empty(len(q), np.int64)
     violations(skeleton.tables.variables, skeleton.tables.limits, np.ascontiguousarray(q), worst, where)
@@ -203,8 +203,8 @@ def _beyond(skeleton: sy.Skeleton, q: np.ndarray) -> float:
 
 def levels(arguments: argparse.Namespace) -> bool:
     """Limits by an active set that lets go of bounds, and by saturation in the null space, on the same hierarchies."""
-    from synovia.kernels.full_body_basis import levels_size
-    from synovia.kernels.full_body_levels import bare_levels
+    from synovia.kernels.hierarchy.basis import levels_size
+    from synovia.kernels.hierarchy.levels import bare_levels
 
     rng, n, edges = np.random.default_rng(7), 35, np.array([0, 12, 15, 27], np.int32)
     lost, times, solves = 0, {True: [], False: []}, {True: [], False: []}

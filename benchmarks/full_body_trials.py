@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import synovia as sy
-from synovia.kernels.tables import violations
+from synovia.kernels.tree.tables import violations
 from trees import random_tree
 
 BLOCK = 32  # seeds that are tried before it is asked whether there are enough

@@ -13,7 +13,7 @@ import numpy as np
 from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
-from synovia.kernels.tables import violations
+from synovia.kernels.tree.tables import violations
 
 CLIPS = ("cmu_07_01_walk", "pymo_8walk")
 BODIES = ("character/mannequiny.glb", "robot/g1_29dof.urdf")

@@ -25,7 +25,7 @@ from common import data_folder, machine, table
 
 import synovia as sy
 from synovia.errors import SynoviaError
-from synovia.kernels.tables import clamp_rows, random_rows
+from synovia.kernels.tree.tables import clamp_rows, random_rows
 from synovia.skeleton import Kind
 from synovia.skeleton.pose import world_frames
 from synovia.solver import Solver

@@ -241,7 +241,7 @@ def test_the_quickest_example_of_every_test_comes_first(script):
 
 def test_mutants_are_tried_on_tests_that_run_their_line_or_use_its_name(script):
     mutants = script("mutants")
-    file = "kernels/spheres.py"
+    file = "kernels/math/spheres.py"
     source = (REPO / "src" / "synovia" / file).read_text(encoding="utf-8").split("\n")
     constant = next(i for i, line in enumerate(source, 1) if line.startswith("CONCENTRIC"))
     used = next(i for i, line in enumerate(source, 1) if "CONCENTRIC" in line and i > constant)
@@ -257,8 +257,10 @@ def test_mutants_are_tried_on_tests_that_run_their_line_or_use_its_name(script):
 def test_a_seed_draws_the_same_mutants_of_one_line_each(script):
     pytest.importorskip("cosmic_ray")
     mutants = script("mutants")
-    drawn = mutants.draw(8, 5, ["kernels/spheres.py", "io/toml/*"])
-    assert [str(one) for one in drawn] == [str(one) for one in mutants.draw(8, 5, ["kernels/spheres.py", "io/toml/*"])]
+    drawn = mutants.draw(8, 5, ["kernels/math/spheres.py", "io/toml/*"])
+    assert [str(one) for one in drawn] == [
+        str(one) for one in mutants.draw(8, 5, ["kernels/math/spheres.py", "io/toml/*"])
+    ]
     assert [one.file.startswith("kernels/") for one in drawn] == [True, False] * 4
     for one in drawn:
         source = (REPO / "src" / "synovia" / one.file).read_text(encoding="utf-8").split("\n")

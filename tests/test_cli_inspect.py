@@ -14,7 +14,7 @@ import pytest
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.cli.doctor import examine
-from synovia.kernels._entries import ENTRIES, Entry
+from synovia.kernels.compiler.entries import ENTRIES, Entry
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])
@@ -203,12 +203,12 @@ def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
 
 
-FEW = ("forward.forward_many", "tables.admit", "tables.random_rows")  # what takes a second or two
+FEW = ("tree.forward.forward_many", "tree.tables.admit", "tree.tables.random_rows")  # what takes a second or two
 
 
 @pytest.mark.compiled
 def test_doctor_compiles_ahead_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synovia.kernels._entries.ENTRIES", {name: ENTRIES[name] for name in FEW})
+    monkeypatch.setattr("synovia.kernels.compiler.entries.ENTRIES", {name: ENTRIES[name] for name in FEW})
     ran = run("doctor", "--warm", "--json")
     assert ran.code == 0
     assert set(ran.data["warmed"]) == {ENTRIES[name].words for name in FEW}
@@ -225,8 +225,8 @@ def test_doctor_tells_what_cannot_be_compiled_and_leaves_no_process(monkeypatch:
         going.append(subprocess.Popen(*args, **options))
         return going[-1]
 
-    entries = {"forward.forward_many": ENTRIES["forward.forward_many"], "forward.missing": Entry("nothing", 1.0)}
-    monkeypatch.setattr("synovia.kernels._entries.ENTRIES", entries)
+    entries = {"tree.forward.forward_many": ENTRIES["tree.forward.forward_many"], "tree.forward.missing": Entry("nothing", 1.0)}
+    monkeypatch.setattr("synovia.kernels.compiler.entries.ENTRIES", entries)
     monkeypatch.setattr("synovia.cli.warm.subprocess", SimpleNamespace(Popen=start, PIPE=subprocess.PIPE))
     ran = run("doctor", "--warm")
     assert (ran.code, ran.out) == (3, "")

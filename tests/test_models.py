@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from synovia.errors import UnknownNameError
 from synovia.io.bundled import bundled, bundled_names
-from synovia.kernels.tables import violations
+from synovia.kernels.tree.tables import violations
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Kind, Pose, Skeleton
 

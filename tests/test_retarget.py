@@ -10,7 +10,7 @@ import synovia as sy
 from cli_runs import run
 from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
-from synovia.kernels.tables import violations
+from synovia.kernels.tree.tables import violations
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.feet import planted
 from synovia.retargeting.names import read_name

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 import synovia as sy
 from conftest import UNCOMPILED
 from synovia.geometry import rigid
-from synovia.kernels import problem as kp
-from synovia.kernels._jit import entry, perform
-from synovia.kernels.curvature import curvature
-from synovia.kernels.forward import forward
-from synovia.kernels.goals import jacobian, measure, residual, to_units
-from synovia.kernels.linear import factor6, finish6, solve_ldl
-from synovia.kernels.reach import prove, prove_arm
-from synovia.kernels.variables import step
+from synovia.kernels.compiler.jit import entry, perform
+from synovia.kernels.goals.curvature import curvature
+from synovia.kernels.goals.reach import prove, prove_arm
+from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
+from synovia.kernels.math.linear import factor6, finish6, solve_ldl
+from synovia.kernels.tree import problem as kp
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.variables import step
 from trees import random_frame, random_tree
 
 SEEDS = st.integers(0, 2**31 - 1)

@@ -336,9 +336,9 @@ def forms(frame):
 
 def specializations():
     """Return how often each entry point of the solvers has been compiled."""
-    from synovia.kernels.arm import arm
-    from synovia.kernels.conclude import conclude
-    from synovia.kernels.levenberg import levenberg
+    from synovia.kernels.jacobian.arm import arm
+    from synovia.kernels.jacobian.levenberg import levenberg
+    from synovia.kernels.search.classify import conclude
 
     return [len(getattr(kernel, "signatures", ())) for kernel in (arm, conclude, levenberg)]
 

@@ -44,7 +44,7 @@ def body_problem(count, stretch=1.0):
 
 def assert_inside(skeleton, q):
     """Check the contract on limits for rows of joint values."""
-    from synovia.kernels.tables import violations
+    from synovia.kernels.tree.tables import violations
 
     worst, where = np.zeros(len(q)), np.zeros(len(q), np.int64)
     t = skeleton.tables
@@ -276,7 +276,7 @@ def test_a_single_solve_has_the_bits_of_the_batch():
 @pytest.mark.compiled
 def test_the_kernel_for_arms_and_the_one_for_trees_agree():
     """Statuses and tolerances on reachable and unreachable targets; also hinges mixed with slides."""
-    from synovia.kernels.levenberg import levenberg
+    from synovia.kernels.jacobian.levenberg import levenberg
 
     targets, starts = arm_targets(600)
     targets[::5, :3, 3] *= 2.5

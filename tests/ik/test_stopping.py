@@ -274,7 +274,7 @@ def test_the_work_of_default_settings_is_bounded():
 @pytest.mark.parametrize("solver", ["lm", "fabrik", "full-body"])
 def test_work_that_is_spent_ends_every_solve_at_the_same_step(solver):
     """It is no interruption; a problem has the same bits whatever was solved before it."""
-    from synovia.kernels.problem import MOST_WORK
+    from synovia.kernels.tree.problem import MOST_WORK
 
     ik = sy.IK(BODY, sy.PositionGoal("left_hand"), solver)
     ik._floats[MOST_WORK] = 200.0
@@ -301,11 +301,11 @@ def profiled(profile):
 
 def compile_anew():
     """Compile a kernel and run it."""
-    from synovia.kernels import _jit, _patience
-    from synovia.kernels.tables import clamp_rows
+    from synovia.kernels.compiler import interrupts, jit
+    from synovia.kernels.tree.tables import clamp_rows
 
-    kernel = _jit._compiler(**_jit._ENTRY)(clamp_rows.py_func)
-    _patience.defer(kernel)
+    kernel = jit._compiler(**jit._ENTRY)(clamp_rows.py_func)
+    interrupts.defer(kernel)
     q = np.full((1, ARM.nq), 100.0)
     kernel(ARM.tables.variables, ARM.tables.limits, q)
     return np.abs(q).max() < 100.0
@@ -320,7 +320,7 @@ def test_ctrl_c_during_a_compile_is_heard_and_breaks_nothing(monkeypatch, place)
     """
     from numba.core import codegen, utils
 
-    from synovia.kernels import _quick
+    from synovia.kernels.compiler import frontend
 
     compile_anew()
     pressed = []
@@ -339,14 +339,14 @@ def test_ctrl_c_during_a_compile_is_heard_and_breaks_nothing(monkeypatch, place)
             press()
         original(library, name, value)
 
-    def define_pipelines(compiler, original=_quick.QuickCompiler.define_pipelines):
+    def define_pipelines(compiler, original=frontend.QuickCompiler.define_pipelines):
         press()
         return original(compiler)
 
     if place == "callback":  # the one that takes the machine code sets this
         monkeypatch.setattr(codegen.JITCodeLibrary, "__setattr__", set_attribute, raising=False)
     elif place == "front end":
-        monkeypatch.setattr(_quick.QuickCompiler, "define_pipelines", define_pipelines)
+        monkeypatch.setattr(frontend.QuickCompiler, "define_pipelines", define_pipelines)
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), profiled(profile if place == "generator" else sys.getprofile()):
         compile_anew()

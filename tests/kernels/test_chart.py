@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.kernels._jit import entry
-from synovia.kernels.chart import bound_ball, move_ball
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.tree.chart import bound_ball, move_ball
 
 LIMIT = sy.SwingTwist.about((1, 2, -1), x=(0.7, 1.3), y=(0.4, 1.8), twist=(-0.6, 1.1))
 

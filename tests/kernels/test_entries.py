@@ -6,37 +6,36 @@ import logging
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from browsing import until
-from synovia.kernels import _entries, _jit, _told
+from synovia.kernels.compiler import announce, entries, jit, sources
 
 pytestmark = [
     pytest.mark.compiled,
-    pytest.mark.skipif(not _jit.compiled(), reason="kernels are interpreted"),
+    pytest.mark.skipif(not jit.compiled(), reason="kernels are interpreted"),
 ]
 # called beside a solve, small, and compiled when they are first used
-BESIDE = {"full_body_levels", "orient", "parts", "tables", "trajectory"}
+BESIDE = {"hierarchy.levels", "tree.orient", "search.custom", "tree.tables", "goals.trajectory"}
 
 
 def test_every_entry_point_that_solves_is_listed() -> None:
     found = set()
-    for path in Path(_jit.__file__).parent.glob("*.py"):
+    for name, path in sources.modules().items():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "entry" for d in node.decorator_list):
-                found.add(f"{path.stem}.{node.name}")
-    kept = {name for name in found if name.partition(".")[0] not in BESIDE and not name.endswith("_branches")}
-    assert kept == {name for name in _entries.ENTRIES if not name.startswith("tables.")}
-    assert set(_entries.ENTRIES) <= found
+                found.add(f"{name}.{node.name}")
+    kept = {name for name in found if name.rpartition(".")[0] not in BESIDE and not name.endswith("_branches")}
+    assert kept == {name for name in entries.ENTRIES if not name.startswith("tree.tables.")}
+    assert set(entries.ENTRIES) <= found
 
 
 ASKED = """
 import numpy as np
 import synovia as sy
-from synovia.kernels import _entries
+from synovia.kernels.compiler import entries
 
 arm, chain = sy.bundled("arm7"), sy.Skeleton.chain(np.cumsum(np.ones((6, 3)), axis=0))
 target = arm.random_pose(1).transform("tool")
@@ -45,10 +44,10 @@ ik.solve(start=arm.random_pose(2))
 ik.warm()
 ik.solve_many({"tool": target[None]}, lanes="single")
 sy.IK(chain, sy.PositionGoal(chain.joint_names[-1], (1.0, 1.0, 1.0)), "fabrik").solve()
-for name in _entries.ENTRIES:
-    module, _, function = name.partition(".")
+for name in entries.ENTRIES:
+    module, _, function = name.rpartition(".")
     kernel = getattr(__import__(f"synovia.kernels.{module}", fromlist=[function]), function)
-    listed = _entries.signatures(name)
+    listed = entries.signatures(name)
     for signature in kernel.signatures:
         print(name, signature in listed)
 """
@@ -67,10 +66,10 @@ def test_what_is_compiled_ahead_is_what_a_solve_asks_for() -> None:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     stream = io.StringIO()
     stream.isatty = lambda: True
-    monkeypatch.setattr(_told, "sys", SimpleNamespace(stderr=stream, modules={}))  # pytest sets sys.stderr anew
-    monkeypatch.setattr(_told, "PATIENCE", 0.05)
+    monkeypatch.setattr(announce, "sys", SimpleNamespace(stderr=stream, modules={}))  # pytest sets sys.stderr anew
+    monkeypatch.setattr(announce, "PATIENCE", 0.05)
     # as in a script that has not set up logging: pytest listens to all there is
-    monkeypatch.setattr(_told.logger, "hasHandlers", lambda: False)
+    monkeypatch.setattr(announce.logger, "hasHandlers", lambda: False)
     return stream
 
 
@@ -78,29 +77,29 @@ class Dispatcher:
     """Stands for one of numba's: an entry point of ours."""
 
     def __init__(self, name: str) -> None:
-        module, _, function = name.partition(".")
+        module, _, function = name.rpartition(".")
         self.py_func = lambda: None
         self.py_func.__module__, self.py_func.__name__ = f"synovia.kernels.{module}", function
 
 
 def heard(name: str, wait: object) -> None:
     """Let the listener hear of a compilation that takes as long as ``wait``."""
-    teller = _told._Teller()
+    teller = announce._Teller()
     teller.on_start(SimpleNamespace(data={"dispatcher": Dispatcher(name)}))
     wait()
     teller.on_end(SimpleNamespace(data={"dispatcher": Dispatcher(name)}))
 
 
 def test_a_person_in_python_is_told_what_is_compiled_and_how_long_it_takes(terminal: io.StringIO) -> None:
-    heard("fabrik.fabrik", lambda: until(terminal.getvalue))
-    about = _entries.ENTRIES["fabrik.fabrik"].seconds
+    heard("heuristic.fabrik.fabrik", lambda: until(terminal.getvalue))
+    about = entries.ENTRIES["heuristic.fabrik.fabrik"].seconds
     assert terminal.getvalue() == f"synovia: compiling fabrik (about {about:.0f} s), once for this version\n"
 
 
 def test_what_is_compiled_quickly_is_not_told(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_told, "PATIENCE", 60.0)
+    monkeypatch.setattr(announce, "PATIENCE", 60.0)
     before = threading.active_count()
-    heard("fabrik.fabrik", lambda: None)
+    heard("heuristic.fabrik.fabrik", lambda: None)
     until(lambda: threading.active_count() <= before, why="the clock still runs")
     assert terminal.getvalue() == ""
 
@@ -109,17 +108,17 @@ def test_what_is_compiled_quickly_is_not_told(terminal: io.StringIO, monkeypatch
 def test_who_listens_or_has_silenced_the_logger_gets_no_notice(
     terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, level: int
 ) -> None:
-    monkeypatch.setattr(_told.logger, "hasHandlers", lambda: True)
-    before = _told.logger.level
-    _told.logger.setLevel(level)
+    monkeypatch.setattr(announce.logger, "hasHandlers", lambda: True)
+    before = announce.logger.level
+    announce.logger.setLevel(level)
     try:
-        heard("fabrik.fabrik", lambda: threading.Event().wait(0.2))
+        heard("heuristic.fabrik.fabrik", lambda: threading.Event().wait(0.2))
     finally:
-        _told.logger.setLevel(before)
+        announce.logger.setLevel(before)
     assert terminal.getvalue() == ""
 
 
 def test_nothing_is_written_where_nobody_looks(terminal: io.StringIO) -> None:
     terminal.isatty = lambda: False
-    _told.notice("fabrik", 16.0)
+    announce.notice("fabrik", 16.0)
     assert terminal.getvalue() == ""

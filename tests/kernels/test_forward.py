@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from synovia.kernels.forward import forward_many
+from synovia.kernels.tree.forward import forward_many
 from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
 from synovia.skeleton.pose import world_frames
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synovia.kernels.full_body_basis import levels_size
-from synovia.kernels.full_body_levels import bare_levels
+from synovia.kernels.hierarchy.basis import levels_size
+from synovia.kernels.hierarchy.levels import bare_levels
 
 FAR = 1e9
 

@@ -19,8 +19,10 @@ COMPILE = """
 from types import SimpleNamespace
 import numba, numba.cuda.dispatcher
 from numba import cuda, float64, int32
-from synovia.kernels import _jit, arm, fabrik_chain
-from synovia.kernels.problem import open_problem, open_work
+from synovia.kernels.compiler import jit
+from synovia.kernels.jacobian import arm
+from synovia.kernels.heuristic import fabrik_chain
+from synovia.kernels.tree.problem import open_problem, open_work
 
 # helpers ask the device that is there for its kind; where none is, any kind serves
 numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(8, 0))
@@ -32,7 +34,7 @@ opened = numba.njit(tables)
 opened.compile((int32[::1], float64[::1], float64[::1]))
 problem, work = opened.nopython_signatures[0].return_type.types
 for module in (arm, fabrik_chain):
-    attempt = _jit._ALGORITHMS[type(module.attempt)]
+    attempt = jit._ALGORITHMS[type(module.attempt)]
 
     def launch(problem, work, targets, q):
         i = cuda.grid(1)
@@ -93,7 +95,10 @@ def test_the_arm_and_fabrik_compile_for_a_gpu_from_the_same_source():
     if find_spec("nvidia.cuda_nvcc") is None and "CUDA_HOME" not in os.environ:
         pytest.skip('no compiler for PTX: pip install "numba-cuda[cu12]"')
     told = said_by(COMPILE, NUMBA_DISABLE_JIT="0")
-    assert told[:2] == ["synovia.kernels.arm True True True", "synovia.kernels.fabrik_chain True True True"]
+    assert told[:2] == [
+        "synovia.kernels.jacobian.arm True True True",
+        "synovia.kernels.heuristic.fabrik_chain True True True",
+    ]
 
 
 def test_one_thread_a_problem_gives_the_bits_of_the_cpu():

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synovia.kernels import _jit, _kept
+from synovia.kernels.compiler import cache, jit
 
 pytestmark = [
     pytest.mark.compiled,
-    pytest.mark.skipif(not _jit.compiled() or _kept.keep is None, reason="kernels are interpreted"),
+    pytest.mark.skipif(not jit.compiled() or cache.keep is None, reason="kernels are interpreted"),
 ]
 
 
@@ -23,11 +23,11 @@ def use(tmp_path, monkeypatch):
     import numba
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "double-0"))
-    monkeypatch.setattr(_kept, "_told", [])
+    monkeypatch.setattr(cache, "_told", [])
 
     def call(value=2.0):
         kernel = numba.njit(double)
-        _kept.keep(kernel)
+        cache.keep(kernel)
         assert kernel(value) == 2 * value
         return sum(kernel.stats.cache_hits.values()) == 1
 
@@ -45,7 +45,7 @@ def refuse(*_):
         lambda data: data[: len(data) // 2],
         lambda data: data[: len(data) // 2] + bytes(len(data) - len(data) // 2),
         lambda data: bytes([data[0] ^ 1]) + data[1:],
-        lambda data: _kept.sealed("of another make"),
+        lambda data: cache.sealed("of another make"),
     ],
     ids=["empty", "half", "zeros", "bit", "other"],
 )

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from synovia.kernels._jit import entry
-from synovia.kernels.chain_newton import solve3
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.jacobian.chain_newton import solve3
 
 
 @entry

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 import synovia.kernels
-from synovia.kernels import _jit
+from synovia.kernels.compiler import jit
 
 USE = """
 from pathlib import Path
 import numpy as np
-from synovia.kernels import tables, _jit
+from synovia.kernels.tree import tables
+from synovia.kernels.compiler import jit
 q = np.array([[5.0]])
 tables.clamp_rows(np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9]), q)
-print(q[0, 0], _jit.cache_folder(Path(tables.__file__)))
+print(q[0, 0], jit.cache_folder(Path(tables.__file__)))
 """
 TELL = "print(sum(tables.clamp_rows.stats.cache_hits.values()), *told)"
 LISTEN = """
@@ -65,7 +66,7 @@ def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_pa
     other = tmp_path / "other" / "synovia"
     shutil.copytree(copied, other, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copy)
     assert run(LISTEN + USE + TELL, other.parent, SYNOVIA_CACHE_DIR=str(cache))[1:] == [folder, "1"]
-    helper = copied / "kernels" / "variables.py"
+    helper = copied / "kernels" / "tree" / "variables.py"
     old = "q[at] = min(max(q[at], limit[k, 0]), limit[k, 1])"
     text = helper.read_text(encoding="utf-8")
     assert old in text
@@ -78,15 +79,16 @@ def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_pa
 
 
 def test_an_edit_touches_only_the_kernels_that_import_the_file(copied, tmp_path):
-    ask = "from synovia.kernels import _jit, _sources\n"
-    ask += "print(*[_jit.source_hash(_sources.modules()[name]) for name in ('ccd', 'fabrik', 'tables')])"
+    ask = "from synovia.kernels.compiler import jit, sources\n"
+    names = ("heuristic.ccd", "heuristic.fabrik", "tree.tables")
+    ask += f"print(*[jit.source_hash(sources.modules()[name]) for name in {names}])"
     before = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
-    with (copied / "kernels" / "ccd.py").open("a", encoding="utf-8") as file:
+    with (copied / "kernels" / "heuristic" / "ccd.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
     after = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
     assert before[0] != after[0]
     assert before[1:] == after[1:]
-    with (copied / "kernels" / "vectors.py").open("a", encoding="utf-8") as file:
+    with (copied / "kernels" / "math" / "vectors.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
     last = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
     assert not set(after) & set(last)
@@ -109,25 +111,25 @@ def test_uncompiled_kernels_give_the_same_and_cache_nothing(copied, tmp_path):
 
 
 def test_a_kernel_typed_at_a_prompt_has_no_file_and_is_not_cached(tmp_path):
-    typed = "from synovia.kernels._jit import entry\n@entry\ndef twice(x):\n    return 2 * x\nprint(twice(4))"
+    typed = "from synovia.kernels.compiler.jit import entry\n@entry\ndef twice(x):\n    return 2 * x\nprint(twice(4))"
     assert run(typed, SYNOVIA_CACHE_DIR=str(tmp_path)) == ["8"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "mine"))
-    assert _jit.cache_root() == tmp_path / "mine"
+    assert jit.cache_root() == tmp_path / "mine"
     monkeypatch.setenv("SYNOVIA_CACHE_DIR", "")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert _jit.cache_root() == tmp_path / "xdg" / "synovia" / "kernels"
+    assert jit.cache_root() == tmp_path / "xdg" / "synovia" / "kernels"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert _jit.cache_root() == Path.home() / ".cache" / "synovia" / "kernels"
+    assert jit.cache_root() == Path.home() / ".cache" / "synovia" / "kernels"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert _jit.cache_root().parts[-4:] == ("Library", "Caches", "synovia", "kernels")
+    assert jit.cache_root().parts[-4:] == ("Library", "Caches", "synovia", "kernels")
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert _jit.cache_root() == tmp_path / "local" / "synovia" / "kernels"
+    assert jit.cache_root() == tmp_path / "local" / "synovia" / "kernels"
 
 
 @pytest.mark.parametrize(
@@ -141,10 +143,10 @@ def test_imports_stay_light(module):
 ODD = """
 import math, sys
 import numpy as np
-from synovia.kernels import _jit
-from synovia.kernels.rotations import column
+from synovia.kernels.compiler import jit
+from synovia.kernels.math.rotations import column
 
-@_jit.device
+@jit.device
 def pick(A, k, x, n):
     return column(A, k)[0] + column(A, 2)[2], min(x, n, 3), max(n, 2, x), int(x) + int(n)
 
@@ -158,17 +160,17 @@ def odd(A, numbers, out):
         row[6] = max(A[0], x)
 
 A, numbers, out = np.arange(9.0) + 0.5, np.array([2.5, -7.9, 1e3]), np.zeros((3, 7))
-kernel = _jit._compiler(**_jit._ENTRY)(odd)
+kernel = jit._compiler(**jit._ENTRY)(odd)
 held = [sys.getrefcount(a) for a in (A, numbers, out)]
 for _ in range(100):
     kernel(A, numbers, out)
 assert held == [sys.getrefcount(a) for a in (A, numbers, out)], "references leak"
 numbers[:] = math.nan
 tail = np.zeros((3, 7))
-if _jit.compiled():
+if jit.compiled():
     kernel(A, numbers, tail)
     assert math.isnan(tail[0, 5]) and tail[0, 6] == A[0], "as in Python, the first one stays when a NaN is compared"
-print(*out.ravel(), "quick" if "pipeline_class" in _jit._ENTRY else "ordinary")
+print(*out.ravel(), "quick" if "pipeline_class" in jit._ENTRY else "ordinary")
 """
 
 
@@ -182,7 +184,7 @@ def test_the_short_way_through_the_compiler_the_ordinary_one_and_python_agree(tm
         return [float(n) for n in numbers], way
 
     quick = told("")
-    ordinary = told("import sys; sys.modules['synovia.kernels._quick'] = None")
+    ordinary = told("import sys; sys.modules['synovia.kernels.compiler.frontend'] = None")
     plain = told("", NUMBA_DISABLE_JIT="1")
     assert quick[0] == ordinary[0] == plain[0]
     assert (quick[1], ordinary[1]) == ("quick", "ordinary")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from synovia.kernels._jit import entry
-from synovia.kernels.selective import decompose
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.jacobian.selective import decompose
 
 
 @entry

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synovia.kernels._jit import entry
-from synovia.kernels.spheres import nearest_on_circle
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.math.spheres import nearest_on_circle
 
 
 @entry

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from synovia.kernels import swing_twist as k
-from synovia.kernels.rotations import load_quat
+from synovia.kernels.math import swing_twist as k
+from synovia.kernels.math.rotations import load_quat
 from synovia.limits import SwingTwist
 
 PI = math.pi

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from conftest import UNCOMPILED
-from synovia.kernels import variables
-from synovia.kernels.tables import clamp_rows, random_rows, violations
+from synovia.kernels.tree import variables
+from synovia.kernels.tree.tables import clamp_rows, random_rows, violations
 from synovia.limits import Interval, SwingTwist
 from synovia.skeleton import Joint, Kind, Skeleton
 

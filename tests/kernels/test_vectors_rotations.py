@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from synovia.kernels import rotations as ro
-from synovia.kernels import vectors as ve
+from synovia.kernels.math import rotations as ro
+from synovia.kernels.math import vectors as ve
 
 TINY_ANGLES = [0.0, *(10.0**-k for k in range(16, 2, -1)), 0.99e-4, 1.01e-4]
 NEAR_HALF_TURN = [math.pi, *(math.pi - 10.0**-k for k in range(9, 2, -1)), math.pi - 0.99e-4, math.pi - 1.01e-4]

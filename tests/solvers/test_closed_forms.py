@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 import synovia as sy
-from synovia.kernels._jit import compiled
+from synovia.kernels.compiler.jit import compiled
 from synovia.problem.structure import meet
 from synovia.skeleton import Joint, Kind, Mimic
 

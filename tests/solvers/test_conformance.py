@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.kernels.tables import violations
+from synovia.kernels.tree.tables import violations
 from synovia.problem import reduce
 from synovia.skeleton import Joint, Kind, Mimic
 from synovia.solver import Solver

@@ -33,7 +33,7 @@ def test_a_residual_in_python_leads_where_the_built_in_goal_does(name):
 def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
     """Hinges, balls, slides, followers, a free root: the same rows as the compiled goal has."""
     from synovia.ik.custom import Part
-    from synovia.kernels.parts import assess
+    from synovia.kernels.search.custom import assess
     from synovia.problem import reduce
 
     wrist = sy.Joint("wrist", "arm", sy.Kind.HINGE, axis=(0, 1, 0), mimic=sy.Mimic("turn", -0.7, 0.2), rest=shift(0.4))

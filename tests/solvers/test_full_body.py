@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import synovia as sy
 from synovia.errors import InputError
 from synovia.ik.reason_text import as_json
-from synovia.kernels.tables import violations
+from synovia.kernels.tree.tables import violations
 from synovia.skeleton import Joint, Kind
 from trees import random_tree
 

@@ -8,15 +8,15 @@ from scipy.optimize import minimize
 
 import synovia as sy
 from synovia.errors import InputError
-from synovia.kernels import problem as kp
-from synovia.kernels._jit import entry
-from synovia.kernels.derivative import write_jacobian
-from synovia.kernels.forward import forward
-from synovia.kernels.goals import residual
-from synovia.kernels.methods import limited_step
-from synovia.kernels.null_space import free_motion
-from synovia.kernels.room import DAMPING, LARGEST_TURN, METHOD, open_room
-from synovia.kernels.wishes import write_wish
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.goals.residuals import residual
+from synovia.kernels.jacobian.derivative import write_jacobian
+from synovia.kernels.jacobian.methods import limited_step
+from synovia.kernels.jacobian.null_space import free_motion
+from synovia.kernels.jacobian.secondary import write_wish
+from synovia.kernels.jacobian.workspace import DAMPING, LARGEST_TURN, METHOD, open_room
+from synovia.kernels.tree import problem as kp
+from synovia.kernels.tree.forward import forward
 
 ARM = sy.bundled("arm7")
 FAMILY = ("transpose", "pinv", "dls", "sdls", "lm")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.kernels.swivel import RATE
+from synovia.kernels.goals.swivel import RATE
 from synovia.skeleton import Joint, Kind
 
 LIMB = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])

@@ -68,7 +68,7 @@ class Opened:
 @given(seed=st.integers(0, 2**20))
 def test_the_projector_lets_nothing_of_a_users_gradient_leak_into_the_goals(seed):
     """A slip is (J⁺J - 1)∇H by linear algebra, and J of it is zero."""
-    from synovia.kernels.parts import slip
+    from synovia.kernels.search.custom import slip
 
     pose = ARM.random_pose(seed)
     opened = Opened(ARM, there(ARM.random_pose(seed + 1)), own(lambda pose: np.cos(3.0 * pose.q)), pose.q)

@@ -47,7 +47,7 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str, room:
 
     Args:
         choice: True, or ``"single"`` for lanes of single precision; answers are verified in double.
-        lanes: Entry point of lanes (see ``kernels.arm_lanes``), None where there is none.
+        lanes: Entry point of lanes (see ``kernels.simd.arm``), None where there is none.
         kernel: Entry point of the same method for one problem after the other.
         name: The solver's name.
         room: Numbers of memory that the lanes ask for.
@@ -74,7 +74,7 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str, room:
         warm: bool,
         first: int,
     ) -> int:
-        """Solve rows of problems; see ``kernels.drive``."""
+        """Solve rows of problems; see ``kernels.search.multistart``."""
         del warm, first
         left = lanes(ints, floats, targets, starts, out, scratch, np.empty(room, precision))
         if left == 0:

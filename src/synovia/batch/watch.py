@@ -1,8 +1,8 @@
 """When a solve has to end: at a deadline, at Ctrl-C, or because another part of the same work has failed.
 
-Kernels watch for that themselves (``kernels.watch``); what they watch is the beginning of their scratch memory. A
-kernel on the main thread lets the handlers of signals run. On other threads none ever run: there the main thread, when
-it is interrupted, puts their deadline into the past.
+Kernels watch for that themselves (``kernels.compiler.watch``); what they watch is the beginning of their scratch
+memory. A kernel on the main thread lets the handlers of signals run. On other threads none ever run: there the main
+thread, when it is interrupted, puts their deadline into the past.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.geometry import Array, as_numbers
 
-_LEFT, _DEADLINE, _ENDED, _RAISED, _WATCH = 0, 1, 3, 4, 8  # see kernels.watch
+_LEFT, _DEADLINE, _ENDED, _RAISED, _WATCH = 0, 1, 3, 4, 8  # see kernels.compiler.watch
 _SIGNAL: Final = 2.0
 _PAST: Final = 1e-300  # of the clock
 
@@ -38,7 +38,7 @@ def deadline_of(seconds: Any) -> float:
     """
     if seconds is None:
         return 0.0
-    from synovia.kernels._outside import now
+    from synovia.kernels.compiler.process import now
 
     number = float(as_numbers(seconds, (), "deadline"))
     if number < 0.0:
@@ -63,7 +63,7 @@ def has_ended(scratch: Array) -> bool:
 def is_over(scratch: Array) -> bool:
     """Return whether to stop, for loops in Python: kernels on this memory then end at once."""
     if scratch[_DEADLINE] != 0.0 and scratch[_ENDED] == 0.0:
-        from synovia.kernels._outside import now
+        from synovia.kernels.compiler.process import now
 
         scratch[_ENDED] = float(now() >= scratch[_DEADLINE])
     return has_ended(scratch)
@@ -134,7 +134,7 @@ class Watch:
         """Whether the deadline has passed."""
         if self._deadline == 0.0:
             return False
-        from synovia.kernels._outside import now
+        from synovia.kernels.compiler.process import now
 
         return now() >= self._deadline
 

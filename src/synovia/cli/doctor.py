@@ -80,10 +80,10 @@ def _imported(package: str) -> dict[str, str | None]:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled code is kept, whether that works, and how much is there."""
-    from synovia.kernels import _jit as seam  # pyright: ignore[reportPrivateUsage]
+    from synovia.kernels.compiler import jit as seam
 
     root = seam.cache_root()
-    kernels = Path(seam.__file__).parent
+    kernels = Path(seam.__file__).parents[1]
     current = {seam.cache_folder(path) for path in kernels.rglob("*.py")}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):

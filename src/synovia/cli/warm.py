@@ -41,8 +41,8 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
         FileError: If compiled code cannot be kept.
         SynoviaError: If a process ends before its work is done.
     """
-    from synovia.kernels import _jit as seam  # pyright: ignore[reportPrivateUsage]
-    from synovia.kernels._entries import ENTRIES  # pyright: ignore[reportPrivateUsage]
+    from synovia.kernels.compiler import jit as seam
+    from synovia.kernels.compiler.entries import ENTRIES
 
     if not seam.compiled():
         talk("kernels run as plain Python here: there is nothing to compile")
@@ -100,7 +100,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
 def _process() -> subprocess.Popen[str]:
     """Return a process that compiles what it is told; out of the way of what the terminal sends to this one."""
     return subprocess.Popen(
-        [sys.executable, "-m", "synovia.kernels._entries"],
+        [sys.executable, "-m", "synovia.kernels.compiler.entries"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from synovia.skeleton import Skeleton
 
 POSITION, ROTATION = 1, 2  # the bits of the kernels
-# Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.further``
+# Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.goals.general``
 AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 
@@ -41,7 +41,7 @@ def _no_points() -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ask:
-    """What a goal asks for beyond a place in the world, as the kernels read it (see ``kernels.further``).
+    """What a goal asks for beyond a place in the world, as the kernels read it (see ``kernels.goals.general``).
 
     Args:
         kind: Which of them.

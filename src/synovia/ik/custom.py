@@ -1,7 +1,7 @@
 """Solving with residuals or gradients that a user wrote in Python.
 
-A compiled kernel cannot call them, so ``Driver`` runs its loop in Python: compiled parts (``kernels.parts``) for the
-built-in goals and the step, the user's functions in between. It has the signature of a kernel, so ``solve``,
+A compiled kernel cannot call them, so ``Driver`` runs its loop in Python: compiled parts (``kernels.search.custom``)
+for the built-in goals and the step, the user's functions in between. It has the signature of a kernel, so ``solve``,
 ``solve_many`` and ``track`` need not know.
 """
 
@@ -24,11 +24,13 @@ from synovia.skeleton import Pose, Skeleton
 from synovia.solver import JacobianMethod
 
 Ints = NDArray[np.int32]
-_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _CUT, _HEAD = range(8)  # see kernels.problem
-_PSEUDO_INVERSE, _DAMPED = 1, 2  # methods of ``kernels.methods``: the one that corrects slides, the one that settles
-_CORRECTIONS: Final = 10  # as in ``kernels.null_space``
-_AIM, _FALLS, _BETTER = 1.0 - 1e-6, 1.0 - 1e-12, 0.999  # as in ``kernels.levenberg`` and ``kernels.drive``
-_STATIONARY, _CANCELS = 1e-5, 1e-3  # as in ``kernels.conclude``
+_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _CUT, _HEAD = range(8)  # see kernels.tree.problem
+# methods of ``kernels.jacobian.methods``: the one that corrects slides, the one that settles
+_PSEUDO_INVERSE, _DAMPED = 1, 2
+_CORRECTIONS: Final = 10  # as in ``kernels.jacobian.null_space``
+# as in ``kernels.jacobian.levenberg`` and ``kernels.search.multistart``
+_AIM, _FALLS, _BETTER = 1.0 - 1e-6, 1.0 - 1e-12, 0.999
+_STATIONARY, _CANCELS = 1e-5, 1e-3  # as in ``kernels.search.classify``
 _SETTLE_STEPS, _SETTLED, _QUIET = 200, 1e-12, 1e-8  # relative falls of the cost
 
 
@@ -83,9 +85,9 @@ class Driver:
         warm: bool,
         first: int,
     ) -> int:
-        """Solve rows of problems, as ``kernels.drive`` does."""
-        from synovia.kernels.parts import begin, proved, restart
-        from synovia.kernels.problem import ATTEMPTS
+        """Solve rows of problems, as ``kernels.search.multistart`` does."""
+        from synovia.kernels.search.custom import begin, proved, restart
+        from synovia.kernels.tree.problem import ATTEMPTS
 
         missed = 0
         for b in range(first, len(out)):
@@ -122,7 +124,7 @@ class Driver:
         return 2 * len(out) + missed
 
     def judge(self, ints: Ints, floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool) -> None:
-        """Settle the rows that missed and tell why, as ``kernels.conclude`` does; without a look elsewhere."""
+        """Settle the rows that missed and tell why, as ``kernels.search.classify`` does; without a look elsewhere."""
         del starts, searches
         for row in rows:
             if row[_STATUS] != Status.REACHED:
@@ -143,7 +145,7 @@ class Row:
 
     def assess(self) -> tuple[float, float]:
         """Write residual, Jacobian and errors at q; return (squared residual, largest error in tolerances)."""
-        from synovia.kernels.parts import assess
+        from synovia.kernels.search.custom import assess
 
         worst = float(assess(*self.packed, self.q, self.kept, self.scratch, self.e, self.J, self.errors))
         for part in self.driver.parts:
@@ -157,8 +159,8 @@ class Row:
 
     def attempt(self) -> tuple[int, float, float]:
         """Step from q until all goals hold or the error stops falling; return (steps, cost, largest error)."""
-        from synovia.kernels.parts import advance, slip
-        from synovia.kernels.problem import MAX_STEPS, PATIENCE
+        from synovia.kernels.search.custom import advance, slip
+        from synovia.kernels.tree.problem import MAX_STEPS, PATIENCE
 
         solver, wishes = self.driver.solver, self.driver.wishes
         constant, by_error = solver.damping_terms()
@@ -196,7 +198,7 @@ class Row:
 
     def back_onto_goals(self) -> tuple[int, bool]:
         """Step back onto the goals after a slide, at least once; return (steps, whether they hold)."""
-        from synovia.kernels.parts import advance
+        from synovia.kernels.search.custom import advance
 
         for k in range(_CORRECTIONS + 1):
             _, worst = self.assess()
@@ -210,7 +212,7 @@ class Row:
 
     def settle(self) -> tuple[int, bool]:
         """Descend to a minimum, every step lower (Nielsen 1999); return (steps, whether it is one)."""
-        from synovia.kernels.parts import advance
+        from synovia.kernels.search.custom import advance
 
         cost, worst = self.assess()
         damping, grow, failed, quiet = 1e-3, 2.0, 0, 0
@@ -238,7 +240,7 @@ class Row:
 
     def conclude(self) -> None:
         """Settle, and write the status: the first that applies."""
-        from synovia.kernels.parts import held_back
+        from synovia.kernels.search.custom import held_back
 
         steps, still = self.settle()
         cost, worst = self.assess()

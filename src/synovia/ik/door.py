@@ -148,7 +148,7 @@ class Door:
         return rows
 
     def refuse(self, code: int, targets: Targets | None) -> NoReturn:
-        """Raise the error of a target that the kernel refused (see ``kernels.drive``); ``place`` says what is wrong.
+        """Raise the error of a target that the kernel refused; ``place`` says what is wrong.
 
         What it does not mind is too far away.
         """

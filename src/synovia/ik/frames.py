@@ -42,7 +42,7 @@ def follow_frames(
             normally given up early because another start may be cheaper; in a track another start is a jump.
         progress: Called with (frames done, all).
     """
-    from synovia.kernels.problem import ATTEMPTS, CUT, MAX_STEPS, PATIENCE
+    from synovia.kernels.tree.problem import ATTEMPTS, CUT, MAX_STEPS, PATIENCE
 
     once = ints
     if patient:
@@ -71,7 +71,7 @@ def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: in
     A straight limb whose target lies right behind it has no first-order step to take. The last descent leaves such
     saddles; a restart would be a jump.
     """
-    from synovia.kernels.problem import N_Q, OUT_HEAD, REACHED, STATUS, UNREACHABLE
+    from synovia.kernels.tree.problem import N_Q, OUT_HEAD, REACHED, STATUS, UNREACHABLE
 
     values = slice(OUT_HEAD, OUT_HEAD + int(ints[N_Q]))
     moved = np.abs(rows[frame, values] - rows[frame - 1, values]).max(initial=0.0)
@@ -83,7 +83,7 @@ def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: in
 
 def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
     """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
-    from synovia.kernels.problem import COST, CUT, STEPS, TRIES
+    from synovia.kernels.tree.problem import COST, CUT, STEPS, TRIES
 
     alone = rows[frame].copy()
     _, missed = run(ints, 0, frame, frame + 1)

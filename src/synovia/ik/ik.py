@@ -112,8 +112,8 @@ class IK:
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
             own=self.solver.own(),
         )
-        from synovia.kernels._direct import ready
-        from synovia.kernels.problem import work_size
+        from synovia.kernels.compiler.direct import ready
+        from synovia.kernels.tree.problem import work_size
 
         self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver)
         self._scratch_size = work_size(self._ints, self.solver.spare(reduced.residuals, reduced.columns))
@@ -267,7 +267,7 @@ class IK:
         Raises:
             InputError: If a value cannot be used.
         """
-        from synovia.kernels.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
+        from synovia.kernels.tree.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from synovia.ik.ik import IK
     from synovia.ik.reasons import Reason
 
-_STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _CUT, _HEAD = 0, 1, 2, 3, 5, 6, 7  # see kernels.problem
+_STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _CUT, _HEAD = 0, 1, 2, 3, 5, 6, 7  # see kernels.tree.problem
 STATUS, WINNER, CUT, HEAD = _STATUS, _WINNER, _CUT, _HEAD
-INTERRUPTED = (1.0, 2.0)  # what a deadline or a signal leaves at ``CUT``, see kernels.watch
+INTERRUPTED = (1.0, 2.0)  # what a deadline or a signal leaves at ``CUT``, see kernels.compiler.watch
 _EVERY_STATUS = tuple(Status)
 
 

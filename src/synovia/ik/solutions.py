@@ -18,7 +18,7 @@ from synovia.skeleton import Pose
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
 
-_STEPS = 1  # see kernels.problem
+_STEPS = 1  # see kernels.tree.problem
 
 
 class Solutions:

@@ -54,7 +54,7 @@ def start_rows(starts: Any, count: int, skeleton: Skeleton, given: Skeleton) -> 
 
 def joints_beyond(skeleton: Skeleton, pose: Pose, margin: float) -> tuple[str, ...]:
     """Return the joints whose value in a pose lies further beyond its limit than a margin."""
-    from synovia.kernels.tables import excesses
+    from synovia.kernels.tree.tables import excesses
 
     t = skeleton.tables
     out = np.empty(len(t.variables))

@@ -13,7 +13,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.skeleton import Skeleton
 
-TARGET = 17  # see kernels.problem
+TARGET = 17  # see kernels.tree.problem
 _BOTH = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 

@@ -1,7 +1,7 @@
 """Wishes in Python: the null space's terms and a gradient of the user's, beside goals of any kind.
 
-The formulas are those of ``kernels.null_space``. Of H only the gradient is known here: along the turn s from one pose
-to another H falls by -(∇H + ∇H') · s / 2, up to the third power of s.
+The formulas are those of ``kernels.jacobian.null_space``. Of H only the gradient is known here: along the turn s from
+one pose to another H falls by -(∇H + ∇H') · s / 2, up to the third power of s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from synovia.solver import NullSpace
 if TYPE_CHECKING:
     from synovia.ik.custom import Row
 
-_WIDEST, _STILL = 0.3, 1e-6  # radians or reaches of one slide, as in ``kernels.null_space``
+_WIDEST, _STILL = 0.3, 1e-6  # radians or reaches of one slide, as in ``kernels.jacobian.null_space``
 _GROW, _SHRINK = 1.5, 0.5
 _AT_ONCE: Final = 1.0  # the first gain where only the user's own terms could tell
 
@@ -49,7 +49,7 @@ class Wishes:
 
     def at(self, row: Row) -> Wish:
         """Return the wish at a row's pose."""
-        from synovia.kernels.parts import wish_at
+        from synovia.kernels.search.custom import wish_at
 
         gradient = np.empty(self._reduced.columns)
         gain = wish_at(*row.packed, row.q, row.kept, row.scratch, gradient)
@@ -63,8 +63,8 @@ class Wishes:
 
         Only poses that meet the goals and lower H are kept; the length of a slide follows from that.
         """
-        from synovia.kernels.parts import slip
-        from synovia.kernels.problem import MAX_STEPS
+        from synovia.kernels.search.custom import slip
+        from synovia.kernels.tree.problem import MAX_STEPS
 
         most = int(row.packed[0][MAX_STEPS])
         best, here = row.q.copy(), self.at(row)

@@ -61,7 +61,7 @@ def plot_reach(
 
 def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
     """Return the places of a joint at random poses within the limits, (N, 3)."""
-    from synovia.kernels.tables import random_rows
+    from synovia.kernels.tree.tables import random_rows
     from synovia.skeleton import Kind
 
     t = skeleton.tables

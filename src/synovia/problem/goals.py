@@ -18,7 +18,7 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoalTables:
-    """Goals as the kernels read them (see ``kernels.problem``).
+    """Goals as the kernels read them (see ``kernels.tree.problem``).
 
     Args:
         table: (g, 5) place that is asked for, row, first residual row, level, residual rows.

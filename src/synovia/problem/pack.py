@@ -28,7 +28,7 @@ def pack(
     most_work: float = math.inf,
     own: Sequence[float],
 ) -> tuple[Ints, Array]:
-    """Return the problem as the two arrays of ``kernels.problem``.
+    """Return the problem as the two arrays of ``kernels.tree.problem``.
 
     Args:
         skeleton: The whole skeleton.
@@ -38,10 +38,10 @@ def pack(
         attempts: Attempts, the first one included.
         seed: Seed of the restarts.
         patience: Steps in which the error must have fallen.
-        most_work: How much one solve may take, see ``kernels.watch``.
+        most_work: How much one solve may take, see ``kernels.compiler.watch``.
         own: The solver's own settings, at most sixteen.
     """
-    from synovia.kernels import problem as k
+    from synovia.kernels.tree import problem as k
 
     t, goals = skeleton.tables, reduced.goals
     head = np.zeros(k.INT_HEAD, np.int32)

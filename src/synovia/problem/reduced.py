@@ -27,7 +27,7 @@ class Reduced:
     """The part of a skeleton that its goals need. Joint values q keep all joints, so indices into q are the skeleton's.
 
     Args:
-        rows: (n, 6) kind, parent, first element in q, two Jacobian columns and variable (see ``kernels.problem``).
+        rows: (n, 6) kind, parent, first element in q, two Jacobian columns and variable (see ``kernels.tree.problem``).
         fixed: (n, 12) fixed transforms, merged fixed joints included.
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
         variables: (k, 3) what may move: block kind, first element in q, first Jacobian column.

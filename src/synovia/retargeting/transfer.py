@@ -51,7 +51,7 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
         wanted: Their world orientations, (T, parts, 3, 3).
         progress: Called with (frames done, all).
     """
-    from synovia.kernels.orient import orient
+    from synovia.kernels.tree.orient import orient
 
     skeleton, t = target.skeleton, target.skeleton.tables
     rest = target.rest[:, :9].reshape(-1, 3, 3)

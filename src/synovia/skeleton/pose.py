@@ -25,7 +25,7 @@ _new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # one look-up les
 
 def world_frames(skeleton: Skeleton, q: Array) -> Array:
     """Return the world frames (T, n, 12) at joint values (T, nq): rotation row-major (9), then position (3)."""
-    from synovia.kernels.forward import forward_many
+    from synovia.kernels.tree.forward import forward_many
 
     t = skeleton.tables
     frames = np.empty((len(q), len(skeleton), 12))

@@ -269,7 +269,7 @@ class Skeleton:
         at = t.variables[scalars, 1]
         q[at] = np.clip(q[at], t.limits[scalars, 0], t.limits[scalars, 1])
         if np.any((t.limits[~scalars, TWIST[0]] > 0.0) | (t.limits[~scalars, TWIST[1]] < 0.0)):
-            from synovia.kernels.tables import clamp_rows
+            from synovia.kernels.tree.tables import clamp_rows
 
             clamp_rows(t.variables, t.limits, q.reshape(1, -1))
         q = self.follow(q)
@@ -295,7 +295,7 @@ class Skeleton:
             number = -1
         if not 0 <= number < 2**32:
             raise InputError("seed cannot be used", value=seed, expected="a whole number from 0 to 2^32 - 1")
-        from synovia.kernels.tables import random_rows
+        from synovia.kernels.tree.tables import random_rows
 
         t = self.tables
         owners: list[int] = t.owner.tolist()

@@ -1,7 +1,7 @@
 """A skeleton as the kernels read it: flat arrays, packed once.
 
-Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.forward``), and what can move is
-listed as variables with their limits (see ``kernels.variables``).
+Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.tree.forward``), and what can move
+is listed as variables with their limits (see ``kernels.tree.variables``).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Tables:
 
 def gate_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
     """Return the compiled check of values (T * nq,), which writes them brought inside the limits; see ``admit``."""
-    from synovia.kernels._direct import ready
-    from synovia.kernels.tables import admit
+    from synovia.kernels.compiler.direct import ready
+    from synovia.kernels.tree.tables import admit
 
     given = (tables.variables, tables.limits, tables.followers, tables.coupling, nq)
     return partial(ready(admit, *given, np.zeros(0), np.zeros(0)), *given)

@@ -101,7 +101,7 @@ class Aim(Solver):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
-        from synovia.kernels.aim_joint import aim_joint
+        from synovia.kernels.closed_form.aim import aim_joint
 
         return aim_joint
 

@@ -87,7 +87,7 @@ class Solver(ChecksArguments, ABC):
 
     @property
     def most_work(self) -> float:
-        """How much work (see ``kernels.watch``) the attempts of one solve may be, and as much to settle it.
+        """How much work (see ``kernels.compiler.watch``) the attempts of one solve may be, and as much to settle it.
 
         That is for a body of up to a hundred joints; a larger one may take longer in proportion. There is no bound
         where more steps or attempts are asked for than the default ones.
@@ -158,7 +158,7 @@ class Solver(ChecksArguments, ABC):
         It is given (ints, floats, starts, rows, scratch, settles, searches): the last tells whether the best pose may
         be far from the start.
         """
-        from synovia.kernels.conclude import conclude, conclude_any
+        from synovia.kernels.search.classify import conclude, conclude_any
 
         kernel = conclude if plain else conclude_any
 
@@ -237,10 +237,10 @@ class Heuristic(Solver):
 
     @property
     def pole_pace(self) -> str | None:
-        """What ``kernels.swivel`` allows; nothing bounds another method that finishes."""
+        """What ``kernels.goals.swivel`` allows; nothing bounds another method that finishes."""
         if self.settles:
             return None
-        from synovia.kernels.swivel import RATE
+        from synovia.kernels.goals.swivel import RATE
 
         return f"{RATE:g} radians for each length of the limb that the pole moves across its line"
 

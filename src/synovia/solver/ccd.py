@@ -41,11 +41,11 @@ class Ccd(Heuristic):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the plain chain, or the one for any tree."""
         if reduced.ball_chain and not (self.stiffness and reduced.likes[:, 1].any()):
-            from synovia.kernels.ccd_chain import ccd_chain
+            from synovia.kernels.heuristic.ccd_chain import ccd_chain
 
             return ccd_chain
         self.check_limbs(reduced)
-        from synovia.kernels.ccd import ccd, ccd_any
+        from synovia.kernels.heuristic.ccd import ccd, ccd_any
 
         return ccd if reduced.plain else ccd_any
 

@@ -36,11 +36,11 @@ class Fabrik(Heuristic):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the paper for a plain chain, or the one for any tree."""
         if reduced.ball_chain:
-            from synovia.kernels.fabrik_chain import fabrik_chain
+            from synovia.kernels.heuristic.fabrik_chain import fabrik_chain
 
             return fabrik_chain
         self.check_limbs(reduced)
-        from synovia.kernels.fabrik import fabrik, fabrik_any
+        from synovia.kernels.heuristic.fabrik import fabrik, fabrik_any
 
         return fabrik if reduced.plain else fabrik_any
 
@@ -48,7 +48,7 @@ class Fabrik(Heuristic):
         """Return the kernel for many targets of a plain chain; two bones need no iteration."""
         if not reduced.ball_chain or len(reduced.rows) < _SHORTEST:
             return None
-        from synovia.kernels.fabrik_lanes import fabrik_lanes
+        from synovia.kernels.simd.fabrik_chain import fabrik_lanes
 
         return fabrik_lanes
 

@@ -87,7 +87,7 @@ class FullBody(Solver):
 
     def judge(self, plain: bool) -> Callable[..., None]:
         """Return the same kernel, asked to settle misses level by level."""
-        from synovia.kernels.full_body import SETTLE
+        from synovia.kernels.hierarchy.full_body import SETTLE
 
         kernel = _kernel(plain)
         nothing = np.empty((0, 0, 17))
@@ -108,7 +108,7 @@ class FullBody(Solver):
         return settle
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.full_body_step`` and ``full_body_pace``."""
+        """Return the settings in the order of ``kernels.hierarchy.step`` and ``full_body_pace``."""
         move = self.largest_move if self.largest_move < LARGEST else float("inf")
         return (
             max(self.constant_damping, 1e-14),
@@ -122,7 +122,7 @@ class FullBody(Solver):
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return the scratch memory of the levels."""
-        from synovia.kernels.full_body_basis import levels_size
+        from synovia.kernels.hierarchy.basis import levels_size
 
         return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
 
@@ -130,9 +130,9 @@ class FullBody(Solver):
 def _kernel(plain: bool) -> Kernel:
     """Return the compiled entry point for places alone, or for any goals."""
     if plain:
-        from synovia.kernels.full_body_plain import full_body_plain
+        from synovia.kernels.hierarchy.full_body_plain import full_body_plain
 
         return full_body_plain
-    from synovia.kernels.full_body import full_body
+    from synovia.kernels.hierarchy.full_body import full_body
 
     return full_body

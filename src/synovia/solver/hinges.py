@@ -85,19 +85,19 @@ class Hinges(Solver):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
-        from synovia.kernels.hinges import hinges
+        from synovia.kernels.closed_form.hinges import hinges
 
         return hinges
 
     def lister(self, reduced: Reduced) -> Kernel:
         """Return the kernel that lists the branches."""
-        from synovia.kernels.hinges import hinges_branches
+        from synovia.kernels.closed_form.hinges import hinges_branches
 
         return hinges_branches
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for the candidates, and for the roots of a polynomial."""
         del residuals, columns
-        from synovia.kernels.hinges import SPARE
+        from synovia.kernels.closed_form.hinges import SPARE
 
         return SPARE

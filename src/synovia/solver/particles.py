@@ -38,7 +38,7 @@ class Particles(Heuristic):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
         self.check_limbs(reduced)
-        from synovia.kernels.particles import particles, particles_any
+        from synovia.kernels.heuristic.particles import particles, particles_any
 
         return particles if reduced.plain else particles_any
 

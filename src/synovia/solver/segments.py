@@ -152,19 +152,19 @@ class Segments(Solver):
     def _kernels(reduced: Reduced) -> tuple[Kernel, Kernel]:
         """Return the kernel that solves and the one that lists."""
         if _is_limb(reduced):
-            from synovia.kernels import segments_limb as limb
+            from synovia.kernels.closed_form import segments_limb as limb
 
             return limb.segments_limb, limb.segments_limb_branches
         structure = _structure(reduced)
         if structure == "seven":
-            from synovia.kernels import segments_seven as seven
+            from synovia.kernels.closed_form import segments_seven as seven
 
             return seven.segments_seven, seven.segments_seven_branches
         if structure == "spherical":
-            from synovia.kernels import segments_spherical as spherical
+            from synovia.kernels.closed_form import segments_spherical as spherical
 
             return spherical.segments_spherical, spherical.segments_spherical_branches
-        from synovia.kernels import segments_parallel as parallel_axes
+        from synovia.kernels.closed_form import segments_parallel as parallel_axes
 
         return parallel_axes.segments_parallel, parallel_axes.segments_parallel_branches
 

@@ -95,7 +95,7 @@ class TwoBone(Solver):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
         del reduced
-        from synovia.kernels.two_bone import two_bone
+        from synovia.kernels.closed_form.two_bone import two_bone
 
         return two_bone
 

@@ -45,7 +45,7 @@ class Model:
         threads: int | None = None,
     ) -> None:
         """Pack the problem."""
-        from synovia.kernels.problem import work_size
+        from synovia.kernels.tree.problem import work_size
 
         reduced = reduce(skeleton, goals, hangs, free_root=free_root, translate=translate)
         self.skeleton = skeleton
@@ -79,7 +79,7 @@ class Model:
             targets: Transforms, (T, goals, 16).
             derivative: Whether it is wanted; it is empty otherwise.
         """
-        from synovia.kernels.trajectory import evaluate_rows
+        from synovia.kernels.goals.trajectory import evaluate_rows
 
         count = len(q)
         e = np.empty((count, self.rows))
@@ -108,7 +108,7 @@ class Model:
 
     def move(self, q: Array, x: Array) -> Array:
         """Return joint values (T, nq) moved by x (T, columns), brought inside the limits; followers move along."""
-        from synovia.kernels.tables import clamp_rows
+        from synovia.kernels.tree.tables import clamp_rows
 
         out = q.copy()
         out[:, self.number_at] += x[:, self.number_column] * self.unit

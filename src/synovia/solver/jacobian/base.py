@@ -38,7 +38,7 @@ class JacobianMethod(Solver):
 
     others: ClassVar[frozenset[str]] = frozenset({"jacobian", "null_space"})
     honours: ClassVar[frozenset[str]] = EVERYTHING
-    method: ClassVar[int]  # in ``kernels.methods``
+    method: ClassVar[int]  # in ``kernels.jacobian.methods``
 
     largest_error: float | None = None
     largest_turn: float | None = 1.0
@@ -81,16 +81,16 @@ class JacobianMethod(Solver):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the family, with wishes or without."""
         if self.null_space is not None or reduced.posture[:, 0].any():
-            from synovia.kernels.wishful import wishful, wishful_any
+            from synovia.kernels.jacobian.secondary_steps import wishful, wishful_any
 
             return wishful if reduced.plain else wishful_any
-        from synovia.kernels.family import family, family_any
+        from synovia.kernels.jacobian.family import family, family_any
 
         return family if reduced.plain else family_any
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return the size of the family's room."""
-        from synovia.kernels.room import room_size
+        from synovia.kernels.jacobian.workspace import room_size
 
         return room_size(residuals, columns)
 
@@ -99,7 +99,7 @@ class JacobianMethod(Solver):
         return (0.0, 0.0)
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.room``."""
+        """Return the settings in the order of ``kernels.jacobian.workspace``."""
         wishes = self.null_space
         return (
             *self.damping_terms(),

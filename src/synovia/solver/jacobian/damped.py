@@ -10,7 +10,7 @@ from synovia.solver.base import Kernel
 from synovia.solver.jacobian.base import JacobianMethod
 
 _LONG = 8  # bones; with fewer the nearest pose often asks of one bone that it vanish
-_MOST_JOINTS = 16  # of an arm in lanes; see kernels.arm_lanes
+_MOST_JOINTS = 16  # of an arm in lanes; see kernels.simd.arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,10 @@ class _Damped(JacobianMethod):
         if not self.bare(reduced):
             return JacobianMethod.kernel(self, reduced)
         if reduced.serial:
-            from synovia.kernels.arm import arm
+            from synovia.kernels.jacobian.arm import arm
 
             return arm
-        from synovia.kernels.levenberg import levenberg, levenberg_any
+        from synovia.kernels.jacobian.levenberg import levenberg, levenberg_any
 
         return levenberg if reduced.plain else levenberg_any
 
@@ -38,7 +38,7 @@ class _Damped(JacobianMethod):
         """Return the kernel for many targets of one arm."""
         if not reduced.serial or len(reduced.rows) > _MOST_JOINTS or not self.bare(reduced):
             return None
-        from synovia.kernels.arm_lanes import arm_lanes
+        from synovia.kernels.simd.arm import arm_lanes
 
         return arm_lanes
 
@@ -73,7 +73,7 @@ class LevenbergMarquardt(_Damped):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel for long chains of balls, for arms, for any tree, or the family's."""
         if reduced.ball_chain and len(reduced.rows) >= _LONG and self.bare(reduced):
-            from synovia.kernels.chain_newton import chain_newton
+            from synovia.kernels.jacobian.chain_newton import chain_newton
 
             return chain_newton
         return _Damped.kernel(self, reduced)

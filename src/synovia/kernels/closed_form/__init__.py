@@ -1,0 +1,1 @@
+"""Methods that compute their answer by formulas."""

@@ -1,0 +1,170 @@
+"""Aim in closed form: one joint, or a chain that shares the turn, points an axis at a place.
+
+The axis a passes through a point at e from the joint's centre, and the target is d from that centre. A turn of the
+joint brings a point e + s a of the axis to the target where |e + s a| = |d|, a quadratic equation in s, and the
+smallest turn that does is that from e + s a onto d. For a hinge the same holds across its axis. A turn about d keeps
+the aim, so it is free for the roll: the one that brings a direction of the joint nearest to an upward one.
+
+A chain shares: each joint from the root on takes its part of the turn that would aim from there, the last one the rest,
+exactly.
+"""
+
+import math
+
+import numpy as np
+
+from synovia.kernels.closed_form.blend import begin, end, one_by_one
+from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.goals.general import AIM, GOAL, KIND
+from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.math.rotations import (
+    apply,
+    apply_t,
+    column,
+    load_quat,
+    load_rotation,
+    quat_apply,
+    quat_exp,
+    quat_log,
+    quat_mul,
+    store_quat,
+)
+from synovia.kernels.math.subproblems import turn_to, turned
+from synovia.kernels.math.two_segments import FLAT, across, nearest_turn, turn_about, turn_onto
+from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
+from synovia.kernels.tree.ball import turned as turned_ball
+from synovia.kernels.tree.forward import HINGE, forward
+from synovia.kernels.tree.problem import open_any, open_work
+from synovia.kernels.tree.variables import clamp_block
+
+# Places among the solver's own settings; shares follow, the goal's own joint first
+WEIGHT, TWIST, COUNT, UP, TOP, SHARES = 0, 1, 2, 3, 6, 9
+
+
+@inline
+def missed_by(z, e, a, d, angle):
+    """Return the angle between the axis and the way to the target after a turn of a hinge."""
+    ray, way = turned(z, a, angle), sub(d, turned(z, e, angle))
+    return math.atan2(norm(cross(ray, way)), dot(ray, way))
+
+
+@device
+def aim_hinge(problem, q, row, z, e, a, d, share):
+    """Turn a hinge by its share of what brings the axis onto the target, seen along the hinge, or to its better end."""
+    k = problem.tree.ints[row, 5]
+    at = problem.variables[k, 1]
+    level = across(d, z)
+    point = lever(across(e, z), across(a, z), level)
+    if norm(point) <= FLAT * problem.reach or norm(level) <= FLAT * problem.reach:
+        return
+    low, high = problem.limits[k, 0] - q[at], problem.limits[k, 1] - q[at]
+    turn, found = nearest_turn(turn_to(z, point, level), F(0), low, high)
+    if not found:
+        turn = low if missed_by(z, e, a, d, low) <= missed_by(z, e, a, d, high) else high
+    q[at] += share * turn
+    clamp_block(problem.variables, problem.limits, k, q)
+
+
+@device
+def roll_of(problem, R, turn, line):
+    """Return the turn about the line of sight that brings the joint's top nearest to up, and on by the twist."""
+    up = (problem.own[UP], problem.own[UP + 1], problem.own[UP + 2])
+    top = quat_apply(turn, apply(R, (problem.own[TOP], problem.own[TOP + 1], problem.own[TOP + 2])))
+    if norm(across(top, line)) <= FLAT or norm(across(up, line)) <= FLAT:
+        return F(0)
+    return turn_to(line, top, up) + problem.own[TWIST]
+
+
+@device
+def go_near(problem, frames, q, row, turn, a, e, d):
+    """Bring a ball with limits to where its axis points nearest to a target, no allowed ``turn`` being exact."""
+    k = problem.tree.ints[row, 5]
+    at = problem.variables[k, 1]
+    R, base = load_rotation(frames, row, 0), base_of(problem, frames, q, row)
+    wanted = turned_ball(problem, frames, q, row, turn)
+    q0 = load_quat(q, at)
+    x, y, z, w = nearest_aim(problem.limits, k, q0, wanted, apply_t(R, a), apply_t(R, e), apply_t(base, d))
+    side = F(1) if x * q0[0] + y * q0[1] + z * q0[2] + w * q0[3] >= F(0) else F(-1)
+    store_quat(q, at, (side * x, side * y, side * z, side * w))
+
+
+@device
+def aim(problem, work, targets, q, g, row, share, last):
+    """Turn one joint by its share; work.frames are at q, and are when it is done."""
+    G, p = goal_frame(problem, work.frames, g)
+    _, t = target_frame(targets, g)
+    R, o = load_rotation(work.frames, row, 0), load(work.frames, row, 9)
+    a, e, d = column(G, 2), sub(p, o), sub(t, o)
+    if norm(d) <= FLAT * problem.reach:
+        return  # the target is in the joint: any direction will do
+    if problem.tree.ints[row, 0] == HINGE:
+        aim_hinge(problem, q, row, column(R, 2), e, a, d, share)
+    else:
+        turn = turn_onto(lever(e, a, d), d, apply(R, perpendicular(apply_t(R, a))))
+        inside = True
+        if last:
+            line = scale(F(1) / norm(d), d)
+            roll = roll_of(problem, R, turn, line)
+            roll, inside = swivel_inside(problem, work.frames, q, row, turn, line, no_hand(), roll)
+            turn = quat_mul(turn_about(line, roll), turn)
+        else:
+            turn = quat_exp(scale(share, quat_log(turn)))
+        if inside:
+            set_turn(problem, work.frames, q, row, turn)
+        else:
+            go_near(problem, work.frames, q, row, turn, a, e, d)
+    forward(problem.tree, q, work.frames)
+
+
+@inline
+def nth_moving(problem, row, n):
+    """Return the n-th row that moves, from ``row`` up."""
+    row = np.int64(row)
+    while problem.tree.ints[row, 5] < 0 or n > 0:
+        n -= 1 if problem.tree.ints[row, 5] >= 0 else 0
+        row = np.int64(problem.tree.ints[row, 1])
+    return row
+
+
+@device
+def share_out(problem, work, targets, q, g):
+    """Aim goal g with its chain, from the root on: each joint turns by its part of what is left."""
+    count = np.int64(problem.own[COUNT])
+    left = F(0)
+    for i in range(count):
+        left += problem.own[SHARES + i]
+    for i in range(count - 1, -1, -1):
+        row = nth_moving(problem, problem.goals[g, 1], i)
+        aim(problem, work, targets, q, g, row, problem.own[SHARES + i] / left, i == 0)
+        left -= problem.own[SHARES + i]
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Aim each goal's chain from its root on, from the start or, in a track, from the last answer; then blend."""
+    begin(problem, work, q)
+    forward(problem.tree, q, work.frames)
+    for row in range(problem.tree.ints.shape[0]):  # a joint that carries others goes before them
+        for h in range(problem.further.ints.shape[0]):
+            g = problem.further.ints[h, GOAL]
+            if problem.further.ints[h, KIND] == AIM and nth_moving(problem, problem.goals[g, 1], 0) == row:
+                share_out(problem, work, targets, q, g)
+    end(problem, work, q, problem.own[WEIGHT])
+    cost, _ = residual(problem, q, work.frames, targets, work.e)
+    return 1, cost
+
+
+@algorithm
+def prove(problem, work, targets, q):
+    """Return 0: what holds an aim back is a limit, or a target beside the axis, and descent tells which."""
+    return 0, F(0)
+
+
+@entry
+def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    return one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)

@@ -1,0 +1,100 @@
+"""Methods that mind where they come from: the share of a solution that is taken, and how far goals moved since.
+
+A track is solved frame after frame from the last answer, as it was before it was blended with the first start; so a
+share of a solution means the same in every frame, and a turn from the start is not made again in each.
+"""
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.watch import interrupted
+from synovia.kernels.math.rotations import (
+    load_quat,
+    quat_conj,
+    quat_exp,
+    quat_log,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.vectors import norm, scale
+from synovia.kernels.search.multistart import solve_rows
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.variables import SCALAR, clamp_block
+
+# Places in spare memory: how far targets moved since the frame before (infinite at a first one), then four numbers for
+# each variable, first at the first start, and then of the last answer before it was blended with that
+MOTION, VALUES = 0, 1
+
+
+@inline
+def remember(problem, q, values, first):
+    """Write the variables in q to four numbers each, from ``first`` on."""
+    for k in range(problem.variables.shape[0]):
+        at = problem.variables[k, 1]
+        for c in range(1 if problem.variables[k, 0] == SCALAR else 4):
+            values[first + 4 * k + c] = q[at + c]
+
+
+@inline
+def recall(problem, q, values, first):
+    """Write the variables back to q."""
+    for k in range(problem.variables.shape[0]):
+        at = problem.variables[k, 1]
+        for c in range(1 if problem.variables[k, 0] == SCALAR else 4):
+            q[at + c] = values[first + 4 * k + c]
+
+
+@device
+def blend(problem, q, values, first, weight):
+    """Bring q from the remembered values to itself by a part of the way: hinges evenly, balls about one axis."""
+    for k in range(problem.variables.shape[0]):
+        at, i = problem.variables[k, 1], first + 4 * k
+        if problem.variables[k, 0] == SCALAR:
+            q[at] = values[i] + weight * (q[at] - values[i])
+        else:
+            a = load_quat(values, i)
+            turn = quat_log(quat_mul(quat_conj(a), load_quat(q, at)))
+            store_quat(q, at, quat_normalize(quat_mul(a, quat_exp(scale(weight, turn)))))
+        clamp_block(problem.variables, problem.limits, k, q)
+
+
+@device
+def begin(problem, work, q):
+    """Go on from the last answer of a track, or remember the start."""
+    if work.spare[MOTION] < np.inf:
+        recall(problem, q, work.spare, VALUES + 4 * problem.variables.shape[0])
+    else:
+        remember(problem, q, work.spare, VALUES)
+
+
+@device
+def end(problem, work, q, weight):
+    """Remember the answer, then blend it with the first start; work.frames are those of q."""
+    remember(problem, q, work.spare, VALUES + 4 * problem.variables.shape[0])
+    if weight < F(1):
+        blend(problem, q, work.spare, VALUES, weight)
+        forward(problem.tree, q, work.frames)
+
+
+@inline
+def motion_of(targets, b):
+    """Return how far all targets together moved from frame b - 1 to frame b."""
+    total = F(0)
+    for g in range(targets.shape[1]):
+        now, before = targets[b, g], targets[b - 1, g]
+        total += norm((now[3] - before[3], now[7] - before[7], now[11] - before[11]))
+    return total
+
+
+@inline
+def one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first):
+    """Solve rows of problems one at a time, see ``multistart``, with how far targets moved left for each."""
+    missed = 0
+    for b in range(first, out.shape[0]):
+        work.spare[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
+        code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out[: b + 1], warm, b)
+        if code < 0 or (warm and code & 1 and not interrupted(work.watch)):
+            return code
+        missed |= code & 1
+    return 2 * out.shape[0] + missed

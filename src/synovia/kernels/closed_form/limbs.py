@@ -1,0 +1,189 @@
+"""Limbs on a tree: which joints they are, where they stand in the world, and how they are moved.
+
+A limb is what the two nearest moving joints above a goal do to it: a root that turns about any axis and a joint between
+(hinge or ball). With a rotation goal the joint nearest to the goal takes the rotation, and the two above it are the
+limb.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.goals.general import GOAL, KIND, POLE
+from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.math.rotations import (
+    PI,
+    apply,
+    apply_t,
+    column,
+    load_rotation,
+    matmul,
+    matmul_t,
+    matrix_quat,
+    quat_apply,
+    quat_mul,
+)
+from synovia.kernels.math.two_segments import (
+    FLAT,
+    across,
+    bend_of,
+    elbow_side,
+    plane_of,
+    range_of,
+    signed_angle,
+    turn_about,
+)
+from synovia.kernels.math.vectors import load, norm, perpendicular, sub
+from synovia.kernels.tree.ball import Hand, base_of, no_hand, set_turn
+from synovia.kernels.tree.forward import HINGE, forward
+from synovia.kernels.tree.problem import POSITION, ROTATION
+from synovia.kernels.tree.turn import no_wish, turn_joint, wish_direction
+from synovia.kernels.tree.variables import clamp_block
+
+SWEEPS = 200
+STILL = F(1e-11)  # radians
+
+
+class Limb(NamedTuple):
+    """A limb as it stands, in the world."""
+
+    tip: np.int64  # row that takes a rotation, -1 without one
+    mid: np.int64
+    root: np.int64
+    A: tuple[float, float, float]
+    U: tuple[float, float, float]  # from root to mid
+    V: tuple[float, float, float]  # from mid to tip
+    n: tuple[float, float, float]  # axis of the bend
+    t: tuple[float, float, float]  # where the tip should be
+    lower: float  # turns of the bend from here
+    upper: float
+
+
+@inline
+def next_moving(problem, row):
+    """Return the nearest row that moves, from ``row`` up."""
+    while problem.tree.ints[row, 5] < 0:
+        row = problem.tree.ints[row, 1]
+    return row
+
+
+@device
+def limb_of(problem, frames, targets, q, g):
+    """Return the limb of goal g. With a rotation the target says where the joint above it has to be."""
+    R, C = goal_frame(problem, frames, g)
+    T, t = target_frame(targets, g)
+    row = next_moving(problem, problem.goals[g, 1])
+    tip = np.int64(-1)
+    if problem.goals[g, 0] & ROTATION:
+        tip = np.int64(row)
+        held = load(frames, row, 9)
+        t = sub(t, apply(matmul_t(T, R), sub(C, held)))
+        C = held
+        row = next_moving(problem, problem.tree.ints[row, 1])
+    mid = np.int64(row)
+    root = np.int64(next_moving(problem, problem.tree.ints[mid, 1]))
+    A, B = load(frames, root, 9), load(frames, mid, 9)
+    U, V = sub(B, A), sub(C, B)
+    M = load_rotation(frames, mid, 0)
+    k = problem.tree.ints[mid, 5]
+    if problem.tree.ints[mid, 0] == HINGE:
+        x = q[problem.variables[k, 1]]
+        lower, upper = problem.limits[k, 0] - x, problem.limits[k, 1] - x
+        return Limb(tip, mid, root, A, U, V, column(M, 2), t, lower, upper)
+    v = apply_t(M, V)
+    n = plane_of(U, V, apply(base_of(problem, frames, q, mid), v), apply(M, perpendicular(v)))
+    return Limb(tip, mid, root, A, U, V, n, t, -PI, PI)
+
+
+@device
+def bend_joint(problem, frames, q, limb, turn):
+    """Turn the joint between by ``turn`` about the axis of the bend, within its limits; return the turn as it was made.
+
+    It is a quaternion in the world, the root standing still.
+    """
+    if problem.tree.ints[limb.mid, 0] == HINGE:
+        at = problem.variables[problem.tree.ints[limb.mid, 5], 1]
+        q[at] += turn
+        clamp_block(problem.variables, problem.limits, problem.tree.ints[limb.mid, 5], q)
+        return turn_about(limb.n, turn)
+    new = set_turn(problem, frames, q, limb.mid, turn_about(limb.n, turn))
+    return matrix_quat(matmul_t(new, load_rotation(frames, limb.mid, 0)))
+
+
+@device
+def hand_of(problem, frames, targets, q, limb, g, moved):
+    """Return what the tip of goal g's limb has to turn to, the joints above it having moved it by a quaternion."""
+    if limb.tip < 0:
+        return no_hand()
+    R, _ = goal_frame(problem, frames, g)
+    T, _ = target_frame(targets, g)
+    W = matmul(matmul_t(T, R), load_rotation(frames, limb.tip, 0))
+    before = quat_mul(moved, matrix_quat(base_of(problem, frames, q, limb.tip)))
+    return Hand(limb.tip, before, matrix_quat(W))
+
+
+@inline
+def pole_of(problem, targets, mid):
+    """Return (whether the joint between has a pole, where it is)."""
+    if problem.further is not None:
+        for h in range(problem.further.ints.shape[0]):
+            g = problem.further.ints[h, GOAL]
+            if problem.further.ints[h, KIND] == POLE and problem.goals[g, 1] == mid:
+                return True, target_frame(targets, g)[1]
+    return False, (F(0), F(0), F(0))
+
+
+@device
+def swivel_to_pole(problem, limb, targets, aimed, line, twist):
+    """Return (the turn of the plane about the line that points the bend at its pole, plus a twist; whether it has one).
+
+    On the line there is no side: with the pole there the plane stays.
+    """
+    found, pole = pole_of(problem, targets, limb.mid)
+    to = across(sub(pole, limb.A), line)
+    if not found or norm(to) <= FLAT * problem.reach:
+        return F(0), found
+    elbow = elbow_side(quat_apply(aimed, limb.U), quat_apply(aimed, limb.n), line, limb.upper > -limb.lower)
+    turn = signed_angle(elbow, to, line) + twist
+    return turn - F(2) * PI * math.floor(turn / (F(2) * PI) + F(0.5)), True
+
+
+@inline
+def tip_of(problem, frames, limb, g):
+    """Return where the tip of goal g's limb is."""
+    return load(frames, limb.tip, 9) if limb.tip >= 0 else goal_frame(problem, frames, g)[1]
+
+
+@device
+def alternate(problem, work, q, limb, goal_at, g):
+    """Turn root and bend by turns towards a place, within their limits, until they stand still."""
+    for _ in range(SWEEPS):
+        most = F(0)
+        for row in (limb.root, limb.mid):
+            forward(problem.tree, q, work.frames)
+            o = load(work.frames, row, 9)
+            C = tip_of(problem, work.frames, limb, g)
+            M = wish_direction(no_wish(), F(1), sub(C, o), sub(goal_at, o))
+            most = max(most, turn_joint(problem, q, row, load_rotation(work.frames, row, 0), M, F(0), F(0))[1])
+        if most < STILL:
+            break
+    forward(problem.tree, q, work.frames)
+
+
+@algorithm
+def prove_limbs(problem, work, targets, q):
+    """Return 1 if a target lies beyond what its limb reaches within the limits of its bend, or nearer than it can."""
+    for g in range(problem.goals.shape[0]):
+        if not problem.goals[g, 0] & POSITION:
+            continue
+        limb = limb_of(problem, work.frames, targets, q, g)
+        nearest, farthest = range_of(bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper))
+        away = norm(sub(limb.t, limb.A))
+        slack = problem.tolerance + F(1e-12) * (problem.reach + away)
+        if limb.tip >= 0:
+            slack += problem.tolerance_angle * norm(sub(target_frame(targets, g)[1], limb.t))
+        if away > farthest + slack or away < nearest - slack:
+            return 1, F(0)
+    return 0, F(0)

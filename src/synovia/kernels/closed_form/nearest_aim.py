@@ -1,0 +1,209 @@
+"""The rotation within a ball's limits that brings an axis nearest to a target at which no allowed one points.
+
+Everything is seen in the limit's own frame, where the allowed rotations are a disc of swings times an interval of
+twists (see ``swing_twist``), the four quarters of the ellipse drawn out to a quarter of the unit disc each. For a swing
+the best twist is that of a hinge. What is left has a few local minima, on the rim for the most part: those that stand
+out among the directions of the disc, and the one below the present pose, are descended to by a compass search (Kolda,
+Lewis & Torczon 2003), which minds neither the rim nor the creases between the quarters.
+"""
+
+import math
+from typing import NamedTuple
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp
+from synovia.kernels.math.subproblems import turn_to
+from synovia.kernels.math.swing_twist import (
+    from_limit_frame,
+    half_angles,
+    join,
+    nearest_twist,
+    split,
+    to_limit_frame,
+    unfold,
+)
+from synovia.kernels.math.trigonometry import sincos
+from synovia.kernels.math.two_segments import FLAT, across, nearest_turn
+from synovia.kernels.math.vectors import axpy, dot, norm, sub
+
+WORST = F(4)  # squared distance of opposite unit vectors
+COLUMNS, RINGS = 18, 5  # directions of the disc, and places on each but for the middle
+WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # steps: the first, where rivals are compared, where a search ends
+ROUNDS = 400
+BETTER = F(5e-4)  # radians by which another minimum must be nearer: between equals nothing flickers
+Z = (F(0), F(0), F(1))
+
+
+class Sight(NamedTuple):
+    """An axis of the joint and its target, in the limit's frame."""
+
+    axis: tuple[float, float, float]  # unit vector
+    eye: tuple[float, float, float]  # a point of the axis, from the joint's centre
+    target: tuple[float, float, float]  # from the joint's centre
+    twist: float  # what it should be where all are equal
+
+
+class Stand(NamedTuple):
+    """A place among the allowed rotations, and what is left to the target there."""
+
+    u: float
+    v: float
+    twist: float
+    gap: float  # squared distance of unit vectors
+
+
+@inline
+def lever(e, a, d):
+    """Return e + s a with |e + s a| = |d|, the point ahead on the axis; the nearest where there is none.
+
+    ``a`` need not be a unit vector: across a hinge it is what the hinge turns of it.
+    """
+    aa, ea = dot(a, a), dot(e, a)
+    if aa <= FLAT * FLAT:
+        return e
+    root = ea * ea - aa * (dot(e, e) - dot(d, d))
+    s = (-ea + math.sqrt(max(root, F(0)))) / aa
+    return axpy(max(s, F(0)), a, e)
+
+
+@inline
+def swing_at(limit, k, u, v):
+    """Return the swing vector of a place in the disc."""
+    a, b = half_angles(limit, k, u, v)
+    return a * u, b * v
+
+
+@inline
+def seen(limit, k, sight, u, v):
+    """Return the target as it is seen from the swung joint."""
+    sx, sy = swing_at(limit, k, u, v)
+    return quat_apply(quat_exp((-sx, -sy, F(0))), sight.target)
+
+
+@inline
+def gap_at(sight, d, twist):
+    """Return the squared distance between the axis and the way to a target that is seen at d before the twist."""
+    s, c = sincos(twist)
+    way = sub((c * d[0] + s * d[1], c * d[1] - s * d[0], d[2]), sight.eye)
+    size = norm(way)
+    if size <= FLAT * norm(d):
+        return WORST
+    off = axpy(-F(1) / size, way, sight.axis)
+    return dot(off, off)
+
+
+@device
+def best_twist(limit, k, sight, d):
+    """Return (the allowed twist that turns the axis to a target seen at d, as far as a hinge can; the gap then)."""
+    low, high = limit[k, 8], limit[k, 9]
+    level = across(d, Z)
+    point = lever(across(sight.eye, Z), across(sight.axis, Z), level)
+    flat = FLAT * norm(d)
+    if norm(level) <= flat or norm(point) <= flat:
+        twist = nearest_twist(sight.twist, low, high)
+        return twist, gap_at(sight, d, twist)
+    twist, found = nearest_turn(turn_to(Z, point, level), sight.twist, low, high)
+    if found:
+        return twist, gap_at(sight, d, twist)
+    below, above = gap_at(sight, d, low), gap_at(sight, d, high)
+    return (low, below) if below <= above else (high, above)
+
+
+@device
+def best_of_column(limit, k, sight, j):
+    """Return the best place in one direction of the disc."""
+    s, c = sincos(F(2) * PI * F(j) / F(COLUMNS))
+    best = Stand(F(0), F(0), F(0), F(math.inf))
+    for i in range(RINGS + 1):
+        r = F(i) / F(RINGS)
+        u, v = r * c, r * s
+        twist, gap = best_twist(limit, k, sight, seen(limit, k, sight, u, v))
+        if gap < best.gap:
+            best = Stand(u, v, twist, gap)
+    return best
+
+
+@inline
+def stepped(limit, k, at, way, size):
+    """Return (u, v, twist) a step away in one of six directions, brought back into the limits."""
+    step = size if way % 2 == 0 else -size
+    u = at.u + (step if way < 2 else F(0))
+    v = at.v + (step if way // 2 == 1 else F(0))
+    twist = at.twist
+    if way >= 4:
+        twist = nearest_twist(twist + step, limit[k, 8], limit[k, 9])
+    r = math.sqrt(u * u + v * v)
+    return (u / r, v / r, twist) if r > F(1) else (u, v, twist)
+
+
+@device
+def search(limit, k, sight, at, first, last):
+    """Return the local minimum below a place, by steps from a first size down to a last."""
+    size = first
+    for _ in range(ROUNDS):
+        moved = False
+        for way in range(6):
+            u, v, twist = stepped(limit, k, at, way, size)
+            d = seen(limit, k, sight, u, v)
+            gap = gap_at(sight, d, twist)
+            if way < 4:
+                other, less = best_twist(limit, k, sight, d)
+                if less < gap:
+                    twist, gap = other, less
+            if gap < at.gap:
+                at = Stand(u, v, twist, gap)
+                moved = True
+        if not moved:
+            size *= F(0.5)
+            if size < last:
+                break
+    return at
+
+
+@inline
+def angle_of(gap):
+    """Return the angle between two unit vectors from their squared distance."""
+    return F(2) * math.asin(min(F(0.5) * math.sqrt(gap), F(1)))
+
+
+@device
+def present(limit, k, sight, q):
+    """Return where a rotation within the limits stands."""
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    a, b = half_angles(limit, k, sx, sy)
+    u, v = sx / a, sy / b
+    r = max(F(1), math.sqrt(u * u + v * v))
+    u, v, twist = u / r, v / r, nearest_twist(twist, limit[k, 8], limit[k, 9])
+    return Stand(u, v, twist, gap_at(sight, seen(limit, k, sight, u, v), twist))
+
+
+@device
+def nearest_aim(limit, k, q, wanted, axis, eye, target):
+    """Return the allowed rotation whose axis points nearest to a target.
+
+    Args:
+        limit: Limits.
+        k: Which of them.
+        q: The present rotation.
+        wanted: The one that aims, beyond the limits: its twist counts where no other does better.
+        axis: Unit vector in the joint's frame.
+        eye: A point of the axis in the joint's frame.
+        target: Way from the joint's centre to the target, in the joint's frame before its own motion.
+    """
+    back = quat_conj((limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3]))
+    _, _, twist = split(to_limit_frame(limit, k, wanted))
+    sight = Sight(quat_apply(back, axis), quat_apply(back, eye), quat_apply(back, target), twist)
+    best = search(limit, k, sight, present(limit, k, sight, q), WIDE, FINE)
+    before = best_of_column(limit, k, sight, -1)
+    here = best_of_column(limit, k, sight, 0)
+    for j in range(COLUMNS):
+        after = best_of_column(limit, k, sight, j + 1)
+        if here.gap <= before.gap and here.gap <= after.gap:
+            rival = search(limit, k, sight, here, WIDE, NARROW)
+            if rival.gap < best.gap:
+                rival = search(limit, k, sight, rival, NARROW, FINE)
+                if angle_of(rival.gap) < angle_of(best.gap) - BETTER:
+                    best = rival
+        before, here = here, after
+    sx, sy = unfold(limit, k, *swing_at(limit, k, best.u, best.v))
+    return from_limit_frame(limit, k, join(sx, sy, best.twist))

@@ -1,0 +1,128 @@
+"""Arms of six hinges with three parallel axes, 2, 3 and 4, whose last two meet (Elias & Wen 2025, IK-Geo).
+
+E2 E3 E4 keep what lies along the common direction h. So with w where the last two axes meet, h·E1⁻¹ D w = h·w gives the
+first turn, h·R1ᵀ R z6 = h·R5 z6 the fifth, and a rotation about h and the sixth turn follow from the rotation R that
+is left. What remains is planar, two bones: at most two ways each for first, fifth and third.
+"""
+
+import math
+
+from synovia.kernels.closed_form.selection import list_branches, pick
+from synovia.kernels.closed_form.six_hinges import (
+    FREE,
+    axis,
+    base_row,
+    crossing,
+    less,
+    motion_to_target,
+    nearer_side,
+    offer,
+    prove_arm_branches,
+)
+from synovia.kernels.compiler.jit import F, algorithm, device, entry
+from synovia.kernels.math.rotations import apply, apply_t
+from synovia.kernels.math.subproblems import half_of, opposite, spin, turn_of, turn_to, turned
+from synovia.kernels.math.trigonometry import sincos
+from synovia.kernels.math.two_segments import bend_of, branch_turn
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
+from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_problem, open_work
+
+DEPENDENT = F(1e-7)  # sine under which two axes are one
+
+
+@device
+def parallel(problem, work, q, R, t, every):
+    """Write the candidates of an arm with three parallel axes, at most eight; return how many.
+
+    Args:
+        problem: The problem.
+        work: Scratch memory, frames at q.
+        q: The start.
+        R: Rotation of the motion D.
+        t: Its translation.
+        every: Whether all are asked for, or the nearest one: then what turns more already is left out.
+    """
+    f, table = work.frames[base_row(problem) :], work.spare
+    h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
+    o0, o1, o2, o3 = load(f, 0, 9), load(f, 1, 9), load(f, 2, 9), load(f, 3, 9)
+    w = crossing(f, 4, 5)
+    at, upper, lower = sub(o3, w), sub(o2, o1), sub(o3, o2)
+    along = dot(sub(o3, o1), h)
+    there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
+    base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
+    bend = bend_of(upper, lower, h, F(-math.inf), F(math.inf))
+    half = half_of(base, norm(there), dot(h, sub(w, o0)))
+    nearest = F(math.inf)
+    count = 0
+    side = nearer_side(base.middle, half)
+    for first in (side, -side):
+        a = base.middle + first * half
+        if not every and less(a) >= nearest:
+            continue
+        sca = sincos(a)
+        up = spin(z0, h, sca)  # h as the first joint turns it
+        aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
+        spread = half_of(tilt, F(1), dot(up, last_axis))
+        side = nearer_side(tilt.middle, spread)
+        for second in (side, -side):
+            e = tilt.middle + second * spread
+            if not every and less(a) + less(e) >= nearest:
+                continue
+            sce = sincos(e)
+            tilted = spin(z4, z5, sce)
+            if norm(cross(tilted, h)) > DEPENDENT:
+                last = turn_to(z5, apply_t(R, up), spin(z4, h, opposite(sce)))
+                if not every and less(a) + less(e) + less(last) >= nearest:
+                    continue
+                sum_of_three = turn_to(h, tilted, aim)
+            else:
+                table[FREE] = F(1)
+                last = F(0)
+                across = cross(z5, z4)
+                sum_of_three = turn_to(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
+            # from the second axis to where the fourth has to be: E5 and E6 and the sum of the three turns are taken off
+            goal = sub(add(place, turned(h, at, sum_of_three)), o1)
+            goal = axpy(along - dot(goal, h), h, goal)
+            c, _ = branch_turn(bend, norm(goal), F(1), F(0))
+            for bent in (c, F(2) * bend.phi - c):
+                b = turn_to(h, add(upper, turned(h, lower, bent)), goal)
+                away = offer(problem, table, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
+                nearest = min(nearest, away)
+                count += 1
+    return count
+
+
+@algorithm
+def branches(problem, work, targets, q):
+    """Leave all candidates in spare memory; return how many. q stays."""
+    R, t = motion_to_target(problem, work, targets, q)
+    return parallel(problem, work, q, R, t, True), F(0)
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Take the nearest candidate that meets the goal, or the one with the lowest error."""
+    R, t = motion_to_target(problem, work, targets, q)
+    for every in (False, True):
+        count = parallel(problem, work, q, R, t, every)
+        cost, met = pick(problem, work, targets, q, work.spare, count)
+        if met or every:
+            break
+        copy(work.trial, q)  # the start
+        forward(problem.tree, q, work.frames)
+    return 1, cost
+
+
+@entry
+def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart``."""
+    return drive(attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first)
+
+
+@entry
+def segments_parallel_branches(ints, floats, targets, starts, out, scratch, warm, first):
+    """List the branches of one problem; see ``list_branches``."""
+    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)

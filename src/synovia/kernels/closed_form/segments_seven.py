@@ -1,0 +1,259 @@
+"""Arms of seven hinges whose first three axes meet in a shoulder S, and the fifth and sixth in a wrist W.
+
+So are the arms of Franka, and those with a spherical shoulder and a spherical wrist. One turn is free: the last, g.
+With D the motion of the goal's frame to its target, E1 ... E7 = D, and once g is chosen (He & Liu 2021):
+
+- |E4 W - S| = |D E7⁻¹ W - S| gives the fourth turn,
+- z5·E4⁻¹S = z5·E6 (E7 D⁻¹ S), seen from W, the sixth, and then the fifth follows,
+- the first three make the rotation that is left.
+
+At most two ways each, eight in all. Points that g moves run on circles, so what a g has to fulfil costs a few products:
+g goes up and down from the start in ever finer steps until a branch lies within the limits, and of those branches the
+nearest to the start is taken. Where none is found Levenberg-Marquardt looks for the answer (``arm``).
+"""
+
+import math
+from typing import NamedTuple
+
+from synovia.kernels.closed_form.selection import list_branches, pick
+from synovia.kernels.closed_form.six_hinges import axis, crossing
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
+from synovia.kernels.compiler.views import bits
+from synovia.kernels.compiler.watch import halted
+from synovia.kernels.goals.reach import prove_arm
+from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.jacobian.arm import attempt as descend
+from synovia.kernels.math.rotations import PI, apply, apply_t, matmul_t
+from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn_to
+from synovia.kernels.math.trigonometry import sincos
+from synovia.kernels.math.two_segments import nearest_turn
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import STATE, copy, open_problem, open_work, with_steps
+from synovia.kernels.tree.variables import seed_state
+
+JOINTS = 7
+CLOSE = (F(0.02), F(0.1))  # radians: last turns that are tried first, so that what follows a target turns little
+COARSEST = F(0.4)  # radians between those that are tried next
+HALVINGS = 4  # times that these steps are halved; windows that fall between are left to descent
+EDGE = F(1e-12)  # how far beyond 1 a cosine may be by rounding
+SLACK = F(1e-9)  # radians beyond a limit that are rounding
+FALLEN = F(1e-7)  # sine under which the first and third axis fall together
+STEPS, RESTARTS = 60, 100  # of descent
+
+
+class Seven(NamedTuple):
+    """The arm as it stands, with what does not depend on the last turn."""
+
+    z: tuple[tuple[float, float, float], ...]
+    R: tuple[float, float, float, float, float, float, float, float, float]  # rotation of D
+    back: tuple[float, float, float]  # the first axis, turned back by D
+    shoulder: tuple[float, float, float]  # from the fourth joint
+    wrist: tuple[float, float, float]  # from the fourth joint
+    elbow: tuple[float, float, float]  # cosine of the fourth turn from its middle: constant, and by cos g and sin g
+    middle: float  # of the fourth turn
+    seen: tuple[tuple[float, float, float], ...]  # E7 D⁻¹ S from W: constant, and by cos g and sin g
+    second: Turn
+
+
+@inline
+def circle(z, r):
+    """Return (constant, by cosine, by sine) of r turned about z."""
+    along = scale(dot(z, r), z)
+    return along, sub(r, along), cross(z, r)
+
+
+@device
+def seven_of(problem, frames, targets):
+    """Return the arm as it stands at the start."""
+    G, p = goal_frame(problem, frames, 0)
+    T, t = target_frame(targets, 0)
+    R = matmul_t(T, G)
+    t = sub(t, apply(R, p))
+    z = (
+        axis(frames, 0), axis(frames, 1), axis(frames, 2), axis(frames, 3), axis(frames, 4), axis(frames, 5),
+        axis(frames, 6),
+    )  # fmt: skip
+    o, last = load(frames, 3, 9), load(frames, 6, 9)
+    S, W = crossing(frames, 0, 1), crossing(frames, 4, 5)
+    there = apply_t(R, sub(S, t))  # D⁻¹ S
+    constant, by_cos, by_sin = circle(z[6], sub(there, last))
+    seen = sub(add(last, constant), W), by_cos, by_sin
+    h, w = sub(S, o), sub(W, o)
+    bend = turn_of(z[3], w, h)
+    # |D E7⁻¹ W - S| is |E7 D⁻¹ S - W|, a constant and a harmonic of g: by_cos and by_sin are normal and of one length
+    far2 = dot(seen[0], seen[0]) + dot(by_cos, by_cos)
+    k = F(1) / bend.size
+    elbow = (
+        k * (F(0.5) * (dot(w, w) + dot(h, h) - far2) - bend.constant),
+        -k * dot(seen[0], by_cos),
+        -k * dot(seen[0], by_sin),
+    )
+    return Seven(z, R, apply_t(R, z[0]), h, w, elbow, bend.middle, seen, turn_of(z[1], z[2], z[0]))
+
+
+@inline
+def allowed(problem, q, i, turn):
+    """Return (a turn of joint i by whole turns nearest to none within the limits, clamped; whether there is one)."""
+    x = q[problem.variables[i, 1]]
+    low, high = problem.limits[i, 0] - x, problem.limits[i, 1] - x
+    turn, _ = nearest_turn(turn, F(0), low - SLACK, high + SLACK)
+    return min(max(turn, low), high), (turn >= low - SLACK) & (turn <= high + SLACK)
+
+
+@inline
+def put_turns(problem, q, table, count, turns):
+    """Write a candidate: the values of all joints after these turns."""
+    for i in range(JOINTS):
+        at = problem.variables[i, 1]
+        table[JOINTS * count + i] = min(max(q[at] + turns[i], problem.limits[i, 0]), problem.limits[i, 1])
+
+
+@device
+def shoulder_ways(problem, q, a, d, e, f, g, table, count):
+    """Write the candidates with these turns of the fourth to seventh joint; return how many there are by now."""
+    z = a.z
+    scd, sce, scf, scg = sincos(d), sincos(e), sincos(f), sincos(g)
+    # the first three turns make R E7⁻¹ E6⁻¹ E5⁻¹ E4⁻¹
+    goal = spin(z[4], spin(z[3], z[2], opposite(scd)), opposite(sce))
+    goal = apply(a.R, spin(z[6], spin(z[5], goal, opposite(scf)), opposite(scg)))
+    x = (dot(z[0], goal) - a.second.constant) / a.second.size
+    if abs(x) > F(1) + EDGE:
+        return count
+    back = spin(z[3], spin(z[4], spin(z[5], spin(z[6], a.back, scg), scf), sce), scd)
+    half = math.acos(min(max(x, F(-1)), F(1)))
+    for side in (F(1), F(-1)):
+        b, fits = allowed(problem, q, 1, a.second.middle + side * half)
+        if not fits:
+            continue
+        scb = sincos(b)
+        lifted = spin(z[1], z[2], scb)
+        if norm(cross(lifted, z[0])) > FALLEN:
+            first = turn_to(z[0], lifted, goal)
+            third = turn_to(z[2], back, spin(z[1], z[0], opposite(scb)))
+        else:  # only the sum of the first and third turn matters: the third stays
+            u = perpendicular(z[2])
+            away = spin(z[4], spin(z[3], u, opposite(scd)), opposite(sce))
+            away = apply(a.R, spin(z[6], spin(z[5], away, opposite(scf)), opposite(scg)))
+            first, third = turn_to(z[0], spin(z[1], u, scb), away), F(0)
+        first, fits = allowed(problem, q, 0, first)
+        third, fits_too = allowed(problem, q, 2, third)
+        if fits & fits_too:
+            put_turns(problem, q, table, count, (first, b, third, d, e, f, g))
+            count += 1
+    return count
+
+
+@device
+def ways(problem, q, a, g, table):
+    """Write the candidates with this turn of the last joint; return how many."""
+    z = a.z
+    s, c = sincos(g)
+    x = a.elbow[0] + a.elbow[1] * c + a.elbow[2] * s
+    if abs(x) > F(1) + EDGE:
+        return 0
+    half = math.acos(min(max(x, F(-1)), F(1)))
+    u = axpy(c, a.seen[1], axpy(s, a.seen[2], a.seen[0]))
+    tilt = turn_of(z[5], u, z[4])
+    count = 0
+    if tilt.size <= EDGE * problem.reach:  # the shoulder is on the sixth axis: another turn of the last joint is better
+        return 0
+    for side in (F(1), F(-1)):
+        d, fits = allowed(problem, q, 3, a.middle + side * half)
+        if not fits:
+            continue
+        v = sub(spin(z[3], a.shoulder, opposite(sincos(d))), a.wrist)
+        x = (dot(z[4], v) - tilt.constant) / tilt.size
+        if abs(x) > F(1) + EDGE:
+            continue
+        half_tilt = math.acos(min(max(x, F(-1)), F(1)))
+        for way in (F(1), F(-1)):
+            f, fits = allowed(problem, q, 5, tilt.middle + way * half_tilt)
+            if not fits:
+                continue
+            e, fits = allowed(problem, q, 4, turn_to(z[4], spin(z[5], u, sincos(f)), v))
+            if fits:
+                count = shoulder_ways(problem, q, a, d, e, f, g, table, count)
+    return count
+
+
+@inline
+def either_way(problem, q, a, g, low, high, table):
+    """Write the candidates with the last joint turned by g, or else by -g; return how many."""
+    count = ways(problem, q, a, g, table) if g <= high else 0
+    return ways(problem, q, a, -g, table) if count == 0 and -g >= low else count
+
+
+@algorithm
+def branches(problem, work, targets, q):
+    """Leave all candidates with the first last turn that has any in spare memory; return how many. q stays."""
+    forward(problem.tree, q, work.frames)
+    a = seven_of(problem, work.frames, targets)
+    x = q[problem.variables[6, 1]]
+    low, high = max(problem.limits[6, 0] - x, -PI), min(problem.limits[6, 1] - x, PI)
+    count = ways(problem, q, a, F(0), work.spare)
+    for g in CLOSE:
+        if count == 0:
+            count = either_way(problem, q, a, g, low, high, work.spare)
+    step = COARSEST
+    for level in range(HALVINGS + 1):
+        if count == 0 and level == 1:  # an arm nearly stretched, or folded, has its narrow window here
+            stretched = math.atan2(a.elbow[2], a.elbow[1])
+            for turn in (stretched, stretched + PI):
+                g, fits = nearest_turn(turn, F(0), low, high)
+                if fits and count == 0:
+                    count = ways(problem, q, a, g, work.spare)
+        g = step
+        while count == 0 and g <= max(high, -low):
+            count = either_way(problem, q, a, g, low, high, work.spare)
+            g += step if level == 0 else F(2) * step  # the others between were tried before
+        if count > 0:
+            break
+        step *= F(0.5)
+    return count, F(0)
+
+
+@device
+def search(problem, work, targets, q):
+    """Descend from q, then from random poses, until the goal holds; leave the best in q."""
+    lowest = F(math.inf)
+    steps = 0
+    more = with_steps(problem, STEPS)
+    for k in range(RESTARTS):
+        if k > 0:
+            seed_state(bits(work.watch, STATE, 1), problem.seed, k)
+            perform(scatter_numbers, problem, work, targets, q)
+        taken, cost = perform(descend, more, work, targets, q)
+        steps += taken
+        if cost < lowest:
+            lowest = cost
+            copy(q, work.best)
+        forward(problem.tree, q, work.frames)
+        if residual(problem, q, work.frames, targets, work.e)[1] <= F(1) or halted(work.watch):
+            break
+        if k == 0 and perform(prove_arm, problem, work, targets, q)[0] > 0:
+            break
+    copy(work.best, q)
+    return steps, lowest
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Take the nearest candidate, or search by descent where there is none."""
+    count, _ = perform(branches, problem, work, targets, q)
+    cost, met = pick(problem, work, targets, q, work.spare, count)
+    return (1, cost) if met else search(problem, work, targets, q)
+
+
+@entry
+def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart``."""
+    return drive(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+
+
+@entry
+def segments_seven_branches(ints, floats, targets, starts, out, scratch, warm, first):
+    """List the branches of one problem; see ``list_branches``."""
+    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)

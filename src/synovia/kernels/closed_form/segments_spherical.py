@@ -1,0 +1,191 @@
+"""Arms of six hinges with a spherical wrist: the last three axes meet in a point w (Pieper 1968).
+
+D w = E1 E2 E3 w is a problem of three hinges. With v = E3 w - o2 and b = o2 - o1 it says z1·R2 v = z1·(D w - o2) and
+b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2, whose length is known: an
+equation of the second degree in cosine and sine of the third turn. Where the first two axes are parallel or meet, the
+two say the same, and the second turn has two ways instead. The wrist follows from the rotation that is left.
+"""
+
+import math
+from typing import NamedTuple
+
+from synovia.kernels.closed_form.selection import list_branches, pick
+from synovia.kernels.closed_form.six_hinges import (
+    FREE,
+    REST,
+    about,
+    axis,
+    base_row,
+    crossing,
+    motion_to_target,
+    offer,
+    prove_arm_branches,
+)
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
+from synovia.kernels.math.rotations import PI, apply, column
+from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
+from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
+from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.tree.problem import open_problem, open_work
+
+# Places in spare memory
+SAMPLES = REST
+ROOTS = SAMPLES + 5
+SCRATCH = ROOTS + 4
+NEAREST = 36  # third turns that are tried where none is exact
+DEPENDENT = F(1e-7)  # sine under which two directions are one
+
+
+class Shoulder(NamedTuple):
+    """The first three axes as they stand, and where the wrist w has to go, x, from the first one."""
+
+    z: tuple[tuple[float, float, float], ...]
+    o1: tuple[float, float, float]
+    o2: tuple[float, float, float]
+    b: tuple[float, float, float]
+    x: tuple[float, float, float]
+    w: tuple[float, float, float]
+    u: tuple[float, float, float]  # the first axis across the second
+    s: tuple[float, float, float]  # b across the second axis
+    single: bool  # u and s are one direction: there is one equation for the third turn, and two ways for the second
+
+
+@inline
+def shoulder_of(frames, x, w):
+    """Return the first three axes."""
+    z0, z1, z2 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
+    o0, o1, o2 = load(frames, 0, 9), load(frames, 1, 9), load(frames, 2, 9)
+    b = sub(o1, o0)
+    u, s = axpy(-dot(z0, z1), z1, z0), axpy(-dot(b, z1), z1, b)
+    size = norm(b) + norm(sub(w, o1))
+    single = norm(u) <= DEPENDENT or norm(cross(u, s)) <= DEPENDENT * norm(u) * size
+    return Shoulder((z0, z1, z2), o1, o2, b, sub(x, o0), w, u, s, single)
+
+
+@inline
+def sides(a, c):
+    """Return (v, what u·R2 v and s·R2 v have to be) after a third turn c."""
+    v = sub(about(a.z[2], a.o2, c, a.w), a.o1)
+    along = dot(a.z[1], v)
+    one = dot(a.z[0], sub(a.x, a.b)) - dot(a.z[0], a.z[1]) * along
+    two = F(0.5) * (dot(a.x, a.x) - dot(a.b, a.b) - dot(v, v)) - dot(a.b, a.z[1]) * along
+    return v, one, two
+
+
+@inline
+def across_of(a, one, two):
+    """Return R2 v across the second axis from its components along u and s."""
+    uu, us, ss = dot(a.u, a.u), dot(a.u, a.s), dot(a.s, a.s)
+    det = uu * ss - us * us
+    return add(scale((one * ss - two * us) / det, a.u), scale((two * uu - one * us) / det, a.s))
+
+
+@inline
+def third_equation(a, c):
+    """Return what is zero at a third turn that lets the others bring the wrist to its place."""
+    v, one, two = sides(a, c)
+    if a.single:
+        return two - dot(a.s, a.u) / dot(a.u, a.u) * one if norm(a.u) > DEPENDENT else one
+    g = across_of(a, one, two)
+    along = dot(a.z[1], v)
+    return dot(g, g) - dot(v, v) + along * along
+
+
+@device
+def third_turns(a, room):
+    """Write the third turns to ROOTS; where there is none, the one that comes nearest. Return how many."""
+    for j in range(5):
+        room[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
+    found = real_roots(room[SAMPLES:ROOTS], 2, room[SCRATCH:], room[ROOTS:SCRATCH])
+    if found == 0:
+        least = F(math.inf)
+        for j in range(NEAREST):
+            c = F(2) * PI * F(j) / F(NEAREST)
+            value = abs(third_equation(a, c))
+            if value < least:
+                least = value
+                room[ROOTS] = c
+        found = 1
+    return found
+
+
+@inline
+def second_turn(a, c, way):
+    """Return the second turn after a third one."""
+    v, one, two = sides(a, c)
+    if not a.single:
+        return turn_to(a.z[1], v, across_of(a, one, two))
+    along = dot(a.z[1], v)
+    if norm(a.u) > DEPENDENT:
+        middle, half = turns_to_plane(a.z[1], v, a.z[0], one + dot(a.z[0], a.z[1]) * along)
+    else:
+        middle, half = turns_to_plane(a.z[1], v, a.b, two + dot(a.b, a.z[1]) * along)
+    return middle + half if way else middle - half
+
+
+@device
+def spherical(problem, work, q, R, t):
+    """Write the candidates of an arm whose last three axes meet, at most eight; return how many."""
+    f, turns = work.frames[base_row(problem) :], work.spare
+    w = crossing(f, 3, 4)
+    a = shoulder_of(f, add(apply(R, w), t), w)
+    z3, z4, z5 = axis(f, 3), axis(f, 4), axis(f, 5)
+    count = 0
+    for third in range(min(third_turns(a, turns), 2 if a.single else 4)):
+        for way in range(2 if a.single else 1):
+            for side in (F(1), F(-1)):
+                c = turns[ROOTS + third]
+                b = second_turn(a, c, way)
+                v = sub(about(a.z[2], a.o2, c, w), a.o1)
+                first = turn_to(a.z[0], add(a.b, turned(a.z[1], v, b)), a.x)
+                left = taken_off(a, first, b, c, R)
+                last, free = three_turns(z3, z4, z5, left, side)
+                if free:
+                    turns[FREE] = F(1)
+                offer(problem, turns, q, count, (first, b, c, last[0], last[1], last[2]))
+                count += 1
+    return count
+
+
+@inline
+def taken_off(a, first, second, third, R):
+    """Return what is left of the rotation R when the first three turns are taken off."""
+    x = turned_back(a, first, second, third, column(R, 0))
+    y = turned_back(a, first, second, third, column(R, 1))
+    z = cross(x, y)
+    return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
+
+
+@inline
+def turned_back(a, first, second, third, p):
+    """Return a direction as it was before the first three turns."""
+    return turned(a.z[2], turned(a.z[1], turned(a.z[0], p, -first), -second), -third)
+
+
+@algorithm
+def branches(problem, work, targets, q):
+    """Leave all candidates in spare memory; return how many. q stays."""
+    R, t = motion_to_target(problem, work, targets, q)
+    return spherical(problem, work, q, R, t), F(0)
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Take the nearest candidate that meets the goal, or the one with the lowest error."""
+    count, _ = perform(branches, problem, work, targets, q)
+    cost, _ = pick(problem, work, targets, q, work.spare, count)
+    return 1, cost
+
+
+@entry
+def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart``."""
+    return drive(attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first)
+
+
+@entry
+def segments_spherical_branches(ints, floats, targets, starts, out, scratch, warm, first):
+    """List the branches of one problem; see ``list_branches``."""
+    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)

@@ -1,0 +1,191 @@
+"""Branches of a closed form: a table of joint values, from which the best is chosen or all that reach are listed.
+
+A closed form writes its candidates (values of all variables, each within its limits) one after the other. Which of
+them count is decided here, the same way for all: by forward kinematics.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, inline, perform
+from synovia.kernels.goals.residuals import complete_targets, measure, refused_target, residual
+from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import (
+    COST,
+    CUT,
+    REACHED,
+    STATUS,
+    STEPS,
+    TRIES,
+    WINNER,
+    copy,
+    open_row,
+)
+from synovia.kernels.tree.variables import SCALAR
+
+MOST = 64  # candidates
+ALIKE = F(1e-6)  # radians, or lengths per reach: two branches nearer than this are one
+BETTER = F(1) - F(1e-6)  # what misses is left only for a lower squared error: repeated calls must not wander
+
+
+@inline
+def numbers(problem, k):
+    """Return how many numbers of q variable k has."""
+    return 1 if problem.variables[k, 0] == SCALAR else 4
+
+
+@inline
+def width(problem):
+    """Return how many numbers a candidate has."""
+    total = 0
+    for k in range(problem.variables.shape[0]):
+        total += numbers(problem, k)
+    return total
+
+
+@device
+def put_candidate(problem, q, table, i):
+    """Write the variables in q as candidate i."""
+    at = i * width(problem)
+    for k in range(problem.variables.shape[0]):
+        for c in range(numbers(problem, k)):
+            table[at] = q[problem.variables[k, 1] + c]
+            at += 1
+
+
+@device
+def take_candidate(problem, q, table, i):
+    """Write candidate i to the variables in q."""
+    at = i * width(problem)
+    for k in range(problem.variables.shape[0]):
+        for c in range(numbers(problem, k)):
+            q[problem.variables[k, 1] + c] = table[at]
+            at += 1
+    follow(problem, q)
+
+
+@inline
+def gap(problem, q, table, at, k):
+    """Return how far variable k in q is from a candidate whose numbers for it begin at ``at``: radians or reaches."""
+    x = problem.variables[k, 1]
+    if problem.variables[k, 0] == SCALAR:
+        unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+        return abs(q[x] - table[at]) * unit
+    c = abs(q[x] * table[at] + q[x + 1] * table[at + 1] + q[x + 2] * table[at + 2] + q[x + 3] * table[at + 3])
+    return F(2) * math.acos(min(c, F(1)))
+
+
+@device
+def distance(problem, q, table, i):
+    """Return how far candidate i is from q: root of the sum of squares."""
+    at = i * width(problem)
+    total = F(0)
+    for k in range(problem.variables.shape[0]):
+        d = gap(problem, q, table, at, k)
+        total += d * d
+        at += numbers(problem, k)
+    return math.sqrt(total)
+
+
+@inline
+def tried(problem, work, targets, q, table, i):
+    """Write candidate i to q; return (the squared error, whether it meets the goals)."""
+    take_candidate(problem, q, table, i)
+    forward(problem.tree, q, work.frames)
+    cost, worst = residual(problem, q, work.frames, targets, work.e)
+    return cost, worst <= AIM
+
+
+@device
+def pick(problem, work, targets, q, table, count):
+    """Write to q the candidate nearest to it that meets the goals, or else the one with the lowest error.
+
+    Where nothing meets the goals and no candidate is better than q itself, q stays; work.frames are at q.
+
+    Returns:
+        (the squared error, whether the goals are met).
+    """
+    lowest, worst = residual(problem, q, work.frames, targets, work.e)
+    if worst <= AIM:
+        return lowest, True
+    copy(q, work.trial)
+    best = 0
+    near = F(math.inf)
+    for i in range(count):
+        away = distance(problem, q, table, i)
+        if away < near:
+            best, near = i, away
+    if count > 0:  # the nearest is right nearly always
+        cost, meets = tried(problem, work, targets, q, table, best)
+        if meets:
+            return cost, True
+    best = -1
+    reached = False
+    near = F(0)
+    for i in range(count):
+        away = distance(problem, work.trial, table, i)
+        if reached and away >= near:
+            continue
+        cost, meets = tried(problem, work, targets, q, table, i)
+        if meets or (not reached and cost < BETTER * lowest):
+            best, lowest, near, reached = i, cost, away, meets
+    copy(work.trial, q)
+    if best >= 0:
+        take_candidate(problem, q, table, best)
+    return lowest, reached
+
+
+@device
+def choose(problem, work, targets, q, table, count):
+    """Write the best candidate to q (see ``pick``, whose frames this writes); return (1, the squared error)."""
+    forward(problem.tree, q, work.frames)
+    cost, _ = pick(problem, work, targets, q, table, count)
+    return 1, cost
+
+
+@device
+def is_listed(problem, out, taken, table, i):
+    """Return whether candidate i stands in one of the rows already."""
+    for b in range(taken):
+        q, _, _ = open_row(problem, out[b])
+        if distance(problem, q, table, i) <= ALIKE:
+            return True
+    return False
+
+
+@device
+def list_branches(branches, problem, work, targets, starts, out):
+    """Write all candidates of the first problem that meet the goals to rows of the answer.
+
+    ``branches(problem, work, targets, q)`` returns their number and leaves them in ``work.spare``. The place of the
+    error in a row holds the distance from the start, for the caller to sort by.
+
+    Returns:
+        How many there are, or -1 - goal for a target that is refused.
+    """
+    refused = refused_target(problem, targets[0])
+    if refused >= 0:
+        return -1 - refused
+    start = starts[0]
+    q, errors, kept = open_row(problem, out[out.shape[0] - 1])  # its q is written last, if ever
+    forward(problem.tree, start, work.frames)
+    complete_targets(problem, work.frames, targets[0], kept)
+    copy(start, q)
+    count = perform(branches, problem, work, kept, q)[0]
+    taken = 0
+    for i in range(min(count, out.shape[0] - 1)):
+        row = out[taken]
+        q, errors, own = open_row(problem, row)
+        copy(start, q)
+        take_candidate(problem, q, work.spare, i)
+        forward(problem.tree, q, work.frames)
+        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(problem, out, taken, work.spare, i):
+            continue
+        for g in range(kept.shape[0]):
+            copy(kept[g], own[g])
+        row[STATUS], row[STEPS], row[TRIES], row[WINNER] = F(REACHED), F(1), F(1), F(0)
+        row[COST] = distance(problem, start, work.spare, i)
+        row[CUT] = F(0)
+        taken += 1
+    return taken

@@ -1,0 +1,101 @@
+"""Arms of six hinges cut into segments: what their closed forms share.
+
+From the start pose on: with the axes where they stand now, E1 ... E6 the turns about them and D the motion that takes
+the goal's frame to its target, E1 E2 E3 E4 E5 E6 = D. Each closed form writes its candidates, six turns each.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.math.rotations import PI, apply, column, load_rotation, matmul_t
+from synovia.kernels.math.subproblems import turned
+from synovia.kernels.math.two_segments import nearest_turn
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, sub
+from synovia.kernels.tree.forward import forward
+
+# Places in spare memory: eight candidates of six values, whether some turns are free, the rest
+FREE = 8 * 6
+REST = FREE + 1
+PROVEN = F(1e-12)  # squared error (radians, reaches) above which a miss is no rounding
+
+
+@inline
+def base_row(problem):
+    """Return the row of the arm's first joint: above it may stand what does not move, such as a floating base."""
+    row = 0
+    while problem.tree.ints[row, 5] < 0:
+        row += 1
+    return row
+
+
+@inline
+def axis(frames, i):
+    """Return the direction of the axis of joint i."""
+    return column(load_rotation(frames, i, 0), 2)
+
+
+@inline
+def crossing(frames, i, j):
+    """Return the point of the axis of joint i that is nearest to the axis of joint j: where they meet."""
+    u, v = axis(frames, i), axis(frames, j)
+    o = load(frames, i, 9)
+    d = sub(load(frames, j, 9), o)
+    n = cross(u, v)  # 1 - (u·v)² would lose small angles
+    return axpy(dot(cross(d, v), n) / dot(n, n), u, o)
+
+
+@inline
+def about(z, o, angle, p):
+    """Return the point p turned about the axis z through o."""
+    return add(o, turned(z, sub(p, o), angle))
+
+
+@inline
+def offer(problem, table, q, count, turns):
+    """Write six turns as a candidate: each joint by whole turns nearest to where it is, and clamped.
+
+    Returns:
+        The squared distance from q, infinite if a turn had to be clamped.
+    """
+    away = F(0)
+    base = base_row(problem)
+    for i in range(6):
+        k = problem.tree.ints[base + i, 5]
+        x = q[problem.variables[k, 1]]
+        low, high = problem.limits[k, 0], problem.limits[k, 1]
+        turn, fits = nearest_turn(turns[i], F(0), low - x, high - x)
+        table[6 * count + k] = min(max(x + turn, low), high)
+        away += turn * turn if fits else F(math.inf)
+    return away
+
+
+@inline
+def less(turn):
+    """Return the squared size of a turn less its whole turns."""
+    turn -= F(2) * PI * math.floor(turn / (F(2) * PI) + F(0.5))
+    return turn * turn
+
+
+@inline
+def nearer_side(middle, half):
+    """Return 1 or -1: with which sign middle ± half turns less."""
+    return F(1) if less(middle + half) < less(middle - half) else F(-1)
+
+
+@device
+def motion_to_target(problem, work, targets, q):
+    """Return (R, t), the motion D; work.frames are left at q."""
+    forward(problem.tree, q, work.frames)
+    work.spare[FREE] = F(0)
+    G, p = goal_frame(problem, work.frames, 0)
+    T, x = target_frame(targets, 0)
+    R = matmul_t(T, G)
+    return R, sub(x, apply(R, p))
+
+
+@algorithm
+def prove_arm_branches(problem, work, targets, q):
+    """Return 1 if the goal is missed by more than rounding: no branch meets it, unless some turns were free."""
+    cost, _ = residual(problem, q, work.frames, targets, work.e)
+    return (1 if cost > PROVEN and work.spare[FREE] == F(0) else 0), F(0)

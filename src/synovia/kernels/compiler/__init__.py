@@ -1,0 +1,1 @@
+"""How kernels are compiled: the decorators, the cache of compiled code, and the boundary to Python."""

@@ -1,0 +1,134 @@
+"""The entry points that solve: what each is for, how long it takes to compile, and how to compile one ahead.
+
+What it takes is of one core of a server of 2022: an estimate, to be told and to plan by.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib import import_module
+from typing import Any, Final, NamedTuple, TextIO
+
+
+class Entry(NamedTuple):
+    """What an entry point is for, and the seconds that it takes to compile."""
+
+    words: str
+    seconds: float
+
+
+# By module and function, the most wanted first. Neighbours share helpers, which one process compiles only once.
+ENTRIES: Final = {
+    "tree.forward.forward_many": Entry("poses", 1.5),
+    "tree.tables.admit": Entry("joint values", 1.0),
+    "tree.tables.random_rows": Entry("random poses", 1.5),
+    "jacobian.arm.arm": Entry("lm and dls on arms", 7.0),
+    "jacobian.levenberg.levenberg": Entry("lm", 10.0),
+    "jacobian.levenberg.levenberg_any": Entry("lm with further goals", 14.0),
+    "search.classify.conclude": Entry("the verdict on a miss", 11.0),
+    "search.classify.conclude_any": Entry("the verdict on a miss of further goals", 15.0),
+    "heuristic.fabrik_chain.fabrik_chain": Entry("fabrik on plain chains", 5.0),
+    "heuristic.fabrik.fabrik": Entry("fabrik", 16.0),
+    "heuristic.fabrik.fabrik_any": Entry("fabrik with further goals", 20.0),
+    "heuristic.ccd_chain.ccd_chain": Entry("ccd on plain chains", 4.0),
+    "heuristic.ccd.ccd": Entry("ccd", 14.0),
+    "heuristic.ccd.ccd_any": Entry("ccd with further goals", 18.0),
+    "hierarchy.full_body_plain.full_body_plain": Entry("full-body", 35.0),
+    "hierarchy.full_body.full_body": Entry("full-body with further goals", 38.0),
+    "heuristic.particles.particles": Entry("particles", 16.0),
+    "heuristic.particles.particles_any": Entry("particles with further goals", 20.0),
+    "jacobian.family.family": Entry("dls, transpose, pinv and sdls", 14.0),
+    "jacobian.family.family_any": Entry("dls, transpose, pinv and sdls with further goals", 18.0),
+    "closed_form.two_bone.two_bone": Entry("two-bone", 11.0),
+    "closed_form.segments_limb.segments_limb": Entry("segments on limbs", 12.0),
+    "closed_form.segments_seven.segments_seven": Entry("segments on arms of seven hinges", 14.0),
+    "closed_form.aim.aim_joint": Entry("aim", 10.0),
+    "jacobian.chain_newton.chain_newton": Entry("lm on long chains", 6.0),
+    "simd.arm.arm_lanes": Entry("lanes of arms", 9.0),
+    "simd.fabrik_chain.fabrik_lanes": Entry("lanes of chains", 5.0),
+    "closed_form.hinges.hinges": Entry("hinges", 12.0),
+    "closed_form.segments_parallel.segments_parallel": Entry("segments on arms with three parallel axes", 12.0),
+    "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 12.0),
+    "jacobian.secondary_steps.wishful": Entry("wishes in the null space", 16.0),
+    "jacobian.secondary_steps.wishful_any": Entry("wishes in the null space with further goals", 20.0),
+}
+
+# What the arguments of entry points are, by their names: kind of number and dimensions, 0 for a number itself.
+_ARGUMENTS: Final = {
+    "ints": ("int32", 1),
+    "floats": ("float64", 1),
+    "targets": ("float64", 3),
+    "starts": ("float64", 2),
+    "out": ("float64", 2),
+    "scratch": ("float64", 1),
+    "warm": ("boolean", 0),
+    "first": ("int64", 0),
+    "settles": ("boolean", 0),
+    "searches": ("boolean", 0),
+    "variables": ("int32", 2),
+    "limits": ("float64", 2),
+}
+_OTHERS: Final = {
+    "tree.forward.forward_many": (("int32", 2), *(("float64", 2),) * 4, ("float64", 3)),
+    "tree.tables.admit": (
+        ("int32", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 0), ("float64", 1), ("float64", 1)
+    ),
+    "tree.tables.random_rows": (("int32", 2), ("float64", 2), ("float64", 2), ("int64", 0), ("uint64", 1)),
+}  # fmt: skip
+_LANES: Final = ("like", "room")  # the argument whose kind of number says in which precision lanes run
+
+
+def told(function: Any) -> Entry | None:
+    """Return what one of our entry points is for, None for another function."""
+    return ENTRIES.get(f"{function.__module__.removeprefix('synovia.kernels.')}.{function.__name__}")
+
+
+def signatures(name: str) -> list[tuple[Any, ...]]:
+    """Return the types that an entry point is called with: one row, or two where lanes run in either precision."""
+    from numba import types
+
+    module, _, function = name.rpartition(".")
+    code = getattr(import_module(f"synovia.kernels.{module}"), function).py_func.__code__
+    arguments = code.co_varnames[: code.co_argcount]
+
+    def of(kind: str, dimensions: int) -> Any:
+        number = getattr(types, kind)
+        return types.Array(number, dimensions, "C") if dimensions else number
+
+    if name in _OTHERS:
+        return [tuple(of(*one) for one in _OTHERS[name])]
+    kinds = ("float64", "float32") if arguments[-1] in _LANES else ("float64",)
+    return [tuple(of(*((kind, 1) if one in _LANES else _ARGUMENTS[one])) for one in arguments) for kind in kinds]
+
+
+def compile_entry(name: str) -> float:
+    """Load or compile an entry point for all that it is called with; return the seconds that took."""
+    begun = time.perf_counter()
+    module, _, function = name.rpartition(".")
+    kernel = getattr(import_module(f"synovia.kernels.{module}"), function)
+    for types in signatures(name):
+        kernel.compile(types)
+    return time.perf_counter() - begun
+
+
+def serve(asked: TextIO, answers: TextIO) -> None:
+    """Compile the entry points whose names come in, one a line, and answer each with its seconds, until no more come.
+
+    Whoever asks also ends this process: Ctrl-C at the terminal is not for it.
+    """
+    import gc
+    import json
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()  # see ``jit.make_ready``
+    for line in asked:
+        name = line.strip()
+        answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
+        answers.flush()
+        gc.collect()  # what the compiler leaves would grow to gigabytes
+
+
+if __name__ == "__main__":
+    serve(sys.stdin, sys.stdout)

@@ -1,0 +1,154 @@
+"""Which source files go into a kernel's compiled code, and the hash of them that says whether kept code is stale.
+
+numba does not notice an edit in a helper's file. Each kernel file therefore has a hash of itself and of every file of
+this package that it reaches by imports, in whatever form they are written:
+
+    from synovia.kernels.a.b import f         import synovia.kernels.a.b as b
+    from synovia.kernels.a import b           from .b import f
+    from synovia.kernels import (a, b)        import synovia.kernels
+
+Files are named by their dotted names below ``synovia.kernels``, so that two files of the same stem are two. The imports
+are found in the text, without parsing it, because this runs at every start: whatever looks like an import counts, and a
+file too many costs a compilation, never a stale one. A file that imports the bare package depends on all of it.
+"""
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = "synovia.kernels"
+ROOT = Path(__file__).parents[1]
+
+# Files that change no compiled code, so that an edit to them leaves kernels compiled. Each says why.
+CHANGE_NO_CODE = {
+    "compiler.cache": "stores and loads what is compiled, by keys of its own",
+    "compiler.interrupts": "holds back Ctrl-C while the compiler is at work",
+    "compiler.sources": "this file: it decides what is hashed",
+    "compiler.announce": "announces compilations",
+    "compiler.entries": "lists entry points, and calls what compiles them",
+}
+
+_JOINED = re.compile(rb"\\\r?\n")  # a line that goes on after a backslash
+_COMMENT = re.compile(rb"#[^\n]*")
+_NAMES = rb"(\([^)]*\)|[^\n;]*)"
+_FROM = re.compile(rb"\bfrom\s+(\.*)\s*([\w.]*)\s+import\s*" + _NAMES)
+_IMPORT = re.compile(rb"(?:^|[;:])[ \t]*import\s+([^\n;]*)", re.MULTILINE)
+_WORD = re.compile(rb"[\w.]+")
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Return the files of the package by their dotted names below it; ``""`` is the package itself."""
+    out: dict[str, Path] = {}
+    for folder, _, files in os.walk(ROOT):
+        parts = Path(folder).relative_to(ROOT).parts
+        for file in files:
+            if file.endswith(".py"):
+                out[".".join(parts if file == "__init__.py" else (*parts, file[:-3]))] = Path(folder, file)
+    return out
+
+
+@functools.cache
+def _names() -> dict[Path, str]:
+    return {file: name for name, file in modules().items()}
+
+
+def name_of(file: Path) -> str | None:
+    """Return the dotted name of a file of the package, None for a file from elsewhere."""
+    return _names().get(file)
+
+
+def imports_of(text: bytes, package: str | None) -> set[str]:
+    """Return the modules below the package that a source text imports, by their dotted names.
+
+    Args:
+        text: The source.
+        package: Dotted name (below ``synovia.kernels``) of the package that the file lies in, for relative imports;
+            None for a file from elsewhere, whose relative imports are its own affair.
+    """
+    text = _JOINED.sub(b" ", _COMMENT.sub(b"", text))
+    found: set[str] = set()
+    for dots, module, names in _FROM.findall(text):
+        base = _absolute(len(dots), module.decode(), package)
+        if base is None:
+            continue
+        each = [word.decode() for word in _WORD.findall(names)]
+        if base == "synovia":
+            found.update(modules() if "kernels" in each or "*" in names.decode() else ())
+        elif base == PACKAGE or base.startswith(f"{PACKAGE}."):
+            below = base[len(PACKAGE) + 1 :]
+            found.update(_existing(below))
+            for name in each:
+                found.update(_existing(f"{below}.{name}".lstrip(".")))
+            if not below and "*" in names.decode():
+                found.update(modules())
+    for listed in _IMPORT.findall(text):
+        for one in listed.split(b","):
+            name = one.split(b" as ")[0].strip().decode()
+            if name == PACKAGE:
+                found.update(modules())
+            elif name.startswith(f"{PACKAGE}."):
+                found.update(_existing(name[len(PACKAGE) + 1 :]))
+    return found - CHANGE_NO_CODE.keys()
+
+
+def _absolute(dots: int, module: str, package: str | None) -> str | None:
+    """Return the absolute name of what a ``from`` statement names, None where that is not ours to know."""
+    if not dots:
+        return module
+    if package is None:
+        return None
+    parts = [*PACKAGE.split("."), *filter(None, package.split("."))]
+    if dots - 1 >= len(parts):
+        return None
+    return ".".join([*parts[: len(parts) - (dots - 1)], *filter(None, [module])])
+
+
+def _existing(name: str) -> Iterator[str]:
+    """Yield a module and the packages on the way to it, as far as they exist: importing it runs them all."""
+    parts = name.split(".") if name else []
+    for k in range(len(parts) + 1):
+        part = ".".join(parts[:k])
+        if part in modules():
+            yield part
+
+
+def sources_of(file: Path) -> dict[str, bytes]:
+    """Return the text of a kernel file and of all files of the package that it reaches, by dotted names.
+
+    A file from elsewhere stands under its path.
+    """
+    own = name_of(file)
+    sources: dict[str, bytes] = {}
+    left: list[tuple[str, Path]] = [(str(file) if own is None else own, file)]
+    while left:
+        name, path = left.pop()
+        if name not in sources:
+            sources[name], imported = _read(path)
+            left.extend((one, modules()[one]) for one in imported)
+    return sources
+
+
+@functools.cache
+def _read(file: Path) -> tuple[bytes, set[str]]:
+    """Return the text of a file, and what it imports of the package."""
+    text = file.read_bytes()
+    name = name_of(file)
+    package = name if name is None or file.name == "__init__.py" else name.rpartition(".")[0]
+    return text, imports_of(text, package)
+
+
+def digest(file: Path, versions: tuple[str, ...]) -> str:
+    """Return a hash of a kernel file, of all that it imports, and of the versions of what compiles them.
+
+    Where the files lie does not count, so that all environments with the same versions share what one of them compiled;
+    a file from elsewhere counts by its content.
+    """
+    out = hashlib.sha256("\0".join(versions).encode())
+    for name, text in sorted(sources_of(file).items()):
+        shown = name if name in modules() else ""
+        out.update(shown.encode() + b"\0" + text + b"\0")
+    return out.hexdigest()[:16]

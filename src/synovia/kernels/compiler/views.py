@@ -1,0 +1,99 @@
+"""Views into a flat array that cost nothing: a pointer and a shape, without the reference count of an ordinary slice.
+
+A problem is opened into two dozen tables at each call; as slices they took longer than a step of the solver. A borrowed
+view must not outlive the array that it looks into, so it never leaves a kernel. Only numba's extension API is used.
+"""
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import compiled
+
+if compiled():
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import populate_array
+
+    def _view(context, builder, source_type, source, offset, shape, dtype):
+        """Return the LLVM value of a C-contiguous array of a shape at an element of another array."""
+        base = context.make_array(source_type)(context, builder, source)
+        out_type = types.Array(dtype, len(shape), "C")
+        out = context.make_array(out_type)(context, builder)
+        pointer = builder.bitcast(builder.gep(base.data, [offset]), out.data.type)
+        size = context.get_abi_sizeof(context.get_data_type(dtype))
+        itemsize = ir.Constant(context.get_value_type(types.intp), size)
+        strides = [itemsize] if len(shape) == 1 else [builder.mul(shape[1], itemsize), itemsize]
+        populate_array(out, data=pointer, shape=shape, strides=strides, itemsize=itemsize, meminfo=None, parent=None)
+        return out._getvalue()
+
+    @intrinsic
+    def vector(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
+        """Return elements offset to offset + n of a flat array."""
+
+        def codegen(context, builder, signature, args):
+            return _view(context, builder, signature.args[0], args[0], args[1], [args[2]], source.dtype)
+
+        return types.Array(source.dtype, 1, "C")(source, types.intp, types.intp), codegen
+
+    @intrinsic
+    def matrix(typingctx, source, offset, n, m):  # pyright: ignore[reportRedeclaration]  # or the one below
+        """Return n * m elements of a flat array from offset on, as n rows."""
+
+        def codegen(context, builder, signature, args):
+            return _view(context, builder, signature.args[0], args[0], args[1], [args[2], args[3]], source.dtype)
+
+        return types.Array(source.dtype, 2, "C")(source, types.intp, types.intp, types.intp), codegen
+
+    @intrinsic
+    def bits(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
+        """Return elements of a flat float64 array as uint64, for a generator's state."""
+
+        def codegen(context, builder, signature, args):
+            return _view(context, builder, signature.args[0], args[0], args[1], [args[2]], types.uint64)
+
+        return types.Array(types.uint64, 1, "C")(source, types.intp, types.intp), codegen
+
+    @intrinsic
+    def stack(typingctx, like, rows, columns):  # pyright: ignore[reportRedeclaration]  # or the one below
+        """Return room on the stack for rows * columns numbers of the type of an array; the sizes are constants.
+
+        The compiler then knows that nothing else looks there, without which it makes no vector instructions.
+        """
+        if not isinstance(rows, types.IntegerLiteral) or not isinstance(columns, types.IntegerLiteral):
+            return None
+        sizes = [rows.literal_value, columns.literal_value]
+
+        def codegen(context, builder, signature, args):
+            kind = context.get_data_type(like.dtype)
+            with builder.goto_entry_block():
+                room = builder.alloca(ir.ArrayType(kind, sizes[0] * sizes[1]))
+                room.align = 64
+            size = context.get_abi_sizeof(kind)
+            word = context.get_value_type(types.intp)
+            shape = [ir.Constant(word, n) for n in sizes]
+            strides = [ir.Constant(word, sizes[1] * size), ir.Constant(word, size)]
+            out = context.make_array(signature.return_type)(context, builder)
+            pointer = builder.bitcast(room, out.data.type)
+            item = ir.Constant(word, size)
+            populate_array(out, data=pointer, shape=shape, strides=strides, itemsize=item, meminfo=None, parent=None)
+            return out._getvalue()
+
+        return types.Array(like.dtype, 2, "C")(like, rows, columns), codegen
+
+else:
+
+    def stack(like, rows, columns):
+        """Return room for rows * columns numbers of the type of an array."""
+        return np.empty((rows, columns), like.dtype)
+
+    def vector(source, offset, n):
+        """Return elements offset to offset + n of a flat array."""
+        return source[offset : offset + n]
+
+    def matrix(source, offset, n, m):
+        """Return n * m elements of a flat array from offset on, as n rows."""
+        return source[offset : offset + n * m].reshape((n, m))
+
+    def bits(source, offset, n):
+        """Return elements of a flat float64 array as uint64, for a generator's state."""
+        return source[offset : offset + n].view(np.uint64)

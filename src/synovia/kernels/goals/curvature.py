@@ -1,0 +1,93 @@
+"""What the Jacobian leaves out: the second derivative of the residuals, without which a miss converges slowly, if ever.
+
+At a minimum with a residual left, Gauss-Newton's JᵀJ is not the curvature of the cost: a chain stretched towards a
+target out of reach has JᵀJ singular across the very directions that point it there.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.residuals import goal_error, goal_frame
+from synovia.kernels.math.rotations import load_quat, load_rotation, matmul_t, quat_matrix
+from synovia.kernels.math.vectors import TINY, cross, dot, load, norm, scale, sub
+from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
+from synovia.kernels.tree.problem import POSITION, ROTATION
+
+AXES = 6  # of one joint: three turns, then three shifts
+
+
+@inline
+def axis_of(problem, q, frames, row, c):
+    """Return (column, 1 for a turn and 0 for a shift, axis in the world times its factor) of axis c of a joint.
+
+    Column -1: the joint has no such axis, or it is held. Shifts are per reach.
+    """
+    tree = problem.tree
+    kind, v, free = tree.ints[row, 0], tree.ints[row, 3], tree.ints[row, 4]
+    R = load_rotation(frames, row, 0)
+    z = (R[2], R[5], R[8])
+    if kind == HINGE:
+        return (v if c == 0 else -1), 1, scale(tree.couple[row, 0], z)
+    if kind == SLIDE:
+        return (v if c == 3 else -1), 0, scale(tree.couple[row, 0] * problem.reach, z)
+    if (kind == BALL or kind == FREE) and c < 3:
+        return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
+    if kind == FREE and free >= 0:
+        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, 2] + 3)))
+        k = c - 3
+        return free + k, 0, scale(problem.reach, (B[k], B[k + 3], B[k + 6]))
+    return -1, 0, z
+
+
+@device
+def curvature(problem, q, frames, targets, H):
+    """Write H = the Hessian of e·e / 2 less JᵀJ, over all columns and without limits.
+
+    With r = p - o and i the joint nearer to the root, ∂²p/∂qi∂qj = zi × (zj × r), symmetrised for two axes of one ball.
+    For rotations the error's own Hessian is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2), in the rotation vector of a turn
+    from the left; that of two turns is zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
+    """
+    H[:, :] = F(0)
+    tree = problem.tree
+    for g in range(problem.goals.shape[0]):
+        what = problem.goals[g, 0]
+        if what == 0:
+            continue  # of further goals JᵀJ is all that is taken
+        d, w = goal_error(problem, frames, targets, g)
+        wp, wr = problem.goal_data[g, 0] / problem.reach, problem.goal_data[g, 1]
+        f = scale(wp * wp if what & POSITION else F(0), d)
+        turn = wr * wr if what & ROTATION else F(0)
+        angle = norm(w)
+        u = scale(F(1) / angle, w) if angle > TINY else (F(0), F(0), F(0))
+        half = F(0.5) * angle
+        bend = turn * ((half / math.tan(half) if half > F(1e-4) else F(1) - half * half / F(3)) - F(1))
+        w = scale(turn, w)
+        _, p = goal_frame(problem, frames, g)
+        j = problem.goals[g, 1]
+        while j >= 0:
+            arm = sub(p, load(frames, j, 9))
+            for b in range(AXES):
+                vb, turns_b, zb = axis_of(problem, q, frames, j, b)
+                if vb < 0:
+                    continue
+                moved = cross(zb, arm) if turns_b == 1 else zb
+                i = j
+                while i >= 0:
+                    for a in range(AXES):
+                        va, turns_a, za = axis_of(problem, q, frames, i, a)
+                        if va < 0 or turns_a == 0 or (i == j and turns_b == 0):
+                            continue
+                        second = cross(za, moved)
+                        if i == j:
+                            back = cross(zb, cross(za, arm))
+                            second = scale(F(0.5), (second[0] + back[0], second[1] + back[1], second[2] + back[2]))
+                        h = -dot(f, second)
+                        if turns_b == 1:
+                            h += bend * (dot(za, zb) - dot(u, za) * dot(u, zb))
+                            if i != j:
+                                h -= F(0.5) * dot(w, cross(za, zb))
+                        H[va, vb] += h
+                        if i != j:
+                            H[vb, va] += h
+                    i = tree.ints[i, 1]
+            j = tree.ints[j, 1]

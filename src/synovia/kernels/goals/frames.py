@@ -1,0 +1,157 @@
+"""Frames of goals and of their targets, and how a frame that hangs on the tree moves with the joints above it."""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, matmul, matmul_t, quat_matrix
+from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
+from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
+from synovia.kernels.tree.problem import POSITION, ROTATION
+
+SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that passes as rounding
+FARTHEST = F(1e15)  # length units; ``LONGEST`` of the joints
+
+
+@inline
+def frame_on(frames, row, R, p):
+    """Return in the world what is (R, p) in the frame of a row; row -1 is the world itself."""
+    if row < 0:
+        return R, p
+    W = load_rotation(frames, row, 0)
+    return matmul(W, R), add(load(frames, row, 9), apply(W, p))
+
+
+@inline
+def goal_frame(problem, frames, g):
+    """Return the world frame (R, p) of goal g."""
+    return frame_on(frames, problem.goals[g, 1], load_rotation(problem.goal_data, g, 2), load(problem.goal_data, g, 11))
+
+
+@inline
+def target_frame(targets, g):
+    """Return the wanted frame (R, p) of goal g."""
+    t = targets[g]
+    return (t[0], t[1], t[2], t[4], t[5], t[6], t[8], t[9], t[10]), (t[3], t[7], t[11])
+
+
+@inline
+def set_target(targets, g, R, p):
+    """Write the wanted frame of goal g."""
+    t = targets[g]
+    for i in range(3):
+        t[4 * i] = R[3 * i]
+        t[4 * i + 1] = R[3 * i + 1]
+        t[4 * i + 2] = R[3 * i + 2]
+        t[4 * i + 3] = p[i]
+        t[12 + i] = F(0)
+    t[15] = F(1)
+
+
+@inline
+def orthonormal(R):
+    """Return R with its rounding removed: Gram-Schmidt on the columns."""
+    x = column(R, 0)
+    x = scale(F(1) / norm(x), x)
+    y = column(R, 1)
+    y = sub(y, scale(dot(x, y), x))
+    y = scale(F(1) / norm(y), y)
+    z = cross(x, y)
+    return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
+
+
+@inline
+def is_refused(problem, targets, g, parts):
+    """Return whether one of these parts of a target is not finite or no rigid transform."""
+    R, p = target_frame(targets, g)
+    if parts & POSITION and not dot(p, p) <= FARTHEST * FARTHEST:
+        return True
+    if parts & ROTATION:
+        E = matmul_t(R, R)
+        off = max(abs(E[0] - F(1)), abs(E[4] - F(1)), abs(E[8] - F(1)), abs(E[1]), abs(E[2]), abs(E[5]))
+        last = abs(targets[g, 12]) + abs(targets[g, 13]) + abs(targets[g, 14]) + abs(targets[g, 15] - F(1))
+        turn = dot(cross(column(R, 0), column(R, 1)), column(R, 2))
+        return not (off < SKEWED and last < SKEWED and turn > F(0))
+    return False
+
+
+@inline
+def put_given(targets, kept, g, parts):
+    """Write these parts of goal g's target over what is kept."""
+    R, p = target_frame(kept, g)
+    T, t = target_frame(targets, g)
+    if parts & ROTATION:
+        R = orthonormal(T)
+    if parts & POSITION:
+        p = t
+    set_target(kept, g, R, p)
+
+
+@inline
+def put(J, k, what, v, linear, angular, wp, wr):
+    """Add one column's share to the rows of a goal that start at k."""
+    if what & POSITION:
+        for i in range(3):
+            J[k + i, v] += wp * linear[i]
+        k += 3
+    if what & ROTATION:
+        for i in range(3):
+            J[k + i, v] += wr * angular[i]
+
+
+@device
+def climb(problem, q, frames, row, p, what, k, wp, wr, J):
+    """Add to the rows from k on how a frame at p on a row of the tree moves (wp) and turns (wr) with each joint above.
+
+    Hinge: (z × (p - o), z); slide: (z, 0), a ball: three hinges about its own axes. Columns of lengths are per reach.
+    """
+    tree = problem.tree
+    nothing = (F(0), F(0), F(0))
+    while row >= 0:
+        kind, v, free = tree.ints[row, 0], tree.ints[row, 3], tree.ints[row, 4]
+        R = load_rotation(frames, row, 0)
+        arm = sub(p, load(frames, row, 9))
+        if kind == HINGE and v >= 0:
+            z = scale(tree.couple[row, 0], column(R, 2))
+            put(J, k, what, v, cross(z, arm), z, wp, wr)
+        elif kind == SLIDE and v >= 0:
+            z = scale(tree.couple[row, 0] * problem.reach, column(R, 2))
+            put(J, k, what, v, z, nothing, wp, wr)
+        elif (kind == BALL or kind == FREE) and v >= 0:
+            for c in range(3):
+                z = (R[c], R[c + 3], R[c + 6])
+                put(J, k, what, v + c, cross(z, arm), z, wp, wr)
+        if free >= 0:
+            before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, 2] + 3)))
+            for c in range(3):
+                z = scale(problem.reach, (before[c], before[c + 3], before[c + 6]))
+                put(J, k, what, free + c, z, nothing, wp, wr)
+        row = tree.ints[row, 1]
+
+
+@inline
+def pull_joint(problem, q, frames, row, force, torque, J, k):
+    """Add to row k what a force and a torque about the joint of a row do on its axes: z·torque and z·force."""
+    tree = problem.tree
+    kind, v, free = tree.ints[row, 0], tree.ints[row, 3], tree.ints[row, 4]
+    R = load_rotation(frames, row, 0)
+    if kind == HINGE and v >= 0:
+        J[k, v] += tree.couple[row, 0] * dot(column(R, 2), torque)
+    elif kind == SLIDE and v >= 0:
+        J[k, v] += tree.couple[row, 0] * problem.reach * dot(column(R, 2), force)
+    elif (kind == BALL or kind == FREE) and v >= 0:
+        for c in range(3):
+            J[k, v + c] += R[c] * torque[0] + R[c + 3] * torque[1] + R[c + 6] * torque[2]
+    if free >= 0:
+        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, 2] + 3)))
+        for c in range(3):
+            J[k, free + c] += problem.reach * (B[c] * force[0] + B[c + 3] * force[1] + B[c + 6] * force[2])
+
+
+@device
+def pull_up(problem, q, frames, row, p, force, torque, J, k):
+    """Add to row k what a force at p and a torque, both on a row, do on the axes of all joints above (virtual work).
+
+    A residual whose derivative by the motion (velocity, angular velocity) of a body is (force, torque) has this row.
+    """
+    while row >= 0:
+        about = add(cross(sub(p, load(frames, row, 9)), force), torque)
+        pull_joint(problem, q, frames, row, force, about, J, k)
+        row = problem.tree.ints[row, 1]

@@ -1,0 +1,1 @@
+"""Methods that move positions or one joint at a time: FABRIK, CCD and particles."""

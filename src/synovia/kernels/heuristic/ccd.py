@@ -1,0 +1,189 @@
+"""Cyclic coordinate descent on trees: joint after joint, from the tips to the root, takes the turn best for its goals.
+
+For a hinge with one position goal this is the angle between the projections of effector and target onto the plane
+normal to its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman
+1993). Several goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
+Stiff joints make less of a turn that leads away from their preferred value (``turn.resisted``).
+
+Poles come after the places: the one turn that leaves root and tip of a limb where they are is that of the limb about
+the line between them (``poles``).
+"""
+
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.heuristic.poles import face_poles
+from synovia.kernels.math.rotations import (
+    apply,
+    column,
+    load_quat,
+    load_rotation,
+    matmul,
+    matmul_t,
+    quat_matrix,
+    store_rotation,
+)
+from synovia.kernels.math.vectors import add, dot, load, store, sub
+from synovia.kernels.search.finish import finish, finish_any
+from synovia.kernels.search.multistart import drive, drive_any
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.forward import FREE, SLIDE, forward
+from synovia.kernels.tree.problem import POSITION, ROTATION
+from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
+
+# Places among the solver's own settings
+SMALLEST_TURN, STIFFNESS = 1, 2
+
+
+@inline
+def effector(work, n, g):
+    """Return the world frame of goal g as the sweep has moved it so far."""
+    return load_rotation(work.points, n + g, 0), load(work.points, n + g, 9)
+
+
+@inline
+def carries(problem, work, i, g):
+    """Return whether joint i carries goal g, a place or a rotation, in this sweep."""
+    n = problem.tree.ints.shape[0]
+    return problem.goals[g, 0] != 0 and work.points[n + g, 12] == i
+
+
+@device
+def place_effectors(problem, work):
+    """Write the world frames of the goals at work.frames; rows of poles are not touched (see ``swivel``)."""
+    n = problem.tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 0] == 0:
+            continue
+        R, p = goal_frame(problem, work.frames, g)
+        store_rotation(work.points, n + g, 0, R)
+        store(work.points, n + g, 9, p)
+
+
+@device
+def wishes(problem, work, targets, i, o):
+    """Return M (see ``turn``) of the goals that joint i, with origin o, carries."""
+    n = problem.tree.ints.shape[0]
+    M = no_wish()
+    for g in range(problem.goals.shape[0]):
+        if not carries(problem, work, i, g):
+            continue
+        R, p = effector(work, n, g)
+        T, t = target_frame(targets, g)
+        if problem.goals[g, 0] & POSITION:
+            w = problem.goal_data[g, 0] / problem.reach
+            M = wish_direction(M, w * w, sub(p, o), sub(t, o))
+        if problem.goals[g, 0] & ROTATION:
+            M = wish_frame(M, problem.goal_data[g, 1] * problem.goal_data[g, 1], R, T)
+    return M
+
+
+@device
+def slide_wish(problem, work, targets, i, axis):
+    """Return how far joint i should slide along an axis: the weighted mean of what its position goals lack."""
+    n = problem.tree.ints.shape[0]
+    lack = F(0)
+    total = F(0)
+    for g in range(problem.goals.shape[0]):
+        if carries(problem, work, i, g) and problem.goals[g, 0] & POSITION:
+            w = problem.goal_data[g, 0] * problem.goal_data[g, 0]
+            _, p = effector(work, n, g)
+            _, t = target_frame(targets, g)
+            lack += w * dot(axis, sub(t, p))
+            total += w
+    return lack / total if total > F(0) else F(0)
+
+
+@device
+def carry(problem, work, i, o, D, shift):
+    """Move the goals that joint i carries: turn by D about o, then shift."""
+    n = problem.tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if carries(problem, work, i, g):
+            R, p = effector(work, n, g)
+            store_rotation(work.points, n + g, 0, matmul(D, R))
+            store(work.points, n + g, 9, add(add(o, apply(D, sub(p, o))), shift))
+
+
+@algorithm
+def sweep(problem, work, targets, q):
+    """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
+    tree = problem.tree
+    stiffness = problem.own[STIFFNESS]
+    place_effectors(problem, work)
+    n = tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 0] != 0:
+            work.points[n + g, 12] = problem.goals[g, 1]
+    most = F(0)
+    for i in range(n - 1, -1, -1):
+        moved = F(0)
+        k = tree.ints[i, 5]
+        kind = tree.ints[i, 0]
+        R, o = load_rotation(work.frames, i, 0), load(work.frames, i, 9)
+        if k >= 0 and kind == SLIDE:
+            ratio = tree.couple[i, 0]
+            axis = column(R, 2)
+            if ratio != F(0):
+                by = ratio * slide_to(problem, q, k, slide_wish(problem, work, targets, i, axis) / ratio, stiffness)
+                shift_goals(problem, work, i, axis, by)
+                moved = abs(by) / problem.reach
+        elif k >= 0:
+            before = load_quat(q, tree.ints[i, 2] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
+            M = wishes(problem, work, targets, i, o)
+            new, moved = turn_joint(problem, q, i, R, M, problem.own[SMALLEST_TURN], stiffness)
+            if moved > F(0):
+                carry(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
+            if tree.ints[i, 4] >= 0:
+                base = matmul_t(R, quat_matrix(before))
+                for c in range(3):
+                    axis = (base[c], base[c + 3], base[c + 6])
+                    by = slide_to(problem, q, k - 3 + c, slide_wish(problem, work, targets, i, axis), stiffness)
+                    shift_goals(problem, work, i, axis, by)
+                    moved = max(moved, abs(by) / problem.reach)
+        most = max(most, moved)
+        if problem.coupled and moved > F(0):
+            forward(tree, q, work.frames)
+            place_effectors(problem, work)
+        for g in range(problem.goals.shape[0]):
+            if carries(problem, work, i, g):
+                work.points[n + g, 12] = tree.ints[i, 1]
+    forward(tree, q, work.frames)
+    return most, F(0)
+
+
+@inline
+def shift_goals(problem, work, i, axis, by):
+    """Move the goals that joint i carries along an axis."""
+    n = problem.tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if carries(problem, work, i, g):
+            p = load(work.points, n + g, 9)
+            store(work.points, n + g, 9, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Sweep until every goal holds or nothing is gained."""
+    return creep(sweep, problem, work, targets, q)
+
+
+@entry
+def ccd(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+
+
+@algorithm
+def attempt_any(problem, work, targets, q):
+    """Bring the places where they should be, then the poles."""
+    return face_poles(attempt, problem, work, targets, q)
+
+
+@entry
+def ccd_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
+    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish_any(attempt_any, ints, floats, out, scratch, warm, first, code)

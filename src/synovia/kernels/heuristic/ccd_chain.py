@@ -1,0 +1,69 @@
+"""CCD in its plain form: one chain of unlimited balls, one position goal (Wang & Chen 1991; Welman 1993).
+
+From the tip to the root, each ball takes the smallest turn that points the effector at the target. What lies below a
+joint turns with it and what lies above stays, so a sweep needs the frames of its beginning and the effector alone.
+``ccd`` does the same on any tree, with limits and stiffness.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, algorithm, entry
+from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.math.rotations import (
+    apply_t,
+    load_quat,
+    load_rotation,
+    quat_between,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.vectors import TINY, axpy, dot, load, sub
+from synovia.kernels.search.finish import finish
+from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.forward import forward
+
+SMALLEST_TURN = 1  # place among the solver's own settings
+
+
+@algorithm
+def sweep(problem, work, targets, q):
+    """Turn every joint once, from the tip to the root; return the largest turn (radians)."""
+    tree = problem.tree
+    smallest = problem.own[SMALLEST_TURN]
+    _, tip = goal_frame(problem, work.frames, 0)
+    _, t = target_frame(targets, 0)
+    most = F(0)
+    for i in range(tree.ints.shape[0] - 1, -1, -1):
+        o = load(work.frames, i, 9)
+        lever, wanted = sub(tip, o), sub(t, o)
+        size2, away2 = dot(lever, lever), dot(wanted, wanted)
+        if min(size2, away2) <= TINY * problem.reach * problem.reach:
+            continue
+        x, y, z, w = quat_between(lever, wanted)
+        angle = F(2) * math.atan2(math.sqrt(x * x + y * y + z * z), w)
+        if angle <= smallest:
+            continue
+        most = max(most, angle)
+        at = tree.ints[i, 2]
+        turn = apply_t(load_rotation(work.frames, i, 0), (x, y, z))
+        store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), (turn[0], turn[1], turn[2], w))))
+        tip = axpy(math.sqrt(size2 / away2), wanted, o)
+    forward(tree, q, work.frames)
+    return most, F(0)
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Sweep until the goal holds or nothing is gained."""
+    return creep(sweep, problem, work, targets, q)
+
+
+@entry
+def ccd_chain(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish(attempt, ints, floats, out, scratch, warm, first, code)

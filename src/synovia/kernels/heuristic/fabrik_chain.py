@@ -1,0 +1,173 @@
+"""FABRIK as published, on positions alone: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
+
+The points move as in the paper's Algorithm 1, backward from the target and forward from the root, with nothing else in
+the loop. When they have arrived, each bone takes the smallest turn from where it was to where its points are, which
+gives joint values whose forward kinematics are those points. Two bones need no iteration (``spheres``). ``fabrik`` does
+the same on any tree, with limits.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.compiler.views import bits
+from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.loop import NUDGE, PROGRESS, STILL
+from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.math.rotations import (
+    apply,
+    apply_t,
+    identity,
+    load_quat,
+    load_rotation,
+    matmul,
+    quat_apply,
+    quat_between,
+    quat_matrix,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
+from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, store, sub
+from synovia.kernels.search.finish import KEPT, finish
+from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import STATE
+from synovia.kernels.tree.variables import nudge, seed_state
+
+# Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
+POINT, LENGTH, BEST = 0, 3, 4
+
+
+@inline
+def placed(p, towards, length):
+    """Return the point at a bone's length from p on the line to another (equations 3 and 6 of the paper)."""
+    u = sub(towards, p)
+    size2 = dot(u, u)
+    return axpy(length / math.sqrt(size2), u, p) if size2 > TINY else towards
+
+
+@device
+def lay_out(problem, work, q):
+    """Write the points of the chain at q, the tip last, and the lengths between them; return their sum."""
+    n = problem.tree.ints.shape[0]
+    forward(problem.tree, q, work.frames)
+    total = F(0)
+    for i in range(n):
+        store(work.points, i, POINT, load(work.frames, i, 9))
+    _, tip = goal_frame(problem, work.frames, 0)
+    store(work.points, n, POINT, tip)
+    for i in range(n):
+        last = i == n - 1
+        work.points[i, LENGTH] = norm(load(problem.goal_data, 0, 11) if last else load(problem.tree.fixed, i + 1, 9))
+        total += work.points[i, LENGTH]
+    return total
+
+
+@device
+def iterate(points, n, root, t):
+    """Move the points once backward, from the target, and once forward, from the root."""
+    p = t
+    store(points, n, POINT, p)
+    for i in range(n - 1, 0, -1):
+        p = placed(p, load(points, i, POINT), points[i, LENGTH])
+        store(points, i, POINT, p)
+    p = root
+    for i in range(n):
+        p = placed(p, load(points, i + 1, POINT), points[i, LENGTH])
+        store(points, i + 1, POINT, p)
+
+
+@device
+def place_elbow(problem, work, t):
+    """Place the middle of two bones, between the root and the target, on the circle about both; then the tip."""
+    points, tree = work.points, problem.tree
+    root = load(points, 0, POINT)
+    R, A = load_rotation(tree.fixed, 0, 0), load_rotation(tree.fixed, 1, 0)
+    base = load(tree.fixed, 1, 9)
+    along = add(base, apply(A, load(problem.goal_data, 0, 11)))
+    side = bend_at_rest(R, base, along, root, t)
+    p = nearest_on_circle(root, points[0, LENGTH], t, points[1, LENGTH], load(points, 1, POINT), side)
+    store(points, 1, POINT, p)
+    store(points, 2, POINT, placed(p, t, points[1, LENGTH]))
+
+
+@device
+def take_turns(problem, work, q):
+    """Give q the turns that put the joints on the best points: each the smallest, on top of the turn that it had."""
+    tree = problem.tree
+    n = tree.ints.shape[0]
+    R = identity()
+    for i in range(n):
+        at = tree.ints[i, 2]
+        R = matmul(R, load_rotation(tree.fixed, i, 0))
+        bone = load(problem.goal_data, 0, 11) if i == n - 1 else load(tree.fixed, i + 1, 9)
+        old = load_quat(q, at)
+        wanted = apply_t(R, sub(load(work.points, i + 1, BEST), load(work.points, i, BEST)))
+        new = quat_normalize(quat_mul(quat_between(quat_apply(old, bone), wanted), old))
+        store_quat(q, at, new)
+        R = matmul(R, quat_matrix(new))
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Iterate until the goal holds, the error stops falling fast enough, or the iterations are spent."""
+    n = problem.tree.ints.shape[0]
+    points = work.points
+    _, t = target_frame(targets, 0)
+    total = lay_out(problem, work, q)
+    root = load(points, 0, POINT)
+    most = AIM * problem.tolerance
+    best = F(0)
+    lowest = F(0)
+    mark = F(0)
+    nudged = False
+    before = load(points, n, POINT)
+    far = norm(sub(t, root)) > total
+    for k in range(problem.max_steps + 1):
+        tip = load(points, n, POINT)
+        error = sub(t, tip)
+        cost = dot(error, error)
+        lowest = cost if k == 0 else min(cost, lowest)
+        if k == 0 or cost < KEPT * best:
+            best = cost
+            for i in range(n + 1):
+                store(points, i, BEST, load(points, i, POINT))
+        if cost <= most * most or k == problem.max_steps or stopped(work.watch, n):
+            break
+        if far and k > 0:
+            break  # the straight line is the answer
+        if k % problem.patience == 0:
+            if k > 0 and lowest > problem.own[PROGRESS] * mark:
+                break
+            mark = lowest
+        if far:
+            for i in range(n):
+                store(points, i + 1, POINT, placed(load(points, i, POINT), t, points[i, LENGTH]))
+            continue
+        if n == 2:
+            place_elbow(problem, work, t)
+        else:
+            iterate(points, n, root, t)
+        moved = sub(load(points, n, POINT), before)
+        before = load(points, n, POINT)
+        if dot(moved, moved) <= (STILL * problem.reach) * (STILL * problem.reach):
+            if nudged:
+                break
+            nudged = True  # on one line with its target nothing bends: leave the line, the same way every time
+            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+            lay_out(problem, work, q)
+    if k > 0:
+        take_turns(problem, work, q)
+    return k, best / (problem.reach * problem.reach) * problem.goal_data[0, 0] * problem.goal_data[0, 0]
+
+
+@entry
+def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish(attempt, ints, floats, out, scratch, warm, first, code)

@@ -1,0 +1,176 @@
+"""The outward pass that FABRIK and particles share: every joint turns towards the places wanted beyond it, root first.
+
+The parent's world frame is known, so each joint takes the turn within its limits that best points what it carries at
+the wanted places, and its children stand where forward kinematics puts them.
+
+Columns of ``points`` (rows of the tree, then its goals): wanted place (0-2), its votes (3), for goals: the top row of
+the wrist (4), the branches (5-8, see ``branches``), for goals: the lowest row that hears them (8) and where the
+iteration before left them (9-11). Rows of goals that ask for no place belong to ``swivel``.
+"""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.math.rotations import (
+    apply,
+    apply_t,
+    column,
+    identity,
+    load_quat,
+    load_rotation,
+    matmul,
+    matmul_t,
+    quat_matrix,
+    store_rotation,
+)
+from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
+from synovia.kernels.tree.branches import FIRST, LEAVE, carries, following
+from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
+from synovia.kernels.tree.problem import ROTATION
+from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
+from synovia.kernels.tree.variables import is_limited
+
+LEVER = F(1e-6)  # of the reach: a point nearer to a hinge's axis is not moved by it
+WRIST = 3  # degrees of freedom above a goal that serve its rotation
+PLACE, VOTES, TOP, HERE = 0, 3, 4, 9
+STIFF = LEAVE  # of goals, which carry nothing, so that their spans have no use for the column
+
+
+@inline
+def points_anywhere(problem, row):
+    """Return whether a joint can point its bone in every direction: a ball without a limit."""
+    k = problem.tree.ints[row, 5]
+    turns = problem.tree.ints[row, 0] == BALL or problem.tree.ints[row, 0] == FREE
+    return k >= 0 and turns and not is_limited(problem.limits, k)
+
+
+@device
+def hearing(problem, points):
+    """Write, for each goal, which joints serve it beside their bones; after ``list_branches``.
+
+    ``TOP``: the highest row whose turn serves its rotation, three degrees of freedom, counted up.
+    ``STIFF``: the lowest row between it and the root that cannot point its bone anywhere: it and all above it hear the
+    goal's place. Above a hinge the turn of a free ball about its bone matters too, which the bone alone never asks for.
+    """
+    tree = problem.tree
+    n = tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        row = problem.goals[g, 1]
+        top = row
+        stiff = -1
+        freedom = 0
+        lever = norm(load(problem.goal_data, g, 11)) > F(0)  # without one, turns of its own joint do not move it
+        while row >= 0:
+            if freedom < WRIST and tree.ints[row, 5] >= 0:
+                freedom += 1 if tree.ints[row, 0] == HINGE else (0 if tree.ints[row, 0] == SLIDE else 3)
+                top = row
+            if lever and stiff < 0 and not points_anywhere(problem, row):
+                stiff = row
+            lever = lever or tree.ints[row, 1] >= 0
+            row = tree.ints[row, 1]
+        points[n + g, TOP] = top
+        points[n + g, STIFF] = stiff
+
+
+@inline
+def vote(points, i, place, w):
+    """Add a candidate for the place of joint i."""
+    store(points, i, PLACE, axpy(w, place, load(points, i, PLACE)))
+    points[i, VOTES] += w
+
+
+@device
+def bones_wish(problem, frames, targets, points, i, R, o):
+    """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
+
+    The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so
+    there the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit), and
+    every joint above one, also hears the goals themselves: by bones alone a seven-hinge arm reached none of 60 targets,
+    with the goals all, and a free ball that carries a hinge 6 of 100.
+    """
+    tree = problem.tree
+    n = tree.ints.shape[0]
+    M = no_wish()
+    W = load_rotation(frames, i, 0)
+    p = load(frames, i, 9)
+    hinge = tree.ints[i, 0] == HINGE
+    j = int(points[i, FIRST])
+    while j >= 0:
+        deeper = False
+        if points[j, VOTES] > F(0):
+            here = load(frames, j, 9) if j < n else load(points, j, HERE)
+            d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
+            across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
+            deeper = not norm(across) > LEVER * problem.reach  # ask the joints that hang on it
+            if not deeper:
+                M = wish_direction(M, points[j, VOTES], d, sub(load(points, j, PLACE), o))
+        j = following(problem, points, i, j, deeper)
+    for g in range(problem.goals.shape[0]):
+        if points[n + g, VOTES] > F(0) and i <= points[n + g, STIFF] and carries(points, i, n + g):
+            d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
+            M = wish_direction(M, points[n + g, VOTES], d, sub(load(points, n + g, PLACE), o))
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 0] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
+            G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
+            T, _ = target_frame(targets, g)
+            w = problem.goal_data[g, 1] * problem.reach
+            M = wish_frame(M, w * w, G, T)
+    return M
+
+
+@inline
+def transposed(A):
+    """Return Aᵀ."""
+    return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
+
+
+@inline
+def goal_rotation(problem, frames, g):
+    """Return the world rotation of goal g."""
+    R, _ = goal_frame(problem, frames, g)
+    return R
+
+
+@device
+def reach_out(problem, work, targets, q):
+    """Outward pass: turn every joint towards the wanted places, root first; return the largest turn (radians)."""
+    tree = problem.tree
+    frames, points = work.frames, work.points
+    n = tree.ints.shape[0]
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, 0] != 0:
+            _, p = goal_frame(problem, frames, g)
+            store(points, n + g, HERE, p)
+    most = F(0)
+    for i in range(n):
+        a = tree.ints[i, 1]
+        if a < 0:
+            R, o = joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
+        else:
+            R, o = joint_frame(tree, i, q, load_rotation(frames, a, 0), load(frames, a, 9))
+        k, kind = tree.ints[i, 5], tree.ints[i, 0]
+        if k >= 0:
+            if tree.ints[i, 4] >= 0 and points[i, VOTES] > F(0):
+                before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, 2] + 3)))
+                lack = sub(load(points, i, PLACE), o)
+                for c in range(3):
+                    axis = (before[c], before[c + 3], before[c + 6])
+                    by = slide_to(problem, q, k - 3 + c, dot(axis, lack), F(0))
+                    o = axpy(by, axis, o)
+                    most = max(most, abs(by) / problem.reach)
+            if kind == SLIDE:
+                ratio = tree.couple[i, 0]
+                if ratio != F(0) and points[i, VOTES] > F(0):
+                    axis = column(R, 2)
+                    by = ratio * slide_to(problem, q, k, dot(axis, sub(load(points, i, PLACE), o)) / ratio, F(0))
+                    o = axpy(by, axis, o)
+                    most = max(most, abs(by) / problem.reach)
+            elif kind == HINGE or kind == BALL or kind == FREE:
+                R, moved = turn_joint(
+                    problem, q, i, R, bones_wish(problem, frames, targets, points, i, R, o), F(0), F(0)
+                )
+                most = max(most, moved)
+        store_rotation(frames, i, 0, R)
+        store(frames, i, 9, o)
+    if problem.coupled:
+        forward(tree, q, frames)
+    return most

@@ -1,0 +1,178 @@
+"""Joints as particles: position-based dynamics with limits inside (Jakobsen 2001; Müller et al. 2007).
+
+A particle stands at each joint and at each goal's point. Goals are pinned to their targets (inverse mass w = 0), a root
+that cannot walk to its place. Then the distance constraints are met in turn, as cloth is simulated:
+
+    p_i ← p_i - w_i / (w_i + w_j) (|p_i - p_j| - d) n,    p_j ← p_j + w_j / (w_i + w_j) (|p_i - p_j| - d) n
+
+(Müller et al., eq. 10 and 11). Bones are such constraints, and so are the distances between what one joint carries,
+which keeps its branches in shape. After some rounds every joint turns towards its particles within its limits
+(``forward_pass``), and the next iteration starts from where forward kinematics puts them.
+"""
+
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.reach import own_target, prove
+from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.forward_pass import HERE, PLACE, VOTES, hearing, reach_out
+from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.heuristic.poles import face_poles
+from synovia.kernels.heuristic.straight import lay_straight, look_far
+from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
+from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.search.finish import finish, finish_any
+from synovia.kernels.search.multistart import drive, drive_any
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.branches import NEXT, carrier, list_branches
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import POSITION, ROTATION
+
+# More columns of ``points``: inverse mass of the particle (12), length of the bone to what carries it (13)
+LIGHT, LENGTH = 12, 13
+ROUNDS = 1  # place among the solver's own settings; 0 there: by the length of the chains
+FEWEST, MOST = 4, 5000
+SPREAD = 20  # a correction spreads like heat: over a chain of n bones in rounds that grow with n², see ``rounds_of``
+
+
+@device
+def rounds_of(problem):
+    """Return how often an iteration moves every bone: as often as is set, or n² / 20 for the longest chain of n joints.
+
+    Measured from 10 to 300 bones: fewer leave chains behind where each iteration gains almost nothing.
+    """
+    if problem.own[ROUNDS] > F(0):
+        return int(problem.own[ROUNDS])
+    longest = 0
+    for g in range(problem.goals.shape[0]):
+        row = problem.goals[g, 1]
+        joints = 0
+        while row >= 0:
+            joints += 1
+            row = problem.tree.ints[row, 1]
+        longest = max(longest, joints)
+    return min(max(longest * longest // SPREAD, FEWEST), MOST)
+
+
+@device
+def place_particles(problem, work, targets):
+    """Put a particle at every joint and goal, pin what has its place, and count votes."""
+    tree, points = problem.tree, work.points
+    n = tree.ints.shape[0]
+    for i in range(n):
+        store(points, i, PLACE, load(work.frames, i, 9))
+        points[i, VOTES] = F(0)
+        points[i, LIGHT] = F(1)
+    for g in range(problem.goals.shape[0]):
+        row, what = problem.goals[g, 1], problem.goals[g, 0]
+        points[n + g, VOTES] = F(0)
+        if what == 0:
+            continue
+        _, p = goal_frame(problem, work.frames, g)
+        store(points, n + g, HERE, p)
+        if row < 0 or not what & POSITION:
+            continue
+        points[n + g, VOTES] = problem.goal_data[g, 0] * problem.goal_data[g, 0]
+        points[row, VOTES] += points[n + g, VOTES]
+        T, t = target_frame(targets, g)
+        offset = load(problem.goal_data, g, 11)
+        store(points, n + g, PLACE, t)
+        points[n + g, LIGHT] = F(0)
+        if what & ROTATION:  # the joint's own place follows from the wanted frame
+            store(points, row, PLACE, sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, 2)), offset)))
+            points[row, LIGHT] = F(0)
+    for i in range(n - 1, -1, -1):
+        a = tree.ints[i, 1]
+        if a >= 0:
+            points[a, VOTES] += points[i, VOTES]
+            continue
+        g = own_target(problem, i)
+        if g >= 0:
+            _, t = target_frame(targets, g)
+            store(points, i, PLACE, t)
+        if tree.ints[i, 4] < 0 or g >= 0:
+            points[i, LIGHT] = F(0)
+
+
+@inline
+def keep_distance(points, i, j, length):
+    """Move two particles along their line until they are at a distance, each by its share."""
+    w = points[i, LIGHT] + points[j, LIGHT]
+    n = sub(load(points, i, PLACE), load(points, j, PLACE))
+    size2 = dot(n, n)
+    if w > F(0) and size2 > TINY:
+        size = size2**0.5
+        k = (size - length) / (w * size)
+        store(points, i, PLACE, axpy(-points[i, LIGHT] * k, n, load(points, i, PLACE)))
+        store(points, j, PLACE, axpy(points[j, LIGHT] * k, n, load(points, j, PLACE)))
+
+
+@inline
+def here(problem, work, j):
+    """Return where point j, a row or a goal, stands."""
+    n = problem.tree.ints.shape[0]
+    return load(work.frames, j, 9) if j < n else load(work.points, j, HERE)
+
+
+@device
+def keep_bone(problem, work, j):
+    """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
+    points = work.points
+    a = carrier(problem, j)
+    if a < 0 or points[j, VOTES] <= F(0):
+        return
+    keep_distance(points, j, a, points[j, LENGTH])
+    beside = int(points[j, NEXT])
+    while beside >= 0 and points[beside, VOTES] <= F(0):
+        beside = int(points[beside, NEXT])
+    if beside >= 0:
+        keep_distance(points, j, beside, norm(sub(here(problem, work, j), here(problem, work, beside))))
+
+
+@algorithm
+def iterate(problem, work, targets, q):
+    """Pin the goals, meet the constraints round after round, then turn the joints; return the largest turn."""
+    points = work.points
+    last = points.shape[0]
+    place_particles(problem, work, targets)
+    for j in range(last):
+        a = carrier(problem, j)
+        if a >= 0 and points[j, VOTES] > F(0):  # what has no vote, as a pole, has no particle either
+            points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, 9)))
+    for _ in range(0 if lay_straight(problem, work, targets) else rounds_of(problem)):
+        for j in range(last - 1, -1, -1):
+            keep_bone(problem, work, j)
+        for j in range(last):
+            keep_bone(problem, work, j)
+        if stopped(work.watch, last):
+            break
+    return reach_out(problem, work, targets, q), F(0)
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Prepare the passes, then iterate."""
+    forward(problem.tree, q, work.frames)
+    look_far(problem, work, targets)
+    list_branches(problem, work.points)
+    hearing(problem, work.points)
+    return creep(iterate, problem, work, targets, q)
+
+
+@entry
+def particles(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
+    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+
+
+@algorithm
+def attempt_any(problem, work, targets, q):
+    """Bring the places where they should be, then the poles."""
+    return face_poles(attempt, problem, work, targets, q)
+
+
+@entry
+def particles_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
+    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return finish_any(attempt_any, ints, floats, out, scratch, warm, first, code)

@@ -1,0 +1,142 @@
+"""Poles by turns: where the places are met, every limb turns about the line root-tip until it bends towards its pole.
+
+Root and tip stay where they are, and so do the places; each turn brings its middle joint to the point of its circle
+that is nearest to the pole. With a pole for every inner joint of a chain, sweeps from the root on lower the sum of
+their squared distances to it, whatever the length. The ball at the root of the limb makes the turn; the ball at its tip
+takes it back, so that what it carries keeps its orientation. Where a limit takes some of the turn, a ball in the middle
+points at the tip again; where that does not help, the limb turns as far as it can.
+"""
+
+from synovia.kernels.compiler.jit import F, device, inline, perform
+from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.general import GOAL, KIND, POINT, POLE, SECOND, THIRD, further_residual, third_point
+from synovia.kernels.goals.residuals import residual
+from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
+from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.math.rotations import (
+    apply_t,
+    load_quat,
+    load_rotation,
+    log_rotation,
+    matmul_t,
+    quat_exp,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.swing_twist import project
+from synovia.kernels.math.vectors import load, norm, scale, sub
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.tree.forward import BALL, FREE, forward
+from synovia.kernels.tree.problem import copy, places_alone
+from synovia.kernels.tree.turn import no_wish, turn_ball, wish_direction
+from synovia.kernels.tree.variables import is_limited
+
+HALVINGS = 30  # of the turn that limits allow
+DONE = F(0.99)  # of a turn: what must have come of it, or a limit has taken it
+STILL = F(1e-3)  # of the tolerance: turns of a sweep below it end the sweeps
+ORIGIN = F(1e-9)  # of the reach: a tip nearer to its joint than that stands at it
+NEVER = F(1e300)  # cost of an attempt that was not made
+
+
+@inline
+def is_ball(problem, row):
+    """Return whether a row turns as a ball."""
+    kind = problem.tree.ints[row, 0] if row >= 0 else -1
+    return (kind == BALL or kind == FREE) and problem.tree.ints[row, 5] >= 0
+
+
+@device
+def turn_row(problem, q, frames, row, w):
+    """Turn the ball of a row by a rotation vector in the world, as far as its limit lets it."""
+    k = problem.tree.ints[row, 5]
+    at = problem.variables[k, 1]
+    new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(load_rotation(frames, row, 0), w))))
+    store_quat(q, at, project(problem.limits, k, new) if is_limited(problem.limits, k) else new)
+    forward(problem.tree, q, frames)
+
+
+@device
+def swing(problem, work, targets, q, h, angle):
+    """Turn the limb of further goal h about its line; q is within the limits afterwards."""
+    ints, frames = problem.further.ints, work.frames
+    root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], 1], ints[h, THIRD]
+    r, _, t, _ = limb(problem, frames, targets, h)
+    line = sub(t, r)
+    at_tip = norm(load(problem.further.data, h, POINT)) <= ORIGIN * problem.reach  # else its turn would move the tip
+    counter = at_tip and end != root and end != middle and is_ball(problem, end)
+    S = load_rotation(frames, end if counter else root, 0)
+    turn_row(problem, q, frames, root, scale(angle / norm(line), line))
+    if middle != root and middle != end and is_ball(problem, middle):
+        k = problem.tree.ints[middle, 5]
+        o = (frames[middle, 9], frames[middle, 10], frames[middle, 11])
+        M = wish_direction(no_wish(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
+        R = load_rotation(frames, middle, 0)
+        turn_ball(problem, k, q, problem.variables[k, 1], R, M, F(1e-12), F(0))
+        forward(problem.tree, q, frames)
+    if counter:
+        turn_row(problem, q, frames, end, log_rotation(matmul_t(S, load_rotation(frames, end, 0))))
+
+
+@device
+def turn_limb(problem, work, targets, q, h):
+    """Turn the limb of further goal h towards its pole, as far as limits and places let it; return how far (radians).
+
+    A place may get worse as long as it holds.
+    """
+    wanted = wanted_turn(problem, work, targets, h)
+    if wanted == F(0) or not is_ball(problem, problem.further.ints[h, SECOND]):
+        return F(0)
+    plain = places_alone(problem)
+    _, worst = residual(plain, q, work.frames, targets, work.e)
+    copy(q, work.trial)
+    low = F(0)
+    high = F(1)
+    share = F(1)
+    for _ in range(HALVINGS):
+        swing(problem, work, targets, q, h, share * wanted)
+        _, now = residual(plain, q, work.frames, targets, work.e)
+        left = abs(wanted_turn(problem, work, targets, h))
+        if now <= max(worst, AIM) and left <= (F(1) - DONE * share) * abs(wanted):
+            if share == F(1):
+                return abs(wanted)
+            low = share
+        else:
+            high = share
+        share = F(0.5) * (low + high)
+        copy(work.trial, q)
+        forward(problem.tree, q, work.frames)
+    if low > F(0):
+        swing(problem, work, targets, q, h, low * wanted)
+    return low * abs(wanted)
+
+
+@inline
+def face_poles(attempt, problem, work, targets, q):
+    """Bring the places where they should be by an attempt of their own, then turn limb after limb, sweep after sweep.
+
+    Returns:
+        (steps and sweeps, cost: a pole one radian off counts as much as a place off by its tolerance).
+    """
+    if held_back(problem, work):
+        return 0, NEVER
+    k, cost = perform(attempt, places_alone(problem), work, targets, q)
+    follow(problem, q)
+    forward(problem.tree, q, work.frames)
+    while (
+        k < problem.max_steps
+        and not stopped(work.watch, problem.further.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
+        and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
+    ):
+        k += 1
+        most = F(0)
+        for h in range(problem.further.ints.shape[0]):
+            if problem.further.ints[h, KIND] == POLE:
+                most = max(most, turn_limb(problem, work, targets, q, h))
+        follow(problem, q)
+        if most <= STILL * problem.tolerance_angle:
+            break
+    cost, _ = residual(places_alone(problem), q, work.frames, targets, work.e)
+    turned, _ = further_residual(problem.further, problem, q, work.frames, targets, work.e)
+    small = problem.tolerance / problem.reach
+    return k, cost + small * small * turned

@@ -1,0 +1,84 @@
+"""The straight-line rule: where the only target is beyond reach, every bone points at it (Aristidou & Lasenby 2011).
+
+It is for balls without limits, where it is the best pose. A hinge, or a limit, keeps bones from lying straight; there
+the ordinary passes end nearer to the target.
+"""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.reach import own_target, shortfall
+from synovia.kernels.goals.residuals import target_frame
+from synovia.kernels.heuristic.forward_pass import PLACE
+from synovia.kernels.math.vectors import load, norm, store, sub
+from synovia.kernels.tree.problem import POSITION
+from synovia.kernels.tree.variables import TURN, is_limited
+
+STRAIGHT = 9  # one more column of ``points``, of row 0: the goal beyond reach, -1 without one
+
+
+@device
+def look_far(problem, work, targets):
+    """Find the goal beyond reach if it is the only one, but for a root's own target; work.frames are at the start."""
+    work.points[0, STRAIGHT] = reaches_too_far(problem, work, targets)
+
+
+@device
+def lay_straight(problem, work, targets):
+    """Let every joint want to be at the target beyond reach, if that is what there is; return whether."""
+    if problem.tree.ints.shape[0] == 0:  # nothing moves: the first row of ``points`` is that of a goal
+        return False
+    straight = int(work.points[0, STRAIGHT])
+    if straight < 0:
+        return False
+    _, t = target_frame(targets, straight)
+    for i in range(problem.tree.ints.shape[0]):
+        if own_target(problem, i) < 0:
+            store(work.points, i, PLACE, t)
+    return True
+
+
+@device
+def reaches_too_far(problem, work, targets):
+    """Return the goal that is beyond reach if it is the only one, but for a root's own target; -1 otherwise."""
+    found = -1
+    for g in range(problem.goals.shape[0]):
+        row = problem.goals[g, 1]
+        if row < 0 or problem.goals[g, 0] == 0 or own_target(problem, row) == g:
+            continue
+        if found >= 0 or not problem.goals[g, 0] & POSITION:
+            return -1
+        found = g
+    if found < 0:
+        return -1
+    row = problem.goals[found, 1]
+    tip = norm(load(problem.goal_data, found, 11))
+    _, t = target_frame(targets, found)
+    far = shortfall(problem, work.frames, targets, row, tip, t) > F(0)
+    return found if far and turns_any_way(problem, row) and farther(problem, work, targets, t, row, tip) else -1
+
+
+@inline
+def turns_any_way(problem, row):
+    """Return whether all that moves on the chain to a row are rotations without limits."""
+    while row >= 0:
+        k = problem.tree.ints[row, 5]
+        if k >= 0 and (problem.variables[k, 0] != TURN or is_limited(problem.limits, k)):
+            return False
+        row = problem.tree.ints[row, 1]
+    return True
+
+
+@inline
+def farther(problem, work, targets, t, row, tip):
+    """Return whether a place is beyond the sum of the lengths (and not inside the hole) of the chain to a row."""
+    total = tip
+    base = row
+    while row >= 0:
+        base = row
+        if problem.tree.ints[row, 1] >= 0:
+            total += norm(load(problem.tree.fixed, row, 9))
+        row = problem.tree.ints[row, 1]
+    origin = load(work.frames, base, 9)
+    g = own_target(problem, base)
+    if g >= 0:
+        _, origin = target_frame(targets, g)
+    return norm(sub(t, origin)) > total

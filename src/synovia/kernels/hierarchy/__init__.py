@@ -1,0 +1,1 @@
+"""The full-body solver: goals in strict priorities within hard limits."""

@@ -1,0 +1,227 @@
+"""The end of a miss: the pose is taken to where no level can be improved without an upper one, and its meaning told.
+
+Level after level is settled, those above it kept. Then longer steps look for something better, and random starts (see
+``lowest``).
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, algorithm, apart, device, perform
+from synovia.kernels.compiler.views import matrix
+from synovia.kernels.compiler.watch import ENDED, begin_work, halted
+from synovia.kernels.goals.reach import at_bound, prove
+from synovia.kernels.goals.residuals import measure
+from synovia.kernels.hierarchy.basis import ALONE, open_levels
+from synovia.kernels.hierarchy.descent import descend
+from synovia.kernels.hierarchy.largest_move import SPEED, is_at_rest, put_down, take_up
+from synovia.kernels.hierarchy.polish import UNSEEN, gains, refine
+from synovia.kernels.hierarchy.saddle import step_off
+from synovia.kernels.hierarchy.step import SAME, keep, look, place, smallest_tolerance
+from synovia.kernels.hierarchy.verdict import verdict
+from synovia.kernels.hierarchy.walls import wall_count
+from synovia.kernels.search.lowest import keep as keep_pose
+from synovia.kernels.search.lowest import left, sketch_others, take_back, take_finalist
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.chart import INFINITE
+from synovia.kernels.tree.problem import (
+    CUT,
+    FINALISTS,
+    FINISH,
+    OTHERS,
+    REACHED,
+    STATUS,
+    STEPS,
+    UNREACHABLE,
+    WINNER,
+    copy,
+    open_row,
+    with_steps,
+)
+
+PASSES = 6
+FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
+SKETCH_STEPS = 15  # from a random start: enough to tell which poses are worth more
+GRAIN = F(1e-3)  # of an error (reaches, radians): sketches that differ by less are as good as each other
+GRAINS = F(1e4)  # of the largest error that is told from a larger one
+CLEARLY = F(0.9995)  # of an error: what a level must fall to for a pose elsewhere
+
+
+@device
+def leap(problem, work, targets, q, h, count):
+    """Return whether steps of an attempt of so many levels take them to a better pose than q, and move q there.
+
+    Where no step begins though something better is near, they start from a little to both sides.
+    """
+    for side in range(3):
+        if halted(work.watch):
+            break
+        copy(h.aside, h.lowest)
+        if side > 0 and not step_off(problem, work, targets, q, h, count, F(1) if side == 1 else F(-1)):
+            return False
+        descend(problem, work, targets, q, h, count)
+        for last in range(1, count + 1):
+            refine(problem, work, targets, q, h, last)
+        look(problem, work, targets, q, h)
+        copy(h.aside, h.lowest)
+        if gains(h, count, UNSEEN, FARTHER, FARTHER):
+            return True
+        take_up(problem, q, h.began)
+    return False
+
+
+@device
+def leaps(problem, work, targets, q, h):
+    """Return whether the steps of an attempt take upper levels alone to a better pose than q, and move q there.
+
+    They are longer than those that refine, and can leave a minimum for a lower one. What level below is lost counts for
+    nothing, as it must. At last all levels are tried, as they are when the pose is asked for again.
+    """
+    look(problem, work, targets, q, h)
+    copy(h.present, h.aside)
+    put_down(problem, q, h.began)
+    levels = problem.levels.shape[0] - 1
+    for k in range(1, levels + 1):
+        h.now[ALONE] = F(k < levels)
+        found = leap(problem, work, targets, q, h, k if k < levels else levels + 1)  # and the posture
+        h.now[ALONE] = F(0)
+        if found:
+            return True
+    return False
+
+
+@device
+def refine_all(problem, work, targets, q, h):
+    """Refine the highest level alone, then with it the next, and so on to the posture; then all of it, while q moves.
+
+    Returns:
+        (steps taken, whether all is settled).
+    """
+    steps = 0
+    settled = True
+    for k in range(PASSES):
+        settled = True
+        moved = False
+        for count in range(1, problem.levels.shape[0] + 1):
+            taken, still, gone = refine(problem, work, targets, q, h, count)
+            steps += taken
+            settled = settled and still
+            moved = moved or gone
+        if k == PASSES - 1 or halted(work.watch) or (not moved and not leaps(problem, work, targets, q, h)):
+            break
+    return steps, settled
+
+
+@device
+def is_better(problem, work, targets, start, q, h):
+    """Return whether q holds, or is better than a start that misses in the first level where they differ."""
+    look(problem, work, targets, start, h)
+    keep(h)
+    return look(problem, work, targets, q, h) <= F(1) or gains(h, problem.levels.shape[0], UNSEEN, FARTHER, FARTHER)
+
+
+@device
+def settle(problem, work, targets, start, q, h, restarted):
+    """Refine q; a start that is as good is given back as it was, so that nothing wanders when it is asked again.
+
+    After a restart the start itself has its turn first.
+
+    Returns:
+        (steps taken, whether all is settled).
+    """
+    steps, settled = refine_all(problem, work, targets, q, h)
+    better = is_better(problem, work, targets, start, q, h)
+    if restarted and not better:
+        copy(start, q)
+        taken, settled = refine_all(problem, work, targets, q, h)
+        steps += taken
+        better = is_better(problem, work, targets, start, q, h)
+    if not better:
+        copy(start, q)
+    return steps, settled
+
+
+@algorithm
+def sketch(problem, work, targets, q):
+    """Descend from q; the cost orders sketches by levels, each in grains that weigh more than all levels below it."""
+    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    taken, _ = descend(problem, work, targets, q, h, problem.levels.shape[0])
+    look(problem, work, targets, q, h)
+    cost = F(0)
+    weight = F(1)
+    for k in range(problem.levels.shape[0] - 1):
+        cost += weight * min(math.floor(h.present[k] / GRAIN), GRAINS - F(1))
+        weight /= GRAINS
+    return taken, cost
+
+
+@device
+def is_clearly_better(problem, work, targets, q, h):
+    """Return whether q is clearly better than the pose with the lowest errors in the first level where they differ."""
+    met = smallest_tolerance(problem)
+    if look(problem, work, targets, q, h) <= F(1):
+        return True
+    for k in range(problem.levels.shape[0] - 1):
+        present, lowest = max(h.present[k], met), max(h.lowest[k], met)
+        if present < CLEARLY * lowest:
+            return True
+        if present > lowest + SAME * (F(1) + lowest):
+            return False
+    return False
+
+
+@apart
+def look_elsewhere(problem, work, targets, q, h, row, settled):
+    """Leave q for a pose that is clearly better, if random starts lead to one; return whether it is settled."""
+    few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
+    count = sketch_others(sketch, scatter, few, work, targets, q, row, F(0))
+    for k in range(count):
+        if halted(work.watch):
+            break
+        winner = take_finalist(work, k, q)
+        taken, still = refine_all(problem, work, targets, q, h)
+        row[STEPS] += taken
+        look(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS], h)
+        keep(h)
+        if is_clearly_better(problem, work, targets, q, h):
+            row[WINNER] = winner
+            row[FINISH] = taken
+            settled = still
+            keep_pose(work, q)
+    take_back(work, q)
+    return settled
+
+
+@device
+def finish_rows(problem, work, starts, out, searches):
+    """Settle the rows of the answer that missed, and write their status; with ``searches`` also look elsewhere."""
+    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    h.now[ALONE] = F(0)
+    for b in range(out.shape[0]):
+        row = out[b]
+        status = int(row[STATUS])
+        if status == REACHED:
+            continue
+        q, errors, targets = open_row(problem, row)
+        start = starts[min(b, starts.shape[0] - 1)]
+        begin_work(work.watch, problem.most_work)
+        if problem.own[SPEED] < INFINITE:
+            settled = is_at_rest(problem, q, start)
+        else:
+            taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))
+            row[STEPS] += taken
+            row[FINISH] = taken
+            follow(problem, q)
+            place(problem, q, work.frames)
+            measure(problem, q, work.frames, targets, errors)
+            if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
+                settled = look_elsewhere(problem, work, targets, q, h, row, settled)
+        row[CUT] = max(row[CUT], work.watch[ENDED])
+        follow(problem, q)
+        place(problem, q, work.frames)
+        if measure(problem, q, work.frames, targets, errors) <= F(1):
+            row[STATUS] = REACHED
+        elif status == UNREACHABLE or perform(prove, problem, work, targets, q)[0] > 0:
+            row[STATUS] = UNREACHABLE
+        else:
+            row[STATUS] = verdict(problem, work, targets, errors, q, h, settled)

@@ -1,0 +1,120 @@
+"""Damped least squares with an active set: the step of the Jacobian family and of every solver's settling."""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device
+from synovia.kernels.goals.residuals import jacobian
+from synovia.kernels.math.linear import gram, gram_t, solve_ldl, times_t
+from synovia.kernels.math.rotations import load_quat
+from synovia.kernels.math.swing_twist import normals
+from synovia.kernels.math.vectors import TINY, axpy, dot, scale
+from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.variables import SCALAR, is_limited
+
+NEAR = F(1e-7)  # radians or reaches from a limit within which it counts as touched
+PUSHES = F(1e-9)  # share of the residual (of the largest part of a step) below which a push against a limit is rounding
+LARGEST_TURN = F(1.0)  # radians in one step; the linear model says little beyond
+
+
+@device
+def remove_direction(J, v, n):
+    """Take the direction n out of the three columns from v on: J ← J (1 - n nᵀ)."""
+    for i in range(J.shape[0]):
+        k = J[i, v] * n[0] + J[i, v + 1] * n[1] + J[i, v + 2] * n[2]
+        J[i, v] -= k * n[0]
+        J[i, v + 1] -= k * n[1]
+        J[i, v + 2] -= k * n[2]
+
+
+@device
+def hold_at_limits(problem, q, J, g, slack, held_before):
+    """Freeze what stands at a limit and would be pushed further out: its directions leave J and the gradient g = Jᵀe.
+
+    A direction is free again as soon as the gradient points inward: this is the active set of the step. A push of at
+    most ``slack`` counts as none. Many pushes are zero in exact arithmetic, and rounding would give them either sign.
+
+    With ``held_before``, g is what was solved for after this function had changed J. What is held then has no push left
+    and stays held.
+
+    Returns:
+        The largest multiplier (the part of the gradient that a limit holds back) and the variable that it belongs to,
+        or -1.
+    """
+    most = F(0)
+    where = -1
+    least = -slack if held_before else slack
+    for k in range(problem.variables.shape[0]):
+        at, v = problem.variables[k, 1], problem.variables[k, 2]
+        held = F(0)
+        if problem.variables[k, 0] == SCALAR:
+            near = NEAR if problem.limits[k, 10] != F(0) else NEAR * problem.reach
+            up = q[at] >= problem.limits[k, 1] - near and g[v] > slack
+            down = q[at] <= problem.limits[k, 0] + near and g[v] < -slack
+            if up or down:
+                held = abs(g[v])
+                g[v] = F(0)
+                J[:, v] = F(0)
+        elif is_limited(problem.limits, k):
+            swing, n, side, t = normals(problem.limits, k, load_quat(q, at), NEAR)
+            w = (g[v], g[v + 1], g[v + 2])
+            if swing == 1 and dot(w, n) > least:
+                held = dot(w, n)
+                w = axpy(-held, n, w)
+                remove_direction(J, v, n)
+                t = axpy(-dot(t, n), n, t)  # what is left of the twist along the edge of the swing
+                size = dot(t, t)
+                t = scale(F(1) / math.sqrt(size), t) if size > TINY else t
+            out = side * dot(w, t)
+            if side != 0 and out > least:
+                held = max(held, out)
+                w = axpy(-side * out, t, w)
+                remove_direction(J, v, t)
+            g[v], g[v + 1], g[v + 2] = w
+        if held > slack and held > most:
+            most = held
+            where = k
+    return most, where
+
+
+@device
+def damped_step(work, damping):
+    """Write dq = Jᵀ (J Jᵀ + λ)⁻¹ e, or the same vector as (Jᵀ J + λ)⁻¹ Jᵀ e where that system is smaller."""
+    if work.J.shape[0] <= work.J.shape[1]:
+        gram(work.J, work.A, damping)
+        copy(work.e, work.y)
+        solve_ldl(work.A, work.y)
+        times_t(work.J, work.y, work.dq)
+    else:
+        gram_t(work.J, work.A, damping)
+        times_t(work.J, work.e, work.dq)
+        solve_ldl(work.A, work.dq)
+
+
+@device
+def largest(a):
+    """Return the largest absolute value of a vector."""
+    m = F(0)
+    for i in range(a.shape[0]):
+        m = max(m, abs(a[i]))
+    return m
+
+
+@device
+def length(a):
+    """Return the length of a vector."""
+    s = F(0)
+    for i in range(a.shape[0]):
+        s += a[i] * a[i]
+    return math.sqrt(s)
+
+
+@device
+def linearise(problem, work, targets, q):
+    """Write J at the frames of q, and the gradient g = Jᵀe, with the active limits taken out of both.
+
+    Returns:
+        Largest multiplier and its variable, as ``hold_at_limits``.
+    """
+    jacobian(problem, q, work.frames, targets, work.J)
+    times_t(work.J, work.e, work.g)
+    return hold_at_limits(problem, q, work.J, work.g, PUSHES * length(work.e), False)

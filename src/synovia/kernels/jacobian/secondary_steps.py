@@ -1,0 +1,55 @@
+"""The Jacobian family with wishes: steps towards the goals, and motion in what they leave free."""
+
+from synovia.kernels.compiler.jit import F, algorithm, entry
+from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.residuals import to_units
+from synovia.kernels.jacobian.clamps import clamp_largest
+from synovia.kernels.jacobian.descent import largest
+from synovia.kernels.jacobian.family import descend, goal_step
+from synovia.kernels.jacobian.null_space import first_gain, free_motion, slide
+from synovia.kernels.jacobian.secondary import write_wish
+from synovia.kernels.jacobian.workspace import LARGEST_TURN, open_room
+from synovia.kernels.search.multistart import drive, drive_any
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.variables import step
+
+
+@algorithm
+def move(problem, work, targets, q):
+    """Take one step towards the goals, dq = J⁺e + (J⁺J - 1) ∇H with the method's own form of J⁺e.
+
+    The second part is never larger than the first: its square would keep the goals away.
+    """
+    room = open_room(work)
+    write_wish(problem, work, targets, q, room.wish)
+    goal_step(problem, work, q)
+    free_motion(problem, work, room, q, first_gain(problem))
+    clamp_largest(room.z, largest(work.dq))
+    for i in range(work.dq.shape[0]):
+        work.dq[i] += room.z[i]
+    clamp_largest(work.dq, problem.own[LARGEST_TURN])
+    to_units(problem, work.dq)
+    step(problem.variables, problem.limits, q, work.dq, F(1))
+    return 1, F(0)
+
+
+@algorithm
+def attempt(problem, work, targets, q):
+    """Descend from q, and once the goals hold slide along the poses that meet them."""
+    k, cost, holds = descend(move, problem, work, targets, q)
+    if holds:
+        more, cost = slide(problem, work, open_room(work), targets, q, cost, problem.max_steps)
+        k += more
+    return k, cost
+
+
+@entry
+def wishful(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems; see ``multistart``."""
+    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+
+
+@entry
+def wishful_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with further goals."""
+    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,0 +1,1 @@
+"""Vectors, rotations, small linear systems and geometry, without joints or goals."""

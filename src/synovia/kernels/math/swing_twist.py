@@ -1,0 +1,225 @@
+"""Limits of a ball joint: rotation = swing · twist, bounded by an ellipse of four half-angles and by an interval.
+
+In the limit's own frame z is the twist axis. The swing is a rotation vector (sx, sy, 0) of length up to pi, so
+half-angles beyond 90 degrees are ordinary values and there is no singularity before a half turn, where the twist is
+undefined (Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the
+same way).
+
+A limit is a row of eleven numbers: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+,
+y-, y+ (4), twist lower and upper (2), and a mark that is not 0 where there is a limit at all (see ``variables``).
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, quat_mul
+from synovia.kernels.math.vectors import scale
+
+EDGE = F(1e-9)  # how far beyond its limit a value still counts as inside (radians)
+FOLDED = PI - F(4e-6)  # largest swing beside another limit: beyond it, rounding moves its way and the twist by EDGE
+ROUNDS = 100  # most Newton steps for the ellipse's multiplier; a few are usual, about 40 on an ellipse thin as a line
+
+
+@inline
+def split(q):
+    """Return (sx, sy, twist) of a quaternion in the limit's frame; q = exp(sx, sy, 0) · exp(0, 0, twist)."""
+    x, y, z, w = q
+    if w < F(0):
+        x, y, z, w = -x, -y, -z, -w
+    c = math.sqrt(w * w + z * z)  # cos(swing / 2)
+    if c > F(1e-12):
+        ct, st = w / c, z / c
+    else:
+        ct, st = F(1), F(0)  # half a turn of swing: any twist would do
+    u, v = x * ct - y * st, x * st + y * ct
+    s = math.sqrt(u * u + v * v)  # sin(swing / 2)
+    k = F(2) * math.atan2(s, c) / s if s > F(1e-12) else F(2)
+    return k * u, k * v, F(2) * math.atan2(st, ct)
+
+
+@inline
+def join(sx, sy, twist):
+    """Return the quaternion exp(sx, sy, 0) · exp(0, 0, twist)."""
+    return quat_mul(quat_exp((sx, sy, F(0))), quat_exp((F(0), F(0), twist)))
+
+
+@inline
+def half_angles(limit, k, sx, sy):
+    """Return the two half-angles that bound a swing in the quadrant of (sx, sy)."""
+    return limit[k, 5] if sx >= F(0) else limit[k, 4], limit[k, 7] if sy >= F(0) else limit[k, 6]
+
+
+@inline
+def to_limit_frame(limit, k, q):
+    """Return the rotation q, given in the joint's rest frame, in the frame of limit k."""
+    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    return quat_mul(quat_mul(quat_conj(frame), q), frame)
+
+
+@inline
+def from_limit_frame(limit, k, q):
+    """Return the inverse of ``to_limit_frame``."""
+    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    return quat_mul(quat_mul(frame, q), quat_conj(frame))
+
+
+@device
+def nearest_on_ellipse(x, y, a, b):
+    """Return the point of the ellipse (x/a)² + (y/b)² = 1 nearest to a point outside it; all four numbers >= 0.
+
+    The nearest point is (a² x / (t + a²), b² y / (t + b²)) for the one t >= 0 that puts it on the ellipse (Eberly,
+    *Distance from a point to an ellipse*). There is no closed form. The left side of the ellipse's equation is convex
+    and falls in t, so Newton's method from a point before the root climbs to it and never passes it; unlike bisection
+    it keeps its relative precision where a is a billion times smaller than b.
+    """
+    if x <= F(0):
+        return F(0), min(y, b)
+    if y <= F(0):
+        return min(x, a), F(0)
+    t = max(F(0), a * (x - a), b * (y - b))  # at most one coordinate alone is on the ellipse: before the root
+    u = a * x / (t + a * a)
+    v = b * y / (t + b * b)
+    for _ in range(ROUNDS):
+        over = u * u + v * v - F(1)
+        if over <= F(0):
+            break
+        before = t
+        t += F(0.5) * over / (u * u / (t + a * a) + v * v / (t + b * b))
+        if t <= before:
+            break
+        u = a * x / (t + a * a)
+        v = b * y / (t + b * b)
+    k = F(1) / math.sqrt(u * u + v * v)  # exactly onto the curve
+    return a * u * k, b * v * k
+
+
+@inline
+def wrap(angle):
+    """Return the angle in (-pi, pi]."""
+    return angle - F(2) * PI * math.ceil((angle - PI) / (F(2) * PI))
+
+
+@inline
+def nearest_twist(twist, lower, upper):
+    """Return the angle of [lower, upper] that is nearest to twist on the circle."""
+    if twist < lower or twist > upper:
+        return lower if abs(wrap(lower - twist)) <= abs(wrap(twist - upper)) else upper
+    return twist
+
+
+@inline
+def clearance(limit, k, q):
+    """Return how far (radians) the rotation q lies beyond limit k, negative inside: the larger of swing and twist."""
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    a, b = half_angles(limit, k, sx, sy)
+    f = math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b))
+    swing = (f - F(1)) * min(a, b)
+    if f > F(1):  # the true distance: measured along the radius, rounding would count for much on a thin ellipse
+        u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
+        swing = math.sqrt((abs(sx) - u) * (abs(sx) - u) + (abs(sy) - v) * (abs(sy) - v))
+    lower, upper = limit[k, 8], limit[k, 9]
+    if twist < lower or twist > upper:
+        turned = abs(wrap(twist - nearest_twist(twist, lower, upper)))
+    elif upper - lower >= F(2) * PI - EDGE:
+        turned = F(-math.inf)  # a whole turn has no ends
+    else:
+        turned = max(lower - twist, twist - upper)
+    return max(swing, turned)
+
+
+@inline
+def excess(limit, k, q):
+    """Return how far (radians) the rotation q lies beyond limit k; 0 inside."""
+    return max(F(0), clearance(limit, k, q))
+
+
+@device
+def nearest_swing(limit, k, sx, sy):
+    """Return the allowed swing vector nearest to (sx, sy)."""
+    a, b = half_angles(limit, k, sx, sy)
+    if (sx / a) * (sx / a) + (sy / b) * (sy / b) <= F(1):
+        return sx, sy
+    u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
+    return (u if sx >= F(0) else -u), (v if sy >= F(0) else -v)
+
+
+@inline
+def unfold(limit, k, sx, sy):
+    """Return an allowed swing vector, shortened to just before half a turn where another limit needs that.
+
+    At half a turn a rotation has no twist of its own: another twist is a swing in another direction. Close to it the
+    rounding of a quaternion (1e-16) counts 1e-16 / cos(swing / 2) in both. So where the twist or the direction of the
+    swing has limits, the swing ends before.
+    """
+    squared = sx * sx + sy * sy
+    if squared > FOLDED * FOLDED and (
+        limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE
+        or min(limit[k, 4], limit[k, 5], limit[k, 6], limit[k, 7]) < PI - EDGE
+    ):
+        shorter = FOLDED / math.sqrt(squared)
+        return sx * shorter, sy * shorter
+    return sx, sy
+
+
+@device
+def project(limit, k, q):
+    """Return the allowed rotation with the swing vector nearest to that of q in the plane and the nearest twist.
+
+    The plane ends at half a turn: a swing a little beyond it in an allowed direction is seen on the other side, and
+    goes to the limit there although the limit that it passed is a smaller turn away.
+
+    The swing ends just before half a turn where ``unfold`` says so.
+    """
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    x, y = nearest_swing(limit, k, sx, sy)
+    x, y = unfold(limit, k, x, y)
+    near = nearest_twist(twist, limit[k, 8], limit[k, 9])
+    if x == sx and y == sy and near == twist:
+        return q
+    return from_limit_frame(limit, k, join(x, y, near))
+
+
+@device
+def normals(limit, k, q, slack):
+    """Return which bounds of limit k the rotation q touches, and their outward normals.
+
+    The normals are angular velocities in the joint's moving frame (q ← q · exp(w)). With the swing vector of length s
+    along u, the unit vector v = z × u and the velocity w' before the twist, the swing moves by w'·u along u and by
+    w'·v s / sin s along v, and the twist by w'·z + tan(s / 2) w'·v.
+
+    Returns:
+        swing: 1 on the ellipse, else 0.
+        swing_normal: Unit vector.
+        twist: 1 at the upper end, -1 at the lower end, else 0; always 0 where the twist may go all the way round.
+        twist_normal: Unit vector in which the twist grows fastest.
+    """
+    sx, sy, twist = split(to_limit_frame(limit, k, q))
+    s = math.sqrt(sx * sx + sy * sy)
+    a, b = half_angles(limit, k, sx, sy)
+    f = (sx / a) * (sx / a) + (sy / b) * (sy / b)
+    u = (sx / s, sy / s, F(0)) if s > F(1e-12) else (F(1), F(0), F(0))
+    v = (-u[1], u[0], F(0))
+    half = min(F(0.5) * s, F(1.57))
+    gx, gy = sx / (a * a), sy / (b * b)
+    gu = gx * u[0] + gy * u[1]
+    gv = (gx * v[0] + gy * v[1]) * (s / max(math.sin(s), F(1e-3)) if s > F(1e-6) else F(1))
+    n = (gu * u[0] + gv * v[0], gu * u[1] + gv * v[1], F(0))
+    swing = 1 if f >= (F(1) - slack) * (F(1) - slack) else 0
+    tan = math.tan(half)
+    t = (tan * v[0], tan * v[1], F(1))
+    side = 0
+    lower, upper = limit[k, 8], limit[k, 9]
+    if upper - lower < F(2) * PI - slack:
+        near = nearest_twist(twist, lower, upper)
+        if near >= upper - slack:
+            side = 1
+        elif near <= lower + slack:
+            side = -1
+    back = quat_exp((F(0), F(0), -twist))
+    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    n = quat_apply(frame, quat_apply(back, n))
+    t = quat_apply(frame, quat_apply(back, t))
+    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    n = scale(F(1) / length, n) if length > F(1e-12) else n
+    t = scale(F(1) / math.sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]), t)
+    return swing, n, side, t

@@ -1,0 +1,95 @@
+"""All real roots of a trigonometric polynomial: where closed forms end in an equation of the fourth or eighth degree.
+
+With z = exp(iθ) a polynomial of degree n in cos θ and sin θ is z⁻ⁿ times one of degree 2n in z, whose real angles are
+the roots on the unit circle. Its coefficients come from 2n + 1 samples by a discrete Fourier transform, which loses no
+digits, and all roots at once by the method of Ehrlich and Aberth.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.math.trigonometry import PI, sincos
+
+LARGEST_DEGREE = 4
+ROOM = 4 * (2 * LARGEST_DEGREE + 1)  # numbers of scratch memory: coefficients and roots, each real and imaginary
+ROUNDS = 80
+NOTHING = F(1e-13)  # of the largest coefficient: what rounding leaves of one that is zero
+ON_CIRCLE = F(1e-3)  # distance from the unit circle within which a root may be real: double roots split by rounding
+SETTLED = F(1e-15)
+
+
+@inline
+def sample_angle(j, n):
+    """Return the angle of sample j of a polynomial of degree n."""
+    return F(2) * PI * F(j) / F(2 * n + 1)
+
+
+@inline
+def horner(c, first, n, z):
+    """Return the value and the derivative at z of the polynomial with coefficients first to first + 2n."""
+    value = complex(c[2 * (first + 2 * n)], c[2 * (first + 2 * n) + 1])
+    slope = complex(F(0), F(0))
+    for k in range(2 * n - 1, -1, -1):
+        slope = slope * z + value
+        value = value * z + complex(c[2 * (first + k)], c[2 * (first + k) + 1])
+    return value, slope
+
+
+@device
+def real_roots(samples, n, room, angles):
+    """Write the angles of the real roots of a trigonometric polynomial of degree n; return how many there are.
+
+    Args:
+        samples: Its values at ``sample_angle(j, n)``, j = 0 ... 2n.
+        n: Its degree, at most ``LARGEST_DEGREE``.
+        room: Scratch memory, ``ROOM`` numbers.
+        angles: Room for 2n angles, radians in (-π, π]; double roots may come twice.
+    """
+    largest = F(0)
+    for k in range(-n, n + 1):
+        re = im = F(0)
+        for j in range(2 * n + 1):
+            s, c = sincos(-F(k) * sample_angle(j, n))
+            re += samples[j] * c
+            im += samples[j] * s
+        room[2 * (k + n)] = re
+        room[2 * (k + n) + 1] = im
+        largest = max(largest, abs(re), abs(im))
+    first = 0
+    while n > 0 and abs(room[2 * first]) + abs(room[2 * first + 1]) <= NOTHING * largest:
+        first += 1  # the coefficients of z⁻ᵏ and zᵏ are conjugate: both ends go
+        n -= 1
+    if n == 0:
+        return 0
+    degree = 2 * n
+    at = 2 * (2 * LARGEST_DEGREE + 1)
+    for i in range(degree):
+        s, c = sincos(F(2) * PI * F(i) / F(degree) + F(0.4))
+        room[at + 2 * i], room[at + 2 * i + 1] = F(1.1) * c, F(1.1) * s
+    for _ in range(ROUNDS):
+        most = F(0)
+        for i in range(degree):
+            z = complex(room[at + 2 * i], room[at + 2 * i + 1])
+            value, slope = horner(room, first, n, z)
+            away = complex(F(0), F(0))
+            for j in range(degree):
+                if j != i:
+                    gap = z - complex(room[at + 2 * j], room[at + 2 * j + 1])
+                    if gap != complex(F(0), F(0)):
+                        away += F(1) / gap
+            below = slope - value * away
+            if below == complex(F(0), F(0)):
+                continue
+            step = value / below
+            room[at + 2 * i] -= step.real
+            room[at + 2 * i + 1] -= step.imag
+            most = max(most, abs(step.real) + abs(step.imag))
+        if most <= SETTLED:
+            break
+    count = 0
+    for i in range(degree):
+        x, y = room[at + 2 * i], room[at + 2 * i + 1]
+        if abs(math.sqrt(x * x + y * y) - F(1)) <= ON_CIRCLE:
+            angles[count] = math.atan2(y, x)
+            count += 1
+    return count

@@ -1,0 +1,91 @@
+"""Where a restart begins: a random pose within the limits, the same one for the same seed and attempt.
+
+Slides that may go much farther than the reach are drawn near a target.
+"""
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.compiler.views import bits
+from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.math.rotations import column, load_quat, load_rotation, quat_exp, quat_log, store_quat
+from synovia.kernels.math.vectors import axpy, dot, scale, sub
+from synovia.kernels.tree.forward import SLIDE, forward
+from synovia.kernels.tree.problem import POSITION, STATE, copy
+from synovia.kernels.tree.variables import TURN, is_limited, randomize, randomize_number, uniform
+
+GENTLER = F(0.2)  # factor on the turns of free balls, never, once or twice
+MANNERS = 3
+
+
+@inline
+def is_wide(problem, row):
+    """Return whether the joint of a row is a slide that may move by more than twice the reach."""
+    if problem.tree.ints[row, 0] != SLIDE or problem.tree.ints[row, 3] < 0:
+        return False
+    k = problem.tree.ints[row, 5]
+    return problem.limits[k, 1] - problem.limits[k, 0] > F(2) * problem.reach
+
+
+@device
+def near_target(problem, work, targets, q):
+    """Draw wide slides again: around where they bring one of the goals, drawn too, closest to its target.
+
+    They are then at most the reach away from there. Uniform within limits of a kilometre, or left where they were, they
+    would hardly ever help. ``work.trial`` holds q before anything was drawn.
+    """
+    n = problem.tree.ints.shape[0]
+    wide = 0
+    for i in range(n):
+        if is_wide(problem, i):
+            wide += 1
+            q[problem.tree.ints[i, 2]] = work.trial[problem.tree.ints[i, 2]]
+    if wide == 0:
+        return
+    g = np.int64(uniform(bits(work.watch, STATE, 1)) * F(problem.goals.shape[0]))
+    row = problem.goals[g, 1] if problem.goals[g, 0] & POSITION else -1
+    forward(problem.tree, q, work.frames)
+    _, p = goal_frame(problem, work.frames, g)
+    _, t = target_frame(targets, g)
+    way = sub(t, p)
+    while row >= 0:
+        if is_wide(problem, row):
+            z = column(load_rotation(work.frames, row, 0), 2)
+            by = dot(z, way)
+            way = axpy(-by, z, way)
+            ratio = problem.tree.couple[row, 0]
+            q[problem.tree.ints[row, 2]] += by / ratio if ratio != F(0) else F(0)
+        row = problem.tree.ints[row, 1]
+    for i in range(n):
+        if is_wide(problem, i):
+            k, at = problem.tree.ints[i, 5], problem.tree.ints[i, 2]
+            q[at] += problem.reach * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1))
+            q[at] = min(max(q[at], problem.limits[k, 0]), problem.limits[k, 1])
+
+
+@algorithm
+def scatter(problem, work, targets, q):
+    """Fill every variable of q.
+
+    Balls without limits are turned fully, a fifth or a twenty-fifth of it: a chain of a hundred of them turned fully is
+    a coil from which nothing far is reached (31 of 40 targets, with gentler ones all 40).
+    """
+    copy(q, work.trial)
+    randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))
+    share = GENTLER ** np.int64(MANNERS * uniform(bits(work.watch, STATE, 1)))
+    for k in range(problem.variables.shape[0]):
+        if problem.variables[k, 0] == TURN and not is_limited(problem.limits, k):
+            at = problem.variables[k, 1]
+            store_quat(q, at, quat_exp(scale(share, quat_log(load_quat(q, at)))))
+    near_target(problem, work, targets, q)
+    return 0, F(0)
+
+
+@algorithm
+def scatter_numbers(problem, work, targets, q):
+    """Fill every variable of an arm, which has numbers alone; arms need not wait for ball joints to be compiled."""
+    copy(q, work.trial)
+    for k in range(problem.variables.shape[0]):
+        randomize_number(problem.limits, k, q, problem.variables[k, 1], bits(work.watch, STATE, 1))
+    near_target(problem, work, targets, q)
+    return 0, F(0)

@@ -1,0 +1,1 @@
+"""Joints: the packed problem, forward kinematics, the variables of q and their limits."""

@@ -1,0 +1,220 @@
+"""The best turn of one joint: brings directions d onto wanted ones t as well as they go together (weights w).
+
+All that is needed is M = Σ w d tᵀ. A turn by φ about a unit axis u makes Σ w t·d = A cos φ + B sin φ + const with
+A = tr M - uᵀ M u and B = u · Σ w d × t, so the best angle is atan2(B, A): never an arc cosine, and right beyond 90°.
+A ball joint turns about the axis of steepest gain, Σ w d × t; for a single direction that is the smallest rotation.
+A frame R wanted at T adds w R Tᵀ, its three axes as directions.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.math.rotations import (
+    PI,
+    apply_t,
+    column,
+    load_quat,
+    matmul,
+    matmul_t,
+    quat_exp,
+    quat_matrix,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+    turn_z,
+)
+from synovia.kernels.math.swing_twist import normals, project
+from synovia.kernels.math.trigonometry import sincos
+from synovia.kernels.math.vectors import axpy, dot, norm, perpendicular, scale
+from synovia.kernels.tree.forward import HINGE
+from synovia.kernels.tree.variables import is_limited
+
+NOTHING = F(1e-12)  # lever below which a turn moves nothing, against the sum of all weights times lengths
+EDGE = F(1e-7)  # radians from a limit within which a ball slides along it
+
+
+@inline
+def resisted(step, x, preferred, stiffness):
+    """Return what a stiff joint at x does of a step: all that leads to the preferred value, a share of what leads away.
+
+    What leads away is divided by 1 + stiffness: less, but never nothing, so that no target gets out of reach.
+    """
+    lack = preferred - x
+    whole = F(0)
+    if lack * step > F(0):
+        whole = step if abs(step) < abs(lack) else lack
+    return whole + (step - whole) / (F(1) + stiffness)
+
+
+@inline
+def no_wish():
+    """Return M = 0."""
+    return F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
+
+
+@inline
+def wish_direction(M, w, d, t):
+    """Return M + w d tᵀ."""
+    x, y, z = w * d[0], w * d[1], w * d[2]
+    return (
+        M[0] + x * t[0],
+        M[1] + x * t[1],
+        M[2] + x * t[2],
+        M[3] + y * t[0],
+        M[4] + y * t[1],
+        M[5] + y * t[2],
+        M[6] + z * t[0],
+        M[7] + z * t[1],
+        M[8] + z * t[2],
+    )
+
+
+@inline
+def wish_frame(M, w, R, T):
+    """Return M + w R Tᵀ; |T - R|² = 2 angle² for small angles, so the weight is halved."""
+    for c in range(3):
+        M = wish_direction(M, F(0.5) * w, column(R, c), column(T, c))
+    return M
+
+
+@inline
+def steepest(M):
+    """Return Σ w d × t, the axis about which a turn gains most."""
+    return M[5] - M[7], M[6] - M[2], M[1] - M[3]
+
+
+@inline
+def harmonic(M, u):
+    """Return (A, B) of the gain A cos φ + B sin φ of a turn about the unit axis u."""
+    Mu = (dot((M[0], M[1], M[2]), u), dot((M[3], M[4], M[5]), u), dot((M[6], M[7], M[8]), u))
+    return M[0] + M[4] + M[8] - dot(u, Mu), dot(u, steepest(M))
+
+
+@inline
+def gain(A, B, angle):
+    """Return A cos φ + B sin φ."""
+    s, c = sincos(angle)
+    return A * c + B * s
+
+
+@inline
+def hinge_angle(A, B, x, lower, upper):
+    """Return the angle in [lower, upper] that gains most for a hinge at x, of the same turn where it can."""
+    best = x + math.atan2(B, A)
+    if best < lower and best + F(2) * PI <= upper:
+        return best + F(2) * PI
+    if best > upper and best - F(2) * PI >= lower:
+        return best - F(2) * PI
+    if best < lower or best > upper:
+        return lower if gain(A, B, lower - x) > gain(A, B, upper - x) else upper
+    return best
+
+
+@inline
+def slid_along(limit, k, q, w):
+    """Return the turn w (moving frame) without what would leave limit k, where q already stands at its edge."""
+    swing, n, side, t = normals(limit, k, q, EDGE)
+    if swing == 1 and dot(w, n) > F(0):
+        w = axpy(-dot(w, n), n, w)
+    if side * dot(w, t) > F(0):
+        w = axpy(-dot(w, t), t, w)
+    return w
+
+
+@device
+def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
+    """Turn the quaternion of variable k in q towards M, within its limit; R is the joint's world frame.
+
+    Turns below ``smallest`` (radians) are not made; those away from the rest are divided by 1 + ``stiffness``.
+
+    Returns:
+        (the new world frame, the angle in radians, before what stiffness takes of it).
+    """
+    c = steepest(M)
+    size = norm(c)
+    far = abs(M[0]) + abs(M[4]) + abs(M[8])
+    if size <= NOTHING * far or far <= F(0):
+        if not M[0] + M[4] + M[8] < F(0) or far <= F(0):
+            return R, F(0)
+        c = perpendicular((M[0] + M[1] + M[2], M[3] + M[4] + M[5], M[6] + M[7] + M[8]))  # opposite: any axis across
+        size = F(1)
+    u = scale(F(1) / size, c)
+    A, B = harmonic(M, u)
+    angle = math.atan2(B, A)
+    if angle <= smallest:
+        return R, F(0)
+    w = scale(angle, apply_t(R, u))
+    old = load_quat(q, at)
+    limited = is_limited(problem.limits, k)
+    if limited:
+        w = slid_along(problem.limits, k, old, w)
+    new = quat_normalize(quat_mul(old, quat_exp(w)))
+    if stiffness > F(0) and new[3] * new[3] < old[3] * old[3]:  # farther from the rest: |cos(angle / 2)| is less
+        new = quat_normalize(quat_mul(old, quat_exp(scale(F(1) / (F(1) + stiffness), w))))
+    if limited:
+        new = project(problem.limits, k, new)
+    rest = matmul_t(R, quat_matrix(old))
+    turned = matmul(rest, quat_matrix(new))
+    if limited:
+        D = matmul_t(turned, R)  # the turn that is left, in the world: keep it only if it gains
+        if dot_matrix(D, M) < M[0] + M[4] + M[8]:
+            return R, F(0)
+    store_quat(q, at, new)
+    return turned, norm(w)
+
+
+@inline
+def dot_matrix(D, M):
+    """Return Σ w t·(D d) = Σ D[i, j] M[j, i]."""
+    return (
+        D[0] * M[0]
+        + D[1] * M[3]
+        + D[2] * M[6]
+        + D[3] * M[1]
+        + D[4] * M[4]
+        + D[5] * M[7]
+        + D[6] * M[2]
+        + D[7] * M[5]
+        + D[8] * M[8]
+    )
+
+
+@device
+def turn_joint(problem, q, i, R, M, smallest, stiffness):
+    """Turn the hinge, ball or free joint of row i towards M within its limits, unless by less than ``smallest`` (rad).
+
+    ``stiffness`` is a factor on the joint's own (see ``resisted``); 0 is the plain method.
+
+    Returns:
+        (its new world frame, the angle in radians, before what stiffness takes of it).
+    """
+    k = problem.tree.ints[i, 5]
+    stiffness *= problem.likes[k, 1]
+    at = problem.variables[k, 1]
+    if problem.tree.ints[i, 0] == HINGE:
+        ratio = problem.tree.couple[i, 0]
+        A, B = harmonic(M, column(R, 2))
+        far = abs(M[0]) + abs(M[4]) + abs(M[8])
+        if A * A + B * B <= (NOTHING * far) * (NOTHING * far) or ratio == F(0):
+            return R, F(0)
+        B = B if ratio > F(0) else -B
+        size = abs(ratio)
+        lower, upper = size * (problem.limits[k, 0] - q[at]), size * (problem.limits[k, 1] - q[at])
+        step = hinge_angle(A, B, F(0), lower, upper) / size
+        if abs(step) <= smallest:
+            return R, F(0)
+        done = resisted(step, q[at], problem.likes[k, 0], stiffness)
+        q[at] = min(max(q[at] + done, problem.limits[k, 0]), problem.limits[k, 1])
+        s, c = sincos(done * ratio)
+        return turn_z(R, s, c), abs(step)
+    return turn_ball(problem, k, q, at, R, M, smallest, stiffness)
+
+
+@inline
+def slide_to(problem, q, k, by, stiffness):
+    """Move scalar variable k by an amount, within its limits; return how far it went."""
+    at = problem.variables[k, 1]
+    before = q[at]
+    by = resisted(by, before, problem.likes[k, 0], stiffness * problem.likes[k, 1])
+    q[at] = min(max(before + by, problem.limits[k, 0]), problem.limits[k, 1])
+    return q[at] - before

@@ -1,0 +1,183 @@
+"""Joint variables: the blocks of q that can move, their limits, and the steps and samples that respect both.
+
+A table row is ``kind, first element in q, first Jacobian column``; beside it stands a row of eleven numbers, the limit.
+SCALAR: a hinge, a slide or one coordinate of a free joint; its limit is (lower, upper, ...). TURN: a unit quaternion;
+its limit is a swing-twist limit (see ``swing_twist``). Whether a TURN has a limit at all stands in element 10.
+"""
+
+import math
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, device, inline, inline_exact
+from synovia.kernels.math.rotations import (
+    PI,
+    load_quat,
+    quat_exp,
+    quat_mul,
+    quat_normalize,
+    store_quat,
+)
+from synovia.kernels.math.swing_twist import clearance, from_limit_frame, join, project
+from synovia.kernels.math.trigonometry import sincos
+
+SCALAR, TURN = 0, 1
+
+
+@inline_exact
+def lead(coupling, k, value):
+    """Return where a joint with this value has follower k: the bits that ``Skeleton.follow`` gives."""
+    return coupling[k, 0] * value + coupling[k, 1]
+
+
+@inline
+def uniform(state):
+    """Return the next number of a xorshift64 generator, uniform in [0, 1); state is one uint64."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return F(x >> np.uint64(11)) * F(1.1102230246251565e-16)
+
+
+@inline
+def seed_state(state, seed, attempt):
+    """Start the generator for one attempt of one seed (both below 2^32; the products fit, so nothing overflows)."""
+    high = (np.uint64(seed) + np.uint64(1)) * np.uint64(0x9E3779B1)
+    low = (np.uint64(attempt) + np.uint64(1)) * np.uint64(0x85EBCA6B)
+    state[0] = (high << np.uint64(32)) ^ low ^ np.uint64(0x2545F4914F6CDD1D)
+    if state[0] == np.uint64(0):  # one pair of all: from zero the generator would never leave
+        state[0] = np.uint64(0x2545F4914F6CDD1D)
+    for _ in range(8):  # until one changed bit of the seed has reached all bits
+        uniform(state)
+
+
+@inline
+def is_limited(limit, k):
+    """Return whether the quaternion block k has a limit."""
+    return limit[k, 10] != F(0)
+
+
+@inline
+def either_side(low, high, u):
+    """Return -low or high, each as often as it is long; u is uniform in [0, 1)."""
+    return high if u * (low + high) < high else -low
+
+
+@device
+def clamp_block(table, limit, k, q):
+    """Bring block k of q to the nearest allowed value."""
+    at = table[k, 1]
+    if table[k, 0] == SCALAR:
+        q[at] = min(max(q[at], limit[k, 0]), limit[k, 1])
+    elif is_limited(limit, k):
+        store_quat(q, at, project(limit, k, load_quat(q, at)))
+
+
+@device
+def clamp(table, limit, q):
+    """Bring q to the nearest allowed values, block by block."""
+    for k in range(table.shape[0]):
+        clamp_block(table, limit, k, q)
+
+
+@inline
+def margin(table, limit, k, q):
+    """Return how far block k of q lies beyond its limit; negative inside, -inf without a limit."""
+    at = table[k, 1]
+    if table[k, 0] == SCALAR:
+        return max(limit[k, 0] - q[at], q[at] - limit[k, 1])
+    if is_limited(limit, k):
+        return clearance(limit, k, load_quat(q, at))
+    return F(-np.inf)
+
+
+@device
+def violation(table, limit, q):
+    """Return (the largest distance beyond a limit, the block where)."""
+    worst = F(0)
+    where = -1
+    for k in range(table.shape[0]):
+        out = margin(table, limit, k, q)
+        if out > worst:
+            worst = out
+            where = k
+    return worst, where
+
+
+@device
+def step(table, limit, q, dq, size):
+    """Move q by size * dq: numbers by addition, quaternions by q ← q · exp(w); then clamp."""
+    for k in range(table.shape[0]):
+        at = table[k, 1]
+        v = table[k, 2]
+        if table[k, 0] == SCALAR:
+            q[at] += size * dq[v]
+        else:
+            w = (size * dq[v], size * dq[v + 1], size * dq[v + 2])
+            store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        clamp_block(table, limit, k, q)
+
+
+@inline
+def randomize_number(limit, k, q, at, state):
+    """Fill one number with a value uniform within its limits.
+
+    An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value.
+    """
+    lower, upper = limit[k, 0], limit[k, 1]
+    u = uniform(state)
+    if upper - lower < F(1e30):
+        q[at] = lower + u * (upper - lower)
+    elif limit[k, 10] != F(0):  # marks an angle
+        lower, upper = max(lower, min(-PI, upper - F(2) * PI)), min(upper, max(PI, lower + F(2) * PI))
+        q[at] = lower + u * (upper - lower)
+
+
+@device
+def randomize_turn(table, limit, k, q, at, state):
+    """Fill one quaternion: uniform in swing and twist inside its limit, or on all rotations (Shoemake 1992)."""
+    if is_limited(limit, k):
+        s, c = sincos(F(0.5) * PI * uniform(state))
+        # the area of a quarter ellipse is a b pi / 4: the two signs are independent
+        a = either_side(limit[k, 4], limit[k, 5], uniform(state))
+        b = either_side(limit[k, 6], limit[k, 7], uniform(state))
+        r = math.sqrt(uniform(state))
+        twist = limit[k, 8] + uniform(state) * (limit[k, 9] - limit[k, 8])
+        store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))
+        clamp_block(table, limit, k, q)
+    else:
+        u = uniform(state)
+        s1, c1 = sincos(F(2) * PI * uniform(state))
+        s2, c2 = sincos(F(2) * PI * uniform(state))
+        a, b = math.sqrt(F(1) - u), math.sqrt(u)
+        store_quat(q, at, (a * s1, a * c1, b * s2, b * c2))
+
+
+@device
+def randomize(table, limit, q, state):
+    """Fill the blocks of q with values uniform within their limits."""
+    for k in range(table.shape[0]):
+        if table[k, 0] == SCALAR:
+            randomize_number(limit, k, q, table[k, 1], state)
+        else:
+            randomize_turn(table, limit, k, q, table[k, 1], state)
+
+
+@device
+def nudge(table, limit, q, state, size, reach):
+    """Move every variable by a random step of at most ``size`` radians (lengths: of the reach), within the limits."""
+    for k in range(table.shape[0]):
+        at = table[k, 1]
+        if table[k, 0] == SCALAR:
+            unit = F(1) if limit[k, 10] != F(0) else reach
+            q[at] += size * unit * (F(2) * uniform(state) - F(1))
+        else:
+            w = (
+                size * (F(2) * uniform(state) - F(1)),
+                size * (F(2) * uniform(state) - F(1)),
+                size * (F(2) * uniform(state) - F(1)),
+            )
+            store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        clamp_block(table, limit, k, q)
