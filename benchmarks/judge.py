@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import synovia as sy
-from synovia.skeleton import Kind
+from synovia.model import Kind
 
 Array = NDArray[np.float64]
 FADES = 2e-3  # of a limb's length: nearer to the line its bend has no plane, and a pole asks for less than all

@@ -26,8 +26,8 @@ from common import data_folder, machine, table
 import synovia as sy
 from synovia.errors import SynoviaError
 from synovia.kernels.tree.tables import clamp_rows, random_rows
-from synovia.skeleton import Kind
-from synovia.skeleton.pose import world_frames
+from synovia.model import Kind
+from synovia.model.pose import world_frames
 from synovia.solver import Solver
 from synovia.solver import solvers as every_solver
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import synovia.io.bvh as bvh
 from synovia.errors import FileError, FormatError, SynoviaError, UnknownNameError
-from synovia.geometry import quat_to_matrix, rigid
 from synovia.io.bvh import read_motions, read_skeleton, write_bvh
 from synovia.io.bvh.euler import from_quat, to_quat
-from synovia.motion import Motion
-from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.geometry import quat_to_matrix, rigid
+from synovia.model.motion import Motion
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
 

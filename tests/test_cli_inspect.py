@@ -225,7 +225,10 @@ def test_doctor_tells_what_cannot_be_compiled_and_leaves_no_process(monkeypatch:
         going.append(subprocess.Popen(*args, **options))
         return going[-1]
 
-    entries = {"tree.forward.forward_many": ENTRIES["tree.forward.forward_many"], "tree.forward.missing": Entry("nothing", 1.0)}
+    entries = {
+        "tree.forward.forward_many": ENTRIES["tree.forward.forward_many"],
+        "tree.forward.missing": Entry("nothing", 1.0),
+    }
     monkeypatch.setattr("synovia.kernels.compiler.entries.ENTRIES", entries)
     monkeypatch.setattr("synovia.cli.warm.subprocess", SimpleNamespace(Popen=start, PIPE=subprocess.PIPE))
     ran = run("doctor", "--warm")

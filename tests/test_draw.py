@@ -19,9 +19,9 @@ from synovia.draw.picture import png
 from synovia.draw.scene import build_scene, up_of
 from synovia.draw.theme import THEMES
 from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
-from synovia.geometry import rigid
-from synovia.limits import Interval
-from synovia.skeleton import Joint, Kind, Pose, Skeleton
+from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.geometry import rigid
+from synovia.model.limits import Interval
 
 SMALL = (240, 180)
 LIGHT = THEMES["light"]

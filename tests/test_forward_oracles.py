@@ -9,7 +9,7 @@ import pytest
 import synovia as sy
 from conftest import shared_data_folder
 from synovia.io.load import load_skeleton
-from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -15,7 +15,7 @@ from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedErro
 from synovia.io.gltf import FORMAT
 from synovia.io.gltf.clips import TRANSLATES
 from synovia.io.load import load_motion, load_skeleton
-from synovia.skeleton import MAX_JOINTS, Kind
+from synovia.model import MAX_JOINTS, Kind
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
 

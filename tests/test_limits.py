@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from synovia.errors import InputError
-from synovia.limits import Interval, SwingTwist
+from synovia.model.limits import Interval, SwingTwist
 
 NAN, INF = math.nan, math.inf
 

@@ -16,8 +16,8 @@ from synovia.errors import FormatError, MissingExtraError, SynoviaError
 from synovia.ik.root import with_root
 from synovia.io.load import load_skeleton
 from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Kind, Skeleton
+from synovia.model import Kind, Skeleton
+from synovia.model.limits import Interval, SwingTwist
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
 

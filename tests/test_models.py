@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from synovia.errors import UnknownNameError
 from synovia.io.bundled import bundled, bundled_names
 from synovia.kernels.tree.tables import violations
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Joint, Kind, Pose, Skeleton
+from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.limits import Interval, SwingTwist
 
 NAMES = ("arm7", "humanoid", "quadruped")
 MASS = {"arm7": 17.42, "humanoid": 75.0, "quadruped": 30.0}

@@ -8,8 +8,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from synovia.errors import InputError, UnknownNameError
-from synovia.motion import Motion
-from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
+from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
+from synovia.model.motion import Motion
 
 Z = np.array([0.0, 0.0, 1.0])
 UP = np.eye(4)

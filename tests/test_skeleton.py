@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from synovia.errors import InputError, UnknownNameError
 from synovia.ik.root import with_root
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import MAX_JOINTS, Joint, Kind, Mimic, Pose, Skeleton
+from synovia.model import MAX_JOINTS, Joint, Kind, Mimic, Pose, Skeleton
+from synovia.model.limits import Interval, SwingTwist
 
 Z = np.array([0.0, 0.0, 1.0])
 

@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from synovia.errors import FileError, FormatError, InputError
 from synovia.io.load import load_skeleton
 from synovia.io.toml import FORMAT, read_skeleton, write_skeleton
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Joint, Kind, Mimic, Skeleton
+from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model.limits import Interval, SwingTwist
 
 HEAD = 'schema = "synovia.skeleton/1"\n'
 EXACT = 2e-15  # of rotations: a few roundings on the way through a quaternion; everything else is equal to the bit

@@ -10,8 +10,8 @@ import pytest
 import synovia.io.urdf as urdf
 from synovia.errors import FileError, FormatError
 from synovia.io.load import load_skeleton
-from synovia.limits import Interval
-from synovia.skeleton import MAX_JOINTS, Kind, Pose
+from synovia.model import MAX_JOINTS, Kind, Pose
+from synovia.model.limits import Interval
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 import synovia as sy
-from synovia.geometry import matrix_to_quat
 from synovia.ik.goalfile import SCHEMA as GOALS
 from synovia.ik.trackfile import SCHEMA as TRACK
 from synovia.io.toml.write import skeleton_text
+from synovia.model import Kind
+from synovia.model.geometry import matrix_to_quat
 from synovia.retargeting.mapfile import write_map
-from synovia.skeleton import Kind
 
 LARGEST = 40_000  # bytes of a real file that is taken: what is changed should be found in a small file
 

@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from synovia.io.csvfile import read_csv
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
-    from synovia.limits import Interval, Limit, SwingTwist
-    from synovia.motion import Motion
+    from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
+    from synovia.model.limits import Interval, Limit, SwingTwist
+    from synovia.model.motion import Motion
     from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_reach
     from synovia.retargeting import Retargeted, read_map, retarget, with_body_masses, write_map
-    from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.solver import (
         Aim,
         Ccd,
@@ -120,11 +120,11 @@ _HOMES = {
     "synovia.io.csvfile": ("read_csv",),
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
-    "synovia.limits": ("Interval", "Limit", "SwingTwist"),
-    "synovia.motion": ("Motion",),
+    "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
+    "synovia.model.motion": ("Motion",),
     "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_reach"),
     "synovia.retargeting": ("Retargeted", "read_map", "retarget", "with_body_masses", "write_map"),
-    "synovia.skeleton": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
+    "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": (
         "Aim",
         "Ccd",

@@ -27,7 +27,7 @@ def wander(frames=60, seed=0, size=0.12):
         if joint.kind.q_size >= 4:
             turn = slice(place.stop - 4, place.stop)
             q[:, turn] /= np.linalg.norm(q[:, turn], axis=1, keepdims=True)
-    from synovia.skeleton.pose import inside_limits
+    from synovia.model.pose import inside_limits
 
     return sy.Motion(body, inside_limits(body, q), 30.0)
 

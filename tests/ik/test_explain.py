@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.geometry import as_direction
 from synovia.ik.explain import _limits_in_the_way
 from synovia.ik.reasons import Reason, Relief
 from synovia.ik.solution import GoalError
+from synovia.model.geometry import as_direction
 
 
 def test_beyond_reach_says_from_where_and_how_far_it_goes():

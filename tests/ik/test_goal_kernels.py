@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from conftest import UNCOMPILED
-from synovia.geometry import rigid
 from synovia.kernels.compiler.jit import entry, perform
 from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.reach import prove, prove_arm
@@ -18,6 +17,7 @@ from synovia.kernels.math.linear import factor6, finish6, solve_ldl
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import step
+from synovia.model.geometry import rigid
 from trees import random_frame, random_tree
 
 SEEDS = st.integers(0, 2**31 - 1)

@@ -5,8 +5,8 @@ import pytest
 
 import synovia as sy
 from synovia.errors import InputError
-from synovia.skeleton import Mimic
-from synovia.skeleton.pose import inside_limits
+from synovia.model import Mimic
+from synovia.model.pose import inside_limits
 
 
 def both(body, goal, target, q):

@@ -11,7 +11,7 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.ik.paced import _turned
 from synovia.ik.solution import STATUS, rows_of
 from synovia.ik.track import best_path
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 
 ARM = sy.bundled("arm7")
 

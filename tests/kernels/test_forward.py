@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from synovia.kernels.tree.forward import forward_many
-from synovia.skeleton import Joint, Kind, Mimic, Pose, Skeleton
-from synovia.skeleton.pose import world_frames
+from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
+from synovia.model.pose import world_frames
 
 AXES = [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0, -1, 0), (1e-5, 2e-5, -1), (1e-7, 0, -1), (0, 1e-12, -1), (1e-16, 0, -1)]
 

@@ -133,7 +133,7 @@ def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "module", ["synovia", "synovia.errors", "synovia.skeleton", "synovia.motion", "synovia.limits"]
+    "module", ["synovia", "synovia.errors", "synovia.model", "synovia.model.motion", "synovia.model.limits"]
 )
 def test_imports_stay_light(module):
     code = f"import sys, {module}; print(*sorted({{'numba', 'llvmlite', 'scipy'}} & set(sys.modules)))"

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from synovia.kernels.math import swing_twist as k
 from synovia.kernels.math.rotations import load_quat
-from synovia.limits import SwingTwist
+from synovia.model.limits import SwingTwist
 
 PI = math.pi
 LIMITS = {

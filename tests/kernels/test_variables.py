@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from conftest import UNCOMPILED
 from synovia.kernels.tree import variables
 from synovia.kernels.tree.tables import clamp_rows, random_rows, violations
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.limits import Interval, SwingTwist
 
 Z = np.array([0.0, 0.0, 1.0])
 BODY = Skeleton(

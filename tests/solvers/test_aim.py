@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 
 AXIS, EYE, TOP = np.array([0.1, 0.2, 1.0]), np.array([0.03, 0.08, 0.1]), np.array([0.2, 1.0, -0.1])
 UP = np.array([0.1, 1.0, 0.3])

@@ -9,8 +9,8 @@ from scipy.optimize import minimize, minimize_scalar
 
 import synovia as sy
 from synovia.kernels.compiler.jit import compiled
+from synovia.model import Joint, Kind, Mimic
 from synovia.problem.structure import meet
-from synovia.skeleton import Joint, Kind, Mimic
 
 DESCENTS = 20 if compiled() else 4  # from random poses, to a branch that the closed form must know
 

@@ -8,8 +8,8 @@ import pytest
 
 import synovia as sy
 from synovia.kernels.tree.tables import violations
+from synovia.model import Joint, Kind, Mimic
 from synovia.problem import reduce
-from synovia.skeleton import Joint, Kind, Mimic
 from synovia.solver import Solver
 
 EVERY = sorted(sy.solvers)

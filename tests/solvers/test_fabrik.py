@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 
 
 def published(points, target, iterations):

@@ -11,7 +11,7 @@ import synovia as sy
 from synovia.errors import InputError
 from synovia.ik.reason_text import as_json
 from synovia.kernels.tree.tables import violations
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 from trees import random_tree
 
 compiled = pytest.mark.compiled  # whole bodies take interpreted kernels many seconds

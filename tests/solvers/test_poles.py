@@ -5,7 +5,7 @@ import pytest
 
 import synovia as sy
 from synovia.kernels.goals.swivel import RATE
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 
 LIMB = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])
 BOTH = pytest.mark.parametrize("solver", [sy.Fabrik, sy.Particles, sy.Ccd], ids=["fabrik", "particles", "ccd"])

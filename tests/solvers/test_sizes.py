@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 
 EVERY = sorted(sy.solvers)
 GENERAL = [name for name in EVERY if sy.solvers[name].narrow is sy.Solver.narrow]

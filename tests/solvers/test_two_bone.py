@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.skeleton import Joint, Kind
+from synovia.model import Joint, Kind
 
 
 def at(x, y, z, rotvec=(0.0, 0.0, 0.0)):

@@ -10,7 +10,7 @@ import synovia as sy
 from synovia.errors import InputError
 from synovia.ik.custom import Row
 from synovia.ik.solution import rows_of
-from synovia.skeleton import Kind
+from synovia.model import Kind
 
 ARM = sy.bundled("arm7")
 LIKED = np.array([0.3, -0.4, 0.5, -1.2, 0.2, 0.9, -0.6])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from synovia.batch.pace import Pace
 from synovia.batch.watch import Watch, new_scratch
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 Kernel = Callable[..., int]
 Progress = Callable[[int, int], object]

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
+from synovia.model.geometry import Array, as_numbers
 
 _LEFT, _DEADLINE, _ENDED, _RAISED, _WATCH = 0, 1, 3, 4, 8  # see kernels.compiler.watch
 _SIGNAL: Final = 2.0

@@ -18,7 +18,7 @@ from synovia.io.load import is_bundled
 if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked
     from synovia.ik import Tracked
-    from synovia.motion import Motion
+    from synovia.model.motion import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ def animate_request(request: Request) -> int:
     """
     from synovia.cli.animation_report import animation_object, animation_text
     from synovia.io.save import check_target, save_motion
-    from synovia.motion import Motion
+    from synovia.model.motion import Motion
 
     _check(request)
     if request.output is not None:

@@ -13,7 +13,7 @@ from synovia.ik.solution import length_text
 if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked
     from synovia.ik import Tracked
-    from synovia.motion import Motion
+    from synovia.model.motion import Motion
 
 SCHEMA: Final = "synovia.animate/1"
 _MOST_SHOWN: Final = 8  # runs of frames in one line

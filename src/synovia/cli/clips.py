@@ -10,8 +10,8 @@ from synovia.errors import UnsupportedError
 from synovia.io.load import format_of, is_bundled, load_model, load_motion
 
 if TYPE_CHECKING:
-    from synovia.motion import Motion
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
 
 _INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
 

@@ -9,8 +9,8 @@ from synovia.cli.output import emit_json, emit_rich, number, printable
 from synovia.cli.solution import unit_name
 from synovia.ik.tolerance import checked_tolerance, reach_of_tips
 from synovia.io.load import is_bundled, load_model
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.limits import Interval, SwingTwist
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from synovia.motion import Motion
+    from synovia.model.motion import Motion
 
 SCHEMA: Final = "synovia.inspect/1"
 

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.cli.output import number, printable
-from synovia.geometry import matrix_to_quat
 from synovia.goals import RelativeGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
 from synovia.io.base import joint_keys
 from synovia.io.posefile import values_of
+from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rich.console import RenderableType
 
-    from synovia.geometry import Array
     from synovia.goals import Goal
     from synovia.ik import IK, Solution
-    from synovia.skeleton import Pose
+    from synovia.model import Pose
+    from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.solve/1"
 _UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
@@ -143,7 +143,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from synovia.skeleton import Kind
+    from synovia.model import Kind
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("joint", no_wrap=True)

@@ -18,7 +18,7 @@ from synovia.io.base import check_writable
 
 if TYPE_CHECKING:
     from synovia.ik import IK, Solution
-    from synovia.skeleton import Pose, Skeleton
+    from synovia.model import Pose, Skeleton
 
 _DEFAULT_ANGLE: Final = 1e-3  # rad; the library's, where --tol gives a length alone
 _QUICK: Final = 2.0  # seconds; a solve that took longer, in many steps, is not repeated to be timed

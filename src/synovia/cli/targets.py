@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from synovia.goals import Goal
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 
 class _Wanted(NamedTuple):

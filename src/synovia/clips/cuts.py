@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 SUDDEN: Final = 5.0  # times as far as in the frames before and after
 LEAST: Final = 0.03  # of the extent of the points: a shorter way is no cut

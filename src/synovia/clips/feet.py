@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array
-from synovia.motion import Motion
-from synovia.skeleton import Skeleton
-from synovia.skeleton.tree import ancestors
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)

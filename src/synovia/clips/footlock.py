@@ -11,9 +11,9 @@ import numpy as np
 from synovia.clips.cuts import pieces_of
 from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array, as_numbers
 from synovia.goals import PositionGoal
-from synovia.motion import Motion
+from synovia.model.geometry import Array, as_numbers
+from synovia.model.motion import Motion
 from synovia.trajectory import Model, Progress, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of a way of a standing foot beside the change of the joints' accelerations

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
-from synovia.skeleton import Kind, Skeleton
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
 NOISY: Final = 0.01  # of the skeleton's size: bones much shorter keep their rest orientation, as noise would turn them
 CLEAN: Final = 1e-4  # the same for points without noise

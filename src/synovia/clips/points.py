@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, as_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

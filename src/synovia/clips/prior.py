@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.trajectory import Model, Progress, Terms, solve_in_windows, spread
 
 TURN: Final = 0.5  # radians or reaches: standard deviation from the mean, before anything is learned

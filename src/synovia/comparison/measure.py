@@ -11,8 +11,8 @@ import numpy as np
 
 from synovia.comparison.problems import Problems, angles_between
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array
 from synovia.ik import IK, Status
+from synovia.model.geometry import Array
 from synovia.solver import Solver, solvers
 
 _ROUNDS: Final = 3  # the fastest of so many counts

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, frames_to_transforms
 from synovia.goals import Goal, PoseGoal, PositionGoal
-from synovia.skeleton import Kind, Skeleton
-from synovia.skeleton.pose import inside_limits, world_frames
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.pose import inside_limits, world_frames
 
 _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 _MOST_GOALS: Final = 5

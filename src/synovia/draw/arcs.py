@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, align_z
-from synovia.limits import SwingTwist
-from synovia.skeleton import Kind, Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array, align_z
+from synovia.model.limits import SwingTwist
 
 _TICK: Final = 0.3  # of the radius: half the length of what crosses the ends of a slide's range
 _POINTER: Final = (0.72, 1.2)  # of the radius: where the mark of the present value begins and ends

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from synovia.draw.camera import Camera
 from synovia.draw.theme import Colour
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 SAMPLES: Final = 3  # samples each way per pixel
 _SLAB: Final = 48  # rows of samples worked on at once: few enough that a slanted rod fills its boxes

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError, unknown_name
-from synovia.geometry import Array, as_numbers, axis_vector
+from synovia.model.geometry import Array, as_numbers, axis_vector
 
 # Azimuth (counter-clockwise about up, from the direction that the body faces) and elevation, degrees.
 VIEWS: Final[dict[str, tuple[float, float]]] = {

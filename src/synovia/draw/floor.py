@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import Camera
 from synovia.draw.theme import Colour, Theme
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 _Float = NDArray[np.floating[Any]]
 _COARSE: Final = 3  # pixels per sample of the shadow, which has no sharp edges

@@ -9,7 +9,6 @@ import numpy as np
 
 from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import Mark
-from synovia.geometry import Array
 from synovia.goals import (
     AimGoal,
     CenterOfMassGoal,
@@ -24,7 +23,8 @@ from synovia.goals import (
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik import Solution
 from synovia.ik.solution import length_text
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array
 
 _FAR: Final = 0.5  # of the body's size: an aim is drawn no longer, so that the body stays large
 _ARC: Final = 0.12  # of the body's size: the radius of a joint's range

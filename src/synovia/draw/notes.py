@@ -12,7 +12,7 @@ from synovia.draw.labels import Box, Placer
 from synovia.draw.raster import Canvas, Point
 from synovia.draw.scene import Mark, Scene
 from synovia.draw.theme import Colour, Theme
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 _AXES: Final[tuple[Colour, ...]] = (
     (222, 68, 68),

@@ -20,10 +20,10 @@ from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Mark, Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array
 from synovia.ik import Solution
 from synovia.io.base import as_path, write_bytes
-from synovia.skeleton import Pose, Skeleton
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -73,7 +73,7 @@ def picture(
         FileError: If the file exists and ``force`` is not set, or cannot be written.
 
     Example:
-        >>> from synovia.skeleton import Skeleton
+        >>> from synovia.model import Skeleton
         >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.5, 2, 0)])
         >>> picture(arm, size=(320, 240)).size
         (320, 240)

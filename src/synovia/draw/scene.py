@@ -14,8 +14,8 @@ from synovia.draw.bodies import Bodies
 from synovia.draw.camera import direction
 from synovia.draw.theme import Colour, Theme
 from synovia.errors import InputError
-from synovia.geometry import Array, as_matrix, as_numbers
-from synovia.skeleton import Joint, Kind, Pose, Skeleton
+from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.geometry import Array, as_matrix, as_numbers
 
 _THICK: Final = 0.042  # radius of the root joint, as a part of the longest way from it to a tip
 _TAPER: Final = 0.5  # power by which radii fall towards the tips: 0 not at all, 1 in proportion to the way left

@@ -8,7 +8,7 @@ import numpy as np
 
 from synovia.draw.raster import Canvas
 from synovia.draw.theme import Theme
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from synovia.geometry import align_z, as_direction, rigid
 from synovia.goals.base import AIM, POSITION, ROTATION, Ask, Goal, as_lengths, placed
+from synovia.model.geometry import align_z, as_direction, rigid
 
 
 class AimGoal(Goal):

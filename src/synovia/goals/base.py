@@ -12,7 +12,7 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, restated
-from synovia.geometry import (
+from synovia.model.geometry import (
     Array,
     as_matrix,
     as_numbers,
@@ -22,10 +22,10 @@ from synovia.geometry import (
     quat_to_matrix,
     rigid,
 )
-from synovia.skeleton.joint import LONGEST
+from synovia.model.joint import LONGEST
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 POSITION, ROTATION = 1, 2  # the bits of the kernels
 # Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.goals.general``

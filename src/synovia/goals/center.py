@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z, as_direction
 from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_lengths, placed
-from synovia.skeleton.derived import up_vector
+from synovia.model.derived import up_vector
+from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 
 class CenterOfMassGoal(Goal):

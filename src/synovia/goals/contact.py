@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z, as_direction
 from synovia.goals.base import (
     ALIGN,
     POSITION,
@@ -16,10 +15,11 @@ from synovia.goals.base import (
     pick_rotation,
     placed,
 )
-from synovia.skeleton.derived import up_vector
+from synovia.model.derived import up_vector
+from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 _KEEPS = ("point", "normal", "pose")
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers, dimensions, is_number
 from synovia.goals.base import Goal, placed
+from synovia.model.geometry import Array, as_numbers, dimensions, is_number
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Pose, Skeleton
+    from synovia.model import Pose, Skeleton
 
 
 class CustomGoal(Goal):

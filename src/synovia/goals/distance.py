@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import as_numbers, rigid
 from synovia.goals.base import DISTANCE, POSITION, Ask, Goal, as_lengths, placed
+from synovia.model.geometry import as_numbers, rigid
 
 
 class DistanceGoal(Goal):

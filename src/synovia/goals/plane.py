@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from synovia.geometry import align_z, as_direction
 from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, placed
-from synovia.skeleton.derived import up_vector
+from synovia.model.derived import up_vector
+from synovia.model.geometry import align_z, as_direction
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 
 class PlaneGoal(Goal):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import rigid
 from synovia.goals.base import POLE, POSITION, ROTATION, Ask, Goal
+from synovia.model.geometry import rigid
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 
 class PoleGoal(Goal):

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import as_numbers
 from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, as_lengths, placed
-from synovia.skeleton import Kind
+from synovia.model import Kind
+from synovia.model.geometry import as_numbers
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 _MOST = 1e300  # what the kernels read as no bound
 _INSTEAD = "PositionGoal, PlaneGoal and DistanceGoal bound where it is"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers, as_transform, dimensions, rigid
 from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, as_lengths, pick_pose, pick_rotation, placed
+from synovia.model.geometry import Array, as_numbers, as_transform, dimensions, rigid
 
 _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATION}
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
 from synovia.goals.base import Goal
-from synovia.skeleton import Kind, Pose
+from synovia.model import Kind, Pose
+from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Skeleton
+    from synovia.model import Skeleton
 
 
 class RestGoal(Goal):

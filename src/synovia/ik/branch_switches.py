@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
-from synovia.limits.base import MARK
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
+from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK

@@ -11,7 +11,7 @@ from synovia.batch import new_scratch
 from synovia.ik.solution import rows_of
 from synovia.ik.solutions import Solutions
 from synovia.ik.starts import as_start
-from synovia.skeleton import Pose
+from synovia.model import Pose
 from synovia.solver import lister_of
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array
-from synovia.limits.base import MARK
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.limits.base import MARK
 from synovia.problem import Reduced
-from synovia.skeleton import Skeleton
 
 NUDGE: Final = 1e-6  # radians or reaches, for differences
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.batch import has_ended, is_over
-from synovia.geometry import Array
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.columns import NUDGE, column_velocities, nudged
 from synovia.ik.status import Status
 from synovia.ik.wishes import Wishes
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
 from synovia.problem import Reduced
-from synovia.skeleton import Pose, Skeleton
 from synovia.solver import JacobianMethod
 
 Ints = NDArray[np.int32]

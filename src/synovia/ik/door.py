@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION
 from synovia.ik.targets import (
@@ -27,8 +26,9 @@ from synovia.ik.targets import (
     place,
     place_many,
 )
-from synovia.skeleton import Skeleton
-from synovia.skeleton.joint import LONGEST
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.joint import LONGEST
 
 Targets = Mapping[Any, Any]
 _DOUBLE = np.dtype(np.float64)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.custom import Driver
 from synovia.ik.solution import STATUS
 from synovia.ik.status import Status
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
 from synovia.problem import Reduced
-from synovia.skeleton import Skeleton
 from synovia.solver import JacobianMethod, Solver
 from synovia.solver.base import Kernel
 

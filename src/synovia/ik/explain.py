@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synovia.geometry import Array
 from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RangeGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
+from synovia.model import Kind
+from synovia.model.geometry import Array
+from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
-from synovia.skeleton import Kind
-from synovia.skeleton.tree import ancestors
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array, rotation_between
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.rows import kept_targets
-from synovia.limits.base import MARK
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array, rotation_between
+from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from synovia.errors import InputError
-from synovia.geometry import Array, frames_to_transforms
-from synovia.motion import Motion
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.motion import Motion
 
 
 def targets_from(

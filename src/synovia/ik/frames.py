@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.batch import Progress
-from synovia.geometry import Array
 from synovia.ik.solution import INTERRUPTED
+from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
 Run = Callable[[Ints, int, int, int], tuple[int, bool]]

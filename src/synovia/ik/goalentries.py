@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from synovia.geometry import rigid
 from synovia.goals import (
     AimGoal,
     CenterOfMassGoal,
@@ -23,6 +22,7 @@ from synovia.goals import (
     RotationGoal,
 )
 from synovia.ik.turns import Turn, to_matrix
+from synovia.model.geometry import rigid
 
 _Three = tuple[float, float, float]
 _Joint = Annotated[str | int, Meta(description="Name, body, role or row of the joint.")]

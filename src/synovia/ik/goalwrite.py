@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array, matrix_to_quat
 from synovia.goals import (
     AimGoal,
     CenterOfMassGoal,
@@ -27,7 +26,8 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.goalentries import FIELDS
 from synovia.ik.goalfile import SCHEMA
 from synovia.io.base import as_path, write_bytes
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array, matrix_to_quat
 from synovia.text import toml_key, toml_text
 
 _PARTS: Final = {POSITION: "position", ROTATION: "rotation", POSITION | ROTATION: "pose"}

@@ -21,7 +21,6 @@ from synovia.batch import (
     set_deadline,
 )
 from synovia.errors import InputError
-from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.ik.branches import list_branches
 from synovia.ik.door import Desk, Door, Targets
@@ -33,9 +32,10 @@ from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
 from synovia.ik.tolerance import checked_tolerance
 from synovia.ik.track import tracked
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import inside_limits
 from synovia.problem import pack, reduce
-from synovia.skeleton import Pose, Skeleton
-from synovia.skeleton.pose import inside_limits
 from synovia.solver import Solver, as_solver
 
 _JOINTS = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer

@@ -8,7 +8,7 @@ from typing import Any
 from synovia.goals import Goal
 from synovia.ik.ik import IK
 from synovia.ik.solution import Solution
-from synovia.skeleton import Pose, Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.solver import Solver
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array, as_numbers, rotation_between
 from synovia.ik.rows import kept_targets
 from synovia.ik.solution import STATUS
 from synovia.ik.status import Status
-from synovia.skeleton.pose import inside_limits
+from synovia.model.geometry import Array, as_numbers, rotation_between
+from synovia.model.pose import inside_limits
 from synovia.trajectory import Model, Terms, solve_in_windows
 
 if TYPE_CHECKING:

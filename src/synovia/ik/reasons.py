@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from synovia.batch import Watch, new_scratch
-from synovia.geometry import Array
 from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, rows_of
-from synovia.skeleton import Kind, Pose, Skeleton
-from synovia.skeleton.derived import with_joints
-from synovia.skeleton.pose import inside_limits
-from synovia.skeleton.tree import ancestors
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.derived import with_joints
+from synovia.model.geometry import Array
+from synovia.model.pose import inside_limits
+from synovia.model.tree import ancestors
 
 if TYPE_CHECKING:
     from synovia.goals import Goal

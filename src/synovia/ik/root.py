@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, rigid
-from synovia.skeleton import Joint, Kind, Skeleton
-from synovia.skeleton.derived import with_joints
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.derived import with_joints
+from synovia.model.geometry import Array, rigid
 
 _AXES = {
     "x": (1.0, 0.0, 0.0),

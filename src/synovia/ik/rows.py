@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from synovia.batch import Progress, Watch, new_scratch, run_rows
-from synovia.geometry import Array
 from synovia.ik.frames import Ints, follow_frames
 from synovia.ik.solution import mark_cut, rows_of
+from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
     from synovia.ik.door import Targets

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from synovia.errors import UnsolvedError
-from synovia.geometry import Array
 from synovia.ik.status import Status
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

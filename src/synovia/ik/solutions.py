@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array
 from synovia.ik.solution import CUT, INTERRUPTED, STATUS, Frame, Solution
 from synovia.ik.status import Status
-from synovia.motion import Motion
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK

@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
-from synovia.geometry import Array, as_matrix, as_numbers, as_transform, dimensions
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions
 
 TARGET = 17  # see kernels.tree.problem
 _BOTH = POSITION | ROTATION

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from synovia.errors import InputError
-from synovia.geometry import as_numbers
 from synovia.goals import PositionGoal
+from synovia.model import Skeleton
+from synovia.model.geometry import as_numbers
 from synovia.problem import reduce
-from synovia.skeleton import Skeleton
 
 _TOLERANCE = (1e-4, 1e-3)  # of the reach, and radians
 

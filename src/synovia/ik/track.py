@@ -12,7 +12,6 @@ import numpy as np
 
 from synovia.batch import Progress, Watch
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
 from synovia.ik.branch_switches import Bools, Follow, branch_switches, changes
 from synovia.ik.flips import flips
 from synovia.ik.paced import slowed, smoothed, velocity_limits
@@ -20,10 +19,11 @@ from synovia.ik.rows import kept_targets
 from synovia.ik.solution import CUT, STATUS, WINNER, mark_cut
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
+from synovia.model.geometry import Array, as_numbers
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
-    from synovia.skeleton import Pose
+    from synovia.model import Pose
 
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion
 _FAR: Final = 9.0  # times the squared change of a track by itself: a jump

@@ -25,11 +25,11 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from synovia.errors import FormatError, InputError, restated
-from synovia.geometry import Array, quat_to_matrix
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.document import read_document
 from synovia.ik.turns import TURN_FORMS, Turn, to_matrix
 from synovia.io.base import most_numbers
+from synovia.model.geometry import Array, quat_to_matrix
 
 SCHEMA: Final = "synovia.track/1"
 _LARGEST: Final = 2**26  # bytes; a key takes about a hundred

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_matrix, as_unit_quat, quat_to_matrix
+from synovia.model.geometry import Array, as_matrix, as_unit_quat, quat_to_matrix
 
 _Three = tuple[float, float, float]
 _Four = tuple[float, float, float, float]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from synovia.batch import is_over
-from synovia.geometry import Array, as_numbers, rotation_between
 from synovia.ik.columns import column_units, column_velocities
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
-from synovia.skeleton import Pose, Skeleton
 from synovia.solver import NullSpace
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from synovia.errors import FileError, InputError
-from synovia.motion import Motion
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
 
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 _LISTED: Final = 4  # names in one note

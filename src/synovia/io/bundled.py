@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
 from synovia.errors import unknown_name
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
 
 
 def bundled_names() -> tuple[str, ...]:

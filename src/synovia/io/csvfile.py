@@ -18,10 +18,10 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.geometry import Array
 from synovia.io.base import as_path, joint_keys, read_text, write_text
-from synovia.motion import Motion
-from synovia.skeleton import Kind, Skeleton
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}

@@ -13,8 +13,8 @@ from typing import Final, TypeVar
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
 from synovia.io.base import Format, as_path
 from synovia.io.bundled import bundled, bundled_names
-from synovia.motion import Motion
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
 
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
 _MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz")

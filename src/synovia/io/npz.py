@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import FormatError, InputError, restated
 from synovia.io.base import Format, as_path, most_numbers, read_bytes, write_bytes
-from synovia.motion import Motion
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive

@@ -16,7 +16,7 @@ import numpy as np
 
 from synovia.errors import FormatError, InputError, restated, unknown_name
 from synovia.io.base import joint_keys, read_bytes, read_text, write_bytes
-from synovia.skeleton import Pose, Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
 
 SCHEMA: Final = "synovia.pose/1"

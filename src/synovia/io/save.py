@@ -8,7 +8,7 @@ from pathlib import Path
 
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, check_writable
-from synovia.motion import Motion
+from synovia.model.motion import Motion
 
 
 def save_motion(

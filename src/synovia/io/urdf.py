@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import did_you_mean
-from synovia.geometry import Array, align_z, as_direction, fixed_xyz, rigid
 from synovia.io.base import Format, read_bytes
-from synovia.limits import Interval
-from synovia.skeleton import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
-from synovia.xmltree import Element, parse, root_is
+from synovia.io.xmltree import Element, parse, root_is
+from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
+from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
+from synovia.model.limits import Interval
 
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in files of their own
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")

@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.clips.feet import stays
 from synovia.errors import InputError
-from synovia.motion import Motion
+from synovia.model.motion import Motion
 from synovia.plots.style import COLOURS, check_plot, new_figure, save
 from synovia.retargeting.body import LEGS, Body
 

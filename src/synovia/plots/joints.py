@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
-from synovia.motion import Motion
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 from synovia.plots.style import BAND, COLOURS, MISSED, check_plot, new_figure, save
-from synovia.skeleton import Kind, Skeleton
 
 _MOST: Final = 12  # panels, where no joints are named
 _TOUCHES: Final = 1e-3  # of a band: so close to its edge a value counts as at the limit

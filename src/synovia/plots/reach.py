@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
 from synovia.plots.style import QUIET, check_plot, new_figure, save
-from synovia.skeleton import Skeleton
-from synovia.skeleton.pose import world_frames
 
 _SAMPLES: Final = 40_000
 _CELLS: Final = 90  # each way
@@ -62,7 +62,7 @@ def plot_reach(
 def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
     """Return the places of a joint at random poses within the limits, (N, 3)."""
     from synovia.kernels.tree.tables import random_rows
-    from synovia.skeleton import Kind
+    from synovia.model import Kind
 
     t = skeleton.tables
     moving = np.array([skeleton.joints[int(owner)].kind is not Kind.FREE for owner in t.owner], bool)

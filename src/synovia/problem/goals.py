@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array
 from synovia.goals import Goal, RestGoal
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array
 from synovia.goals.base import POSITION, ROTATION
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
 from synovia.problem.reduced import Reduced
-from synovia.skeleton import Skeleton
 
 Ints = NDArray[np.int32]
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array, frames_to_transforms
 from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
 from synovia.goals.base import POLE, POSITION
-from synovia.limits.base import MARK
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.limits.base import MARK
+from synovia.model.tree import ancestors
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
-from synovia.skeleton import Kind, Skeleton
-from synovia.skeleton.tree import ancestors
 
 Ints = NDArray[np.int32]
 SHORTEST = 1e-15  # length units; squares and cubes of less come near underflow

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array, frames_to_transforms
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
 from synovia.problem.reduced import Reduced, reach_of
-from synovia.skeleton import Kind, Skeleton
 
 TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root keeps its place and turns
 ALIKE: Final = 1e-9  # sine, or part of the reach, under which axes are parallel or meet

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.retargeting.body import Body
 from synovia.retargeting.names import SIDES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from synovia.model import Skeleton
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.roles import find_roles
-from synovia.skeleton import Skeleton
 
 
 def draft_map(

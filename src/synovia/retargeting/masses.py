@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
+from synovia.model import Skeleton
+from synovia.model.derived import with_joints
+from synovia.model.geometry import Array, as_numbers
 from synovia.retargeting.names import SIDES
 from synovia.retargeting.roles import find_roles
-from synovia.skeleton import Skeleton
-from synovia.skeleton.derived import with_joints
 
 # Role: share of the whole in percent, how far along its bone the centre of mass is, where the bone leads to, and which
 # part carries it where a skeleton has no such joint. de Leva (1996), Table 4, males.

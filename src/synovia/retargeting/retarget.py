@@ -10,15 +10,15 @@ import numpy as np
 
 from synovia.batch import Progress
 from synovia.errors import InputError
-from synovia.geometry import Array, same_side
 from synovia.ik.root import with_free_root
-from synovia.motion import Motion
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, same_side
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, placed
 from synovia.retargeting.transfer import follow
-from synovia.skeleton import Skeleton
-from synovia.skeleton.pose import world_frames
 
 
 @dataclass(frozen=True, eq=False)

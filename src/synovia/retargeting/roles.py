@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from synovia.model import Kind, Skeleton
+from synovia.model.tree import ancestors
 from synovia.retargeting.names import CENTRE, FINGERS, LIMBS, SIDES, Word, read_name
 from synovia.retargeting.shape import limbs_by_shape
-from synovia.skeleton import Kind, Skeleton
-from synovia.skeleton.tree import ancestors
 
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from synovia.geometry import Array, axis_vector
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, axis_vector
 
 _ALIKE = 0.05  # relative difference of bone lengths between the two sides of a body
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from synovia.batch import Progress
-from synovia.geometry import Array
-from synovia.motion import Motion
+from synovia.model import Kind
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
-from synovia.skeleton import Kind
-from synovia.skeleton.tree import ancestors
 
 _REPORT = 2000  # frames between two reports of progress
 _LOW = 5.0  # percentile of the ankles' heights that is taken for standing: below it are only dips of the capture
@@ -136,7 +136,7 @@ def follow(
     motion: Motion, source: Body, target: Body, parts: Sequence[Part], progress: Progress | None = None
 ) -> Array:
     """Return joint values (T, nq) of the target that follow a motion: orientations, path and height."""
-    from synovia.skeleton.pose import world_frames
+    from synovia.model.pose import world_frames
 
     frames = motion.frames()
     q = turned(target, parts, world_rotations(source, target, parts, frames), progress)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.geometry import as_numbers
 from synovia.goals import Goal
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import as_numbers
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import TURNING, above, kinds, named, own_variables, refusal
-from synovia.skeleton import Kind, Skeleton
 from synovia.solver.base import Kernel, Solver
 
 _MOST = 7  # joints that share

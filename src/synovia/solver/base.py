@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array
 from synovia.goals import Goal
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
 from synovia.problem import Reduced
-from synovia.skeleton import Kind, Skeleton
 
 Kernel = Callable[..., int]
 PLACES: Final = frozenset({"position", "rotation", "pose"})

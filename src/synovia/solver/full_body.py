@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
 

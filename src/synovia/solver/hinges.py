@@ -9,9 +9,9 @@ from typing import ClassVar
 from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.model import Kind, Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, kinds, named, own_variables, refusal
-from synovia.skeleton import Kind, Skeleton
 from synovia.solver.base import Kernel, Solver
 
 

@@ -9,9 +9,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import (
     ALIKE,
@@ -25,7 +26,6 @@ from synovia.problem.structure import (
     parallel,
     refusal,
 )
-from synovia.skeleton import Kind, Skeleton
 from synovia.solver.base import Kernel, Solver
 
 _ROOM: Final = 160  # numbers: eight candidates of seven joints, then samples, roots and the search for them

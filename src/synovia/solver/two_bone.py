@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.model import Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, limb_rows, named, own_variables, refusal
-from synovia.skeleton import Skeleton
 from synovia.solver.base import Kernel, Solver
 
 _LIMB = "a ball and below it a hinge or ball, that is shoulder and elbow, or hip and knee"

@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.batch import checked_threads, new_scratch
-from synovia.geometry import Array, rotation_between, times_exp
 from synovia.goals import Goal
-from synovia.limits.base import MARK
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, rotation_between, times_exp
+from synovia.model.limits.base import MARK
 from synovia.problem import pack, reduce
-from synovia.skeleton import Skeleton
 
 _BLOCK: Final = 32  # frames; starting a thread costs as much as a few
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.trajectory.model import Model
 from synovia.trajectory.solve import Terms, solve_trajectory
 

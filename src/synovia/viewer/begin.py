@@ -12,11 +12,11 @@ import numpy as np
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.goals import Goal, RangeGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.skeleton import Kind, Pose, Skeleton
-from synovia.skeleton.derived import up_vector
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.derived import up_vector
+from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.wish import JOINTS, Wish, address, kind_of, value_ends
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of
 from synovia.draw.theme import Theme
-from synovia.geometry import Array
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
 
 _SIDES: Final = 12
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.viewer.session import Session
 
 if TYPE_CHECKING:

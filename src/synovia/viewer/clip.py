@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array
-from synovia.motion import Motion
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 
 
 @dataclass(slots=True)

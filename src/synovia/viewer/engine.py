@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
-from synovia.geometry import Array
 from synovia.ik import IK, Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
-from synovia.skeleton import Pose, Skeleton
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
 from synovia.viewer.begin import place_at_current
 from synovia.viewer.clip import blend
 from synovia.viewer.session import Session

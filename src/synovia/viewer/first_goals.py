@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from synovia.goals import Goal
-from synovia.skeleton import Kind, Skeleton
-from synovia.skeleton.tree import ancestors
+from synovia.model import Kind, Skeleton
+from synovia.model.tree import ancestors
 from synovia.viewer.begin import wish_from
 
 if TYPE_CHECKING:

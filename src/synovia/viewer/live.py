@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from synovia.errors import InputError, MissingExtraError
 from synovia.goals import Goal
-from synovia.motion import Motion
-from synovia.skeleton import Pose, Skeleton
+from synovia.model import Pose, Skeleton
+from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
 from synovia.viewer.background import Background
 from synovia.viewer.first_goals import add_goals, ends_of, first_goals

@@ -13,9 +13,9 @@ import numpy as np
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES
-from synovia.geometry import Array
 from synovia.io.base import as_path, write_bytes
-from synovia.motion import Motion
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 from synovia.viewer.bodies import build
 
 

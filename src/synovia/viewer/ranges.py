@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from synovia.draw.arcs import range_lines, value_of
 from synovia.draw.scene import bones_of, radii_of
 from synovia.draw.theme import Theme
-from synovia.geometry import Array
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
 from synovia.viewer.engine import Frame
 from synovia.viewer.wish import bounds_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from synovia.geometry import Array
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array
 
 RATE: Final = 30.0  # frames a second
 _MOST: Final = 30 * 60 * 10  # frames; ten minutes

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, rigid
 from synovia.ik.root import as_root, with_root, with_root_at_rest
-from synovia.skeleton import Kind, Pose, Skeleton
-from synovia.skeleton.derived import with_joints
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.derived import with_joints
+from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, rigid
 
 ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
 _SAME: Final = 1e-12  # below, a root is where the file has it

@@ -11,8 +11,8 @@ from synovia.draw.arcs import limit_arcs
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES, Theme
-from synovia.geometry import Array
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array
 from synovia.viewer.bodies import Build, ball, build, rod
 from synovia.viewer.camera import scene_scale, viewpoint
 from synovia.viewer.engine import Frame

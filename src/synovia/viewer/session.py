@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers
 from synovia.goals.base import POSITION, ROTATION
-from synovia.motion import Motion
-from synovia.skeleton import Pose, Skeleton
-from synovia.skeleton.pose import inside_limits
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers
+from synovia.model.motion import Motion
+from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
 from synovia.viewer.begin import begin_values, edited, free_label, place_at_current
 from synovia.viewer.clip import Play, blend, fitting, sample

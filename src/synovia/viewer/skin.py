@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.geometry import Array, frames_to_transforms, matrix_to_quat
+from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat
 from synovia.viewer.surface import Surface
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.viewer.engine import Frame, miss_text, tip_of
 from synovia.viewer.session import Session
 from synovia.viewer.wish import Wish

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import SynoviaError
-from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.ik import IK
-from synovia.skeleton import Pose
+from synovia.model import Pose
+from synovia.model.geometry import Array
 from synovia.solver import Solver, solvers
 from synovia.viewer.session import Session
 from synovia.viewer.wish import address

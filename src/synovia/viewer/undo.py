@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.solver import Solver
 from synovia.viewer.clip import Play
 from synovia.viewer.root import Rooted

@@ -14,12 +14,12 @@ import numpy as np
 
 from synovia import goals
 from synovia.errors import UnknownNameError, unknown_name
-from synovia.geometry import Array
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.goalentries import FIELDS
-from synovia.skeleton import Kind as JointKind
-from synovia.skeleton import Skeleton
+from synovia.model import Kind as JointKind
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
 
 _VECTORS: Final = ("axis", "normal")
 _NUMBERS: Final = ("minimum", "maximum")

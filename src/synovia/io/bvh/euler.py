@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 
 AXES: Final = "XYZ"
 _LOCKED: Final = 1e-12  # below, the direction of a pair is rounding error (1e-16) by more than 1e-4

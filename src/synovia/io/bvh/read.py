@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from synovia.geometry import Array, rigid
 from synovia.io.bvh.euler import AXES, to_quat
 from synovia.io.bvh.table import read_table
 from synovia.io.bvh.text import Node, Source, read_hierarchy
-from synovia.motion import Motion
-from synovia.skeleton import Joint, Kind, Skeleton
-from synovia.skeleton.skeleton import MAX_JOINTS
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.geometry import Array, rigid
+from synovia.model.motion import Motion
+from synovia.model.skeleton import MAX_JOINTS
 
 _LOST = 1e-9  # part of a position, or of one unit, that may be lost by storing it relative to OFFSET
 

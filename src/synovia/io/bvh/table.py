@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array
 from synovia.io.bvh.text import LARGEST, NUMBER, Source
+from synovia.model.geometry import Array
 
 _MOST_STILL: Final = 1_000_000  # frames of a file without channels, which cost no bytes in the file
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)

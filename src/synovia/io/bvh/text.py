@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from synovia.errors import FormatError
 from synovia.io.base import read_text
-from synovia.skeleton.skeleton import MAX_JOINTS
+from synovia.model.skeleton import MAX_JOINTS
 
 CHANNELS: Final = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 _CHANNEL: Final = {name.lower(): name for name in CHANNELS}

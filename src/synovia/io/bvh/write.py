@@ -15,12 +15,12 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, matrix_to_quat
 from synovia.io.base import as_path, write_bytes
 from synovia.io.bvh.euler import AXES, from_quat
 from synovia.io.bvh.text import CHANNELS
-from synovia.motion import Motion
-from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.geometry import Array, matrix_to_quat
+from synovia.model.motion import Motion
 
 _POSITIONS: Final = ("Xposition", "Yposition", "Zposition")
 _ROTATIONS: Final = ("Zrotation", "Xrotation", "Yrotation")  # the order that most files use

@@ -19,8 +19,8 @@ from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.clips import Clips
 from synovia.io.gltf.container import looks_like, read_document
 from synovia.io.gltf.scene import read_scene
-from synovia.motion import Motion
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
 
 __all__ = ["FORMAT"]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
+from synovia.model.geometry import Array
 
 FLOAT: Final = 5126
 _TYPES: Final = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", FLOAT: "<f4"}

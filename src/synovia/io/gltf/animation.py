@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
+from synovia.model.geometry import Array
 
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from synovia.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.io.gltf.animation import Animation
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.scene import Rest, Scene
-from synovia.motion import Motion
-from synovia.skeleton import Joint, Kind, Skeleton
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.geometry import Array, quat_to_matrix, rigid, same_side
+from synovia.model.motion import Motion
 
 # Of the skeleton's size. Exporters bake translations of every bone, off by up to 3e-5 where scale is animated too; a
 # joint that is free for that reason would be lost to inverse kinematics.

@@ -8,11 +8,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.io.base import listed
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
-from synovia.skeleton import MAX_JOINTS
+from synovia.model import MAX_JOINTS
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
 UNIFORM: Final = 1e-4  # relative spread of a scale's components that is taken for rounding of an exporter
 # Extensions that bind joints: what they do, and the field of a node that says so.

@@ -12,12 +12,12 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
 from synovia.io.base import as_path, read_bytes, write_bytes
 from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
 from synovia.io.gltf.scene import Rest, Scene, read_scene
-from synovia.motion import Motion
-from synovia.skeleton import Kind
+from synovia.model import Kind
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, same_side
+from synovia.model.motion import Motion
 
 _FLOAT: Final = 5126
 _STILL: Final = 1e-7  # a property that never leaves its rest value by more than float32's rounding needs no channel

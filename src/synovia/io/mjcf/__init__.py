@@ -4,7 +4,7 @@ from typing import Final
 
 from synovia.io.base import Format
 from synovia.io.mjcf.model import read_skeleton
-from synovia.xmltree import root_is
+from synovia.io.xmltree import root_is
 
 FORMAT: Final = Format("MJCF", (".mjcf", ".xml"), lambda head: root_is("mujoco", head), read_skeleton)
 

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Final
 
-from synovia.xmltree import Element
+from synovia.io.xmltree import Element
 
 MOST_BODIES: Final = 2500
 MOST_ELEMENTS: Final = 15_000

@@ -19,7 +19,7 @@ from synovia.errors import FormatError
 from synovia.io.base import read_bytes
 from synovia.io.mjcf.budget import MOST_BODIES, Budget
 from synovia.io.mjcf.stand_ins import Shape
-from synovia.xmltree import Element, parse
+from synovia.io.xmltree import Element, parse
 
 LARGEST_FILE: Final = 2**27  # bytes of XML
 MOST_EXTRA: Final = 10_000  # any number in <size>: user data per element, contacts

@@ -33,13 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError, MissingExtraError
-from synovia.geometry import Array, quat_to_matrix, rigid
 from synovia.io.base import listed
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Joint, Kind, Mimic, Skeleton
-from synovia.xmltree import HUGE
+from synovia.io.xmltree import HUGE
+from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model.geometry import Array, quat_to_matrix, rigid
+from synovia.model.limits import Interval, SwingTwist
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint

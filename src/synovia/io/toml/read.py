@@ -10,11 +10,11 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
-from synovia.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
 from synovia.io.base import Format, read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
-from synovia.limits import Interval, Limit, SwingTwist
-from synovia.skeleton import Joint, Kind, Mimic, Skeleton
+from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
+from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.text import parse_toml
 
 _LARGEST: Final = 2**25  # bytes; twice what the most joints allowed need, and tomllib is slow

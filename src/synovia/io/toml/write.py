@@ -10,11 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import matrix_to_quat
 from synovia.io.base import as_path, write_text
 from synovia.io.toml.table import AXES, SCHEMA
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Joint, Mimic, Skeleton
+from synovia.model import Joint, Mimic, Skeleton
+from synovia.model.geometry import matrix_to_quat
+from synovia.model.limits import Interval, SwingTwist
 from synovia.text import toml_text
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError
-from synovia.geometry import is_number
+from synovia.model.geometry import is_number
 from synovia.solver.base import LARGEST
 
 if TYPE_CHECKING:
-    from synovia.skeleton import Pose
+    from synovia.model import Pose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synovia.geometry import Array, as_numbers, fixed_xyz
+from synovia.model.geometry import Array, as_numbers, fixed_xyz
 
 
 def turn_of(angles: Sequence[float]) -> Array:

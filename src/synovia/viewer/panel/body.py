@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.geometry import Array, matrix_to_quat, quat_to_matrix
-from synovia.limits import Interval, SwingTwist
-from synovia.skeleton import Kind
+from synovia.model import Kind
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.model.limits import Interval, SwingTwist
 from synovia.viewer.engine import Frame
 from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.panel.style import WARN

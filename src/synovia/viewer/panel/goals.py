@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synovia.draw.arcs import value_of
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.viewer.begin import values_now
 from synovia.viewer.engine import Frame, miss_text, tip_of
 from synovia.viewer.panel.angles import angles_of, turn_of

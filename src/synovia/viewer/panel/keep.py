@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from synovia.errors import UnsupportedError
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.viewer.engine import Frame
 from synovia.viewer.offline import page_text
 from synovia.viewer.panel.base import Tab, note, safe

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.skeleton import Kind
+from synovia.model import Kind
 from synovia.viewer.panel.field import Field, written
 from synovia.viewer.wish import Wish, bounds_of, value_ends
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
-from synovia.geometry import Array
+from synovia.model.geometry import Array
 from synovia.solver import solvers
 from synovia.viewer.engine import Frame
 from synovia.viewer.panel.base import Tab, note, safe

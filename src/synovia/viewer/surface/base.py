@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array, frames_to_transforms
+from synovia.model.geometry import Array, frames_to_transforms
 
 Colour = tuple[int, int, int]
 Faces = NDArray[np.int64]

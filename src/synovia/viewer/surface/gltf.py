@@ -18,12 +18,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document, read_document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
 from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
 
 _TRIANGLES: Final = 4  # mode of a primitive

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.geometry import Array, frames_to_transforms, quat_to_matrix
 from synovia.io.mjcf.model import read_model
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix
 from synovia.viewer.surface.base import Colour, Faces, Part, Surface, colour_of, rigid_part
 from synovia.viewer.surface.shapes import ball, box, capsule, cylinder
 

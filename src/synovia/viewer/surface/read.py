@@ -9,7 +9,7 @@ from typing import Final
 
 from synovia.errors import SynoviaError
 from synovia.io.load import format_of
-from synovia.skeleton import Skeleton
+from synovia.model import Skeleton
 from synovia.viewer.surface.base import MOST_FACES, Surface, joined
 
 _READERS: Final = {"glTF": "gltf", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format

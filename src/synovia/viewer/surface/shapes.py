@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
-from synovia.geometry import Array
 from synovia.io.base import read_bytes
+from synovia.model.geometry import Array
 from synovia.viewer.surface.base import MOST_FACES, Colour, Faces, colour_of
 
 _LARGEST: Final = 2**28  # bytes of a mesh file

@@ -13,13 +13,13 @@ from urllib.parse import unquote
 import numpy as np
 
 from synovia.errors import FileError, SynoviaError
-from synovia.geometry import Array, frames_to_transforms
 from synovia.io.base import read_bytes
 from synovia.io.urdf import origin_of
-from synovia.skeleton import MAX_JOINTS, Skeleton
+from synovia.io.xmltree import Element, parse
+from synovia.model import MAX_JOINTS, Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
 from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
 from synovia.viewer.surface.shapes import ball, box, capsule, cylinder, read_mesh
-from synovia.xmltree import Element, parse
 
 _HOMES: Final = ("urdf", "robots", "robot")  # folders that a robot's meshes stand beside, not in
 _NAMED: Final = 4  # missing files that are named for each reason; the others are counted

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers, dimensions, frames_to_transforms
-from synovia.skeleton.joint import LONGEST
+from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
+from synovia.model.joint import LONGEST
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
-    from synovia.skeleton.skeleton import Skeleton
+    from synovia.model.skeleton import Skeleton
 
 _CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
 _ROUNDING = 1e-15  # of a length that was made 1

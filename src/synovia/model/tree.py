@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 
 from synovia.errors import InputError
-from synovia.skeleton.joint import Joint
+from synovia.model.joint import Joint
 
 
 def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...], tuple[int, ...]]:

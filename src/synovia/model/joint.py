@@ -10,8 +10,8 @@ from typing import Any, Final, Self
 import numpy as np
 
 from synovia.errors import InputError, restated
-from synovia.geometry import Array, as_direction, as_numbers, as_transform
-from synovia.limits import Interval, Limit, SwingTwist
+from synovia.model.geometry import Array, as_direction, as_numbers, as_transform
+from synovia.model.limits import Interval, Limit, SwingTwist
 
 
 class Kind(IntEnum):

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
-from synovia.geometry import Array, as_numbers, rigid
-from synovia.limits import SwingTwist
-from synovia.limits.base import TWIST
-from synovia.skeleton.joint import Joint, Kind
-from synovia.skeleton.pose import Pose
-from synovia.skeleton.tables import SCALAR, Tables, gate_of, pack
-from synovia.skeleton.tree import address_book, ancestors, topological
+from synovia.model.geometry import Array, as_numbers, rigid
+from synovia.model.joint import Joint, Kind
+from synovia.model.limits import SwingTwist
+from synovia.model.limits.base import TWIST
+from synovia.model.pose import Pose
+from synovia.model.tables import SCALAR, Tables, gate_of, pack
+from synovia.model.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
 LONGEST_COUPLING: Final = 100  # joints that follow one another in a row; each is followed to the first

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import Array, align_z
-from synovia.limits import Interval, SwingTwist
-from synovia.limits.base import MARK, ROW
-from synovia.skeleton.joint import Joint, Kind
+from synovia.model.geometry import Array, align_z
+from synovia.model.joint import Joint, Kind
+from synovia.model.limits import Interval, SwingTwist
+from synovia.model.limits.base import MARK, ROW
 
 Ints = NDArray[np.int32]
 SCALAR, TURN = 0, 1

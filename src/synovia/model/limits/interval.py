@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import as_numbers
-from synovia.limits.base import FARTHEST, ROW, Limit
+from synovia.model.geometry import as_numbers
+from synovia.model.limits.base import FARTHEST, ROW, Limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from synovia.errors import InputError
-from synovia.geometry import Array, axis_vector
-from synovia.skeleton.joint import Joint
-from synovia.skeleton.skeleton import Skeleton
+from synovia.model.geometry import Array, axis_vector
+from synovia.model.joint import Joint
+from synovia.model.skeleton import Skeleton
 
 
 def with_joints(skeleton: Skeleton, joints: Iterable[Joint]) -> Skeleton:

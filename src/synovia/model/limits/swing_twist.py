@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError
-from synovia.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
-from synovia.limits.base import MARK, ROW, TWIST, Limit
+from synovia.model.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
+from synovia.model.limits.base import MARK, ROW, TWIST, Limit
 
 _SMALLEST: Final = 1e-10  # half-angle of a swing that is not allowed: above 0 for the ellipse, below the slack of 1e-9
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]

@@ -1,7 +1,7 @@
 """Skeletons and their poses: what moves, how far it may, and where everything is."""
 
-from synovia.skeleton.joint import Joint, Kind, Mimic
-from synovia.skeleton.pose import Pose
-from synovia.skeleton.skeleton import LONGEST_COUPLING, MAX_JOINTS, Skeleton
+from synovia.model.joint import Joint, Kind, Mimic
+from synovia.model.pose import Pose
+from synovia.model.skeleton import LONGEST_COUPLING, MAX_JOINTS, Skeleton
 
 __all__ = ["LONGEST_COUPLING", "MAX_JOINTS", "Joint", "Kind", "Mimic", "Pose", "Skeleton"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.geometry import Array, as_numbers, dimensions
-from synovia.skeleton import Pose, Skeleton
-from synovia.skeleton.pose import checked_q, world_frames
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers, dimensions
+from synovia.model.pose import checked_q, world_frames
 
 
 class Motion:

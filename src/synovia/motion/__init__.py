@@ -1,5 +1,0 @@
-"""Motions: joint values over time."""
-
-from synovia.motion.motion import Motion
-
-__all__ = ["Motion"]
