@@ -18,13 +18,13 @@ from synovia.goals import CustomGoal, Goal
 from synovia.ik.columns import NUDGE, column_velocities, nudged
 from synovia.ik.status import Status
 from synovia.ik.wishes import Wishes
+from synovia.kernels.layout import ATTEMPTS, COST, CUT, FINISH, MAX_STEPS, OUT_HEAD, PATIENCE, STATUS, STEPS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver import JacobianMethod
 
 Ints = NDArray[np.int32]
-_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _CUT, _HEAD = range(8)  # see kernels.tree.problem
 # methods of ``kernels.jacobian.methods``: the one that corrects slides, the one that settles
 _PSEUDO_INVERSE, _DAMPED = 1, 2
 _CORRECTIONS: Final = 10  # as in ``kernels.jacobian.null_space``
@@ -87,13 +87,14 @@ class Driver:
     ) -> int:
         """Solve rows of problems, as ``kernels.search.multistart`` does."""
         from synovia.kernels.search.custom import begin, proved, restart
-        from synovia.kernels.tree.problem import ATTEMPTS
 
         missed = 0
         for b in range(first, len(out)):
             one = Row(self, ints, floats, out[b], scratch)
             follows = warm and b > 0
-            start = (out[b - 1, _HEAD : _HEAD + len(one.q)] if follows else starts[min(b, len(starts) - 1)]).copy()
+            start = (
+                out[b - 1, OUT_HEAD : OUT_HEAD + len(one.q)] if follows else starts[min(b, len(starts) - 1)]
+            ).copy()
             one.q[:] = start
             if follows:
                 one.kept[:] = Row(self, ints, floats, out[b - 1], scratch).kept
@@ -116,7 +117,7 @@ class Driver:
             cut = has_ended(scratch)
             reached = reached or (cut and worst <= 1.0)
             status = Status.REACHED if reached else Status.UNREACHABLE if beyond else Status.STALLED
-            out[b, :_HEAD] = status, steps, tries, winner, lowest, 0.0, cut
+            out[b, :OUT_HEAD] = status, steps, tries, winner, lowest, 0.0, cut
             if not reached or cut:
                 missed = 1
                 if warm and not cut:
@@ -127,7 +128,7 @@ class Driver:
         """Settle the rows that missed and tell why, as ``kernels.search.classify`` does; without a look elsewhere."""
         del starts, searches
         for row in rows:
-            if row[_STATUS] != Status.REACHED:
+            if row[STATUS] != Status.REACHED:
                 Row(self, ints, floats, row, scratch).conclude()
 
 
@@ -138,9 +139,9 @@ class Row:
         """Cut the row."""
         nq, g = driver.skeleton.nq, driver.goals
         self.driver, self.packed, self.scratch, self.row = driver, (ints, floats), scratch, row
-        self.q = row[_HEAD : _HEAD + nq]
-        self.errors = row[_HEAD + nq : _HEAD + nq + 2 * g]
-        self.kept = row[_HEAD + nq + 2 * g :].reshape(g, 16)
+        self.q = row[OUT_HEAD : OUT_HEAD + nq]
+        self.errors = row[OUT_HEAD + nq : OUT_HEAD + nq + 2 * g]
+        self.kept = row[OUT_HEAD + nq + 2 * g :].reshape(g, 16)
         self.e, self.J = np.zeros(driver.shape[0]), np.zeros(driver.shape)
 
     def assess(self) -> tuple[float, float]:
@@ -160,7 +161,6 @@ class Row:
     def attempt(self) -> tuple[int, float, float]:
         """Step from q until all goals hold or the error stops falling; return (steps, cost, largest error)."""
         from synovia.kernels.search.custom import advance, slip
-        from synovia.kernels.tree.problem import MAX_STEPS, PATIENCE
 
         solver, wishes = self.driver.solver, self.driver.wishes
         constant, by_error = solver.damping_terms()
@@ -244,14 +244,14 @@ class Row:
 
         steps, still = self.settle()
         cost, worst = self.assess()
-        self.row[_STEPS] += steps
-        self.row[_FINISH] = steps
-        self.row[_COST] = cost
-        self.row[_CUT] = has_ended(self.scratch)
+        self.row[STEPS] += steps
+        self.row[FINISH] = steps
+        self.row[COST] = cost
+        self.row[CUT] = has_ended(self.scratch)
         if worst <= 1.0:
-            self.row[_STATUS] = Status.REACHED
+            self.row[STATUS] = Status.REACHED
             return
-        if self.row[_STATUS] == Status.UNREACHABLE:
+        if self.row[STATUS] == Status.UNREACHABLE:
             return
         e, J = self.e, self.J.copy()
         left, held = held_back(*self.packed, self.q, self.scratch, e, J)
@@ -263,8 +263,8 @@ class Row:
         ]
         strongest = max(pulls, default=0.0)
         if len(pulls) > 1 and strongest > small and left < max(_CANCELS * strongest, small):
-            self.row[_STATUS] = Status.CONFLICT
+            self.row[STATUS] = Status.CONFLICT
         elif held > small and left < max(_CANCELS * held, small):
-            self.row[_STATUS] = Status.LIMITED
+            self.row[STATUS] = Status.LIMITED
         else:
-            self.row[_STATUS] = Status.STALLED if still else Status.MAX_STEPS
+            self.row[STATUS] = Status.STALLED if still else Status.MAX_STEPS

@@ -32,6 +32,7 @@ from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
 from synovia.ik.tolerance import checked_tolerance
 from synovia.ik.track import tracked
+from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -267,8 +268,6 @@ class IK:
         Raises:
             InputError: If a value cannot be used.
         """
-        from synovia.kernels.tree.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
-
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
         table = self._door.own_table() if targets is None else self._door.table_of_many(targets)

@@ -10,17 +10,17 @@ import numpy as np
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import TARGET_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions
 
-TARGET = 17  # see kernels.tree.problem
 _BOTH = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 
 
 def default_rows(goals: Sequence[Goal]) -> Array:
     """Return the table (goals, 17) of the goals' own targets."""
-    rows = np.zeros((len(goals), TARGET))
+    rows = np.zeros((len(goals), TARGET_WIDTH))
     for row, goal in zip(rows, goals, strict=True):
         row[:16] = (np.eye(4) if goal.target is None else goal.target).ravel()
         row[16] = float(goal.given)

@@ -115,7 +115,7 @@ class Aim(Solver):
         return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of the kernel."""
+        """Return the settings in the order of ``kernels.layout``."""
         up, top = _unit(self.up or (0.0, 0.0, 0.0)), _unit(self.top)
         return (
             self.weight,

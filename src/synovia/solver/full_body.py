@@ -108,12 +108,12 @@ class FullBody(Solver):
         return settle
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.hierarchy.step`` and ``full_body_pace``."""
+        """Return the settings in the order of ``kernels.layout``."""
         move = self.largest_move if self.largest_move < LARGEST else float("inf")
         return (
+            self.progress[1],
             max(self.constant_damping, 1e-14),
             self.damping,
-            self.progress[1],
             self.largest_step,
             move,
             self.rest_step,

@@ -137,8 +137,8 @@ class Segments(Solver):
         return None if rows[::-1] == [*together] else "between its joints stand others, which do not move with them"
 
     def own(self) -> Sequence[float]:
-        """Return what the descent of seven hinges reads: damping, and what the error must have fallen to."""
-        return (1e-9, 0.02, self.progress[1])
+        """Return the parameters of the descent of seven hinges: progress and damping."""
+        return (self.progress[1], 1e-9, 0.02)
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the limb or of the arm."""

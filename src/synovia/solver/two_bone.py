@@ -116,8 +116,8 @@ class TwoBone(Solver):
         return reasons
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of the kernel."""
-        return (min(self.soften, 1.0), math.remainder(self.twist, 2.0 * math.pi), self.weight, self.pace)
+        """Return the settings in the order of ``kernels.layout``."""
+        return (self.weight, math.remainder(self.twist, 2.0 * math.pi), min(self.soften, 1.0), self.pace)
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for how far the goals moved, and for two sets of values."""

@@ -99,11 +99,11 @@ class JacobianMethod(Solver):
         return (0.0, 0.0)
 
     def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.jacobian.workspace``."""
+        """Return the settings in the order of ``kernels.layout``."""
         wishes = self.null_space
         return (
-            *self.damping_terms(),
             self.progress[1],
+            *self.damping_terms(),
             float(self.method),
             float(_FORMS.index(self.jacobian)),
             _NONE if self.largest_error is None else self.largest_error,
