@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.kernels.layout import IS_ANGLE
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
-from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -32,7 +32,7 @@ _SAME: Final = 0.25  # share of the large step within which two poses count as o
 def changes(ik: IK, a: Array, b: Array) -> Array:
     """Return the squared change of all joints, radians and reaches, between rows of joint values."""
     variables = ik.skeleton.tables.variables
-    angles = ik.skeleton.tables.limits[:, MARK] != 0.0
+    angles = ik.skeleton.tables.limits[:, IS_ANGLE] != 0.0
     total = np.zeros(len(a))
     for (block, at, _), angle in zip(variables.tolist(), angles.tolist(), strict=True):
         if block == 0:

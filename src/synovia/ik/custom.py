@@ -18,7 +18,21 @@ from synovia.goals import CustomGoal, Goal
 from synovia.ik.columns import NUDGE, column_velocities, nudged
 from synovia.ik.status import Status
 from synovia.ik.wishes import Wishes
-from synovia.kernels.layout import ATTEMPTS, COST, CUT, FINISH, MAX_STEPS, OUT_HEAD, PATIENCE, STATUS, STEPS
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COST,
+    CUT,
+    FINISH,
+    FIRST_RESIDUAL,
+    MAX_STEPS,
+    OUT_HEAD,
+    PATIENCE,
+    RESIDUALS,
+    REST_WEIGHT,
+    STATUS,
+    STEPS,
+    TRANSFORM_WIDTH,
+)
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -40,7 +54,7 @@ class Part:
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
         """Find its rows and the velocities that each column moves."""
         self.goal, self.place = goal, place
-        first = int(reduced.goals.table[place, 2])
+        first = int(reduced.goals.table[place, FIRST_RESIDUAL])
         self.rows = slice(first, first + goal.size)
         self.root = float(reduced.goals.roots[place])
         self._skeleton, self._reduced = skeleton, reduced
@@ -67,7 +81,7 @@ class Driver:
 
     def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: JacobianMethod) -> None:
         """Prepare the parts."""
-        wished = solver.null_space is not None or bool(reduced.posture[:, 0].any())
+        wished = solver.null_space is not None or bool(reduced.posture[:, REST_WEIGHT].any())
         self.wishes = Wishes(skeleton, reduced, solver.null_space) if wished else None
         self.parts = [Part(goal, g, reduced, skeleton) for g, goal in enumerate(goals) if isinstance(goal, CustomGoal)]
         self.solver = solver
@@ -141,7 +155,7 @@ class Row:
         self.driver, self.packed, self.scratch, self.row = driver, (ints, floats), scratch, row
         self.q = row[OUT_HEAD : OUT_HEAD + nq]
         self.errors = row[OUT_HEAD + nq : OUT_HEAD + nq + 2 * g]
-        self.kept = row[OUT_HEAD + nq + 2 * g :].reshape(g, 16)
+        self.kept = row[OUT_HEAD + nq + 2 * g :].reshape(g, TRANSFORM_WIDTH)
         self.e, self.J = np.zeros(driver.shape[0]), np.zeros(driver.shape)
 
     def assess(self) -> tuple[float, float]:
@@ -258,7 +272,7 @@ class Row:
         small = _STATIONARY * np.sqrt(cost)
         pulls = [
             float(np.abs(J[first : first + rows].T @ e[first : first + rows]).max(initial=0.0))
-            for first, rows in self.driver.table[:, [2, 4]].tolist()
+            for first, rows in self.driver.table[:, [FIRST_RESIDUAL, RESIDUALS]].tolist()
             if float(e[first : first + rows] @ e[first : first + rows]) > 0.01 * cost
         ]
         strongest = max(pulls, default=0.0)

@@ -9,7 +9,18 @@ import numpy as np
 
 from synovia.errors import UnsolvedError
 from synovia.ik.status import Status
-from synovia.kernels.layout import CUT, DEADLINE_PASSED, FINISH, OUT_HEAD, SIGNAL, STATUS, STEPS, TRIES, WINNER
+from synovia.kernels.layout import (
+    CUT,
+    DEADLINE_PASSED,
+    FINISH,
+    OUT_HEAD,
+    SIGNAL,
+    STATUS,
+    STEPS,
+    TRANSFORM_WIDTH,
+    TRIES,
+    WINNER,
+)
 from synovia.model import Pose
 from synovia.model.geometry import Array
 
@@ -260,4 +271,4 @@ def mark_cut(rows: Array) -> None:
 
 def rows_of(ik: IK, count: int) -> Array:
     """Return an empty table of answers."""
-    return np.empty((count, OUT_HEAD + ik.skeleton.nq + 18 * len(ik.goals)))
+    return np.empty((count, OUT_HEAD + ik.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(ik.goals)))

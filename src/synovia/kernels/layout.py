@@ -22,13 +22,14 @@ ORIENTATION, ORIGIN = 0, 9
 FRAME_WIDTH = 12  # with 16, LLVM takes twice as long
 
 # --- Tree: integers of a row, ``tree.ints`` --------------------------------------------------------------------------
-KIND = 0  # of the joint: FIXED, HINGE, SLIDE, BALL or FREE; of a general goal: AIM, POLE, ...
+KIND = 0  # of the joint, see below; of a general goal: see ``goals.general``
 PARENT = 1  # row, -1 for the world
 FIRST_Q = 2  # first element in q
 COLUMN = 3  # first Jacobian column of the hinge, slide or rotation, -1 if held
 SHIFT_COLUMN = 4  # first Jacobian column of a free joint's translation, -1 if held
 VARIABLE = 5  # of the hinge, slide or rotation, -1 if held; a free joint's translation is the three before it
 ROW_WIDTH = 6
+FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4  # kinds of joints
 
 # --- Paths of ``tree.orient``: first and past-last place of each ----------------------------------------------------
 SPAN_FIRST, SPAN_END = 0, 1
@@ -40,10 +41,11 @@ FOLLOWER, LEADER = 0, 1  # elements of q
 FOLLOWER_WIDTH = 2
 
 # --- Variables: blocks of q that can move ----------------------------------------------------------------------------
-BLOCK = 0  # SCALAR or TURN
+BLOCK = 0  # SCALAR: a number; TURN: a unit quaternion
 BLOCK_Q = 1  # first element in q
 BLOCK_COLUMN = 2  # first Jacobian column
 VARIABLE_WIDTH = 3
+SCALAR, TURN = 0, 1
 
 # --- Limits of variables ----------------------------------------------------------------------------------------------
 LOWER, UPPER = 0, 1  # of a scalar

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import FLOAT_HEAD, FURTHER_FLOATS, FURTHER_INTS, INT_HEAD, OWN, PARTS
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem.reduced import Reduced
@@ -28,7 +29,7 @@ def pack(
     most_work: float = math.inf,
     own: Sequence[float],
 ) -> tuple[Ints, Array]:
-    """Return the problem as the two arrays of ``kernels.tree.problem``.
+    """Return the problem as the two arrays of ``kernels.layout``.
 
     Args:
         skeleton: The whole skeleton.
@@ -41,20 +42,18 @@ def pack(
         most_work: How much one solve may take, see ``kernels.compiler.watch``.
         own: The solver's own settings, at most sixteen.
     """
-    from synovia.kernels.tree import problem as k
-
     t, goals = skeleton.tables, reduced.goals
-    head = np.zeros(k.INT_HEAD, np.int32)
-    head[: k.FURTHER_INTS] = (
+    head = np.zeros(INT_HEAD, np.int32)
+    head[: FURTHER_INTS] = (
         len(reduced.rows), len(reduced.variables), len(goals.table), reduced.residuals, reduced.columns,
         skeleton.nq, len(t.followers), max_steps, attempts, seed, patience, int(reduced.coupled),
         len(goals.levels) - 1, len(goals.further_ints), len(reduced.masses), len(goals.vertices),
     )  # fmt: skip
-    floats = np.zeros(k.FLOAT_HEAD)
-    floats[: k.OWN] = *tolerance, reduced.reach, most_work
-    floats[k.OWN : k.OWN + len(own)] = own
+    floats = np.zeros(FLOAT_HEAD)
+    floats[:OWN] = *tolerance, reduced.reach, most_work
+    floats[OWN : OWN + len(own)] = own
     goal_data = np.column_stack(
-        [goals.roots * (goals.table[:, 0] & bit > 0) for bit in (POSITION, ROTATION)] + [goals.offsets]
+        [goals.roots * (goals.table[:, PARTS] & bit > 0) for bit in (POSITION, ROTATION)] + [goals.offsets]
     )
     ints = [head, reduced.rows, reduced.variables, goals.table, t.followers, goals.levels]
     reals = [
@@ -67,8 +66,8 @@ def pack(
         reduced.likes,
         reduced.posture,
     ]
-    head[k.FURTHER_INTS] = sum(part.size for part in ints)
-    head[k.FURTHER_FLOATS] = sum(part.size for part in reals)
+    head[FURTHER_INTS] = sum(part.size for part in ints)
+    head[FURTHER_FLOATS] = sum(part.size for part in reals)
     ints += [goals.further_ints]
     reals += [goals.further_data, reduced.masses, goals.vertices]
     return (

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import Goal
+from synovia.kernels.layout import GOAL_ROW
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import as_numbers
 from synovia.problem import Reduced, hold_all_but
@@ -81,7 +82,7 @@ class Aim(Solver):
         """Return the problem of the joints that share in the turns."""
         del hangs
         moving: list[int] = []
-        for goal, row in zip(goals, reduced.goals.table[:, 1].tolist(), strict=True):
+        for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             rows = above(reduced, row)[: len(self.shares)]
             turning = all(kind in (Kind.HINGE, *TURNING) for kind in kinds(reduced, rows))
             if len(rows) < len(self.shares) or not turning or not own_variables(reduced, rows):

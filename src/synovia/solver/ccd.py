@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from synovia.kernels.layout import STIFFNESS
 from synovia.problem import Reduced
 from synovia.solver.base import PLACES, Heuristic, Kernel
 
@@ -40,7 +41,7 @@ class Ccd(Heuristic):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the plain chain, or the one for any tree."""
-        if reduced.ball_chain and not (self.stiffness and reduced.likes[:, 1].any()):
+        if reduced.ball_chain and not (self.stiffness and reduced.likes[:, STIFFNESS].any()):
             from synovia.kernels.heuristic.ccd_chain import ccd_chain
 
             return ccd_chain

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import GOAL_ROW
 from synovia.model import Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, limb_rows, named, own_variables, refusal
@@ -66,7 +67,7 @@ class TwoBone(Solver):
         """Return the problem of the limbs alone."""
         moving: list[int] = []
         bends: list[int] = []
-        for goal, row, joints in zip(goals, reduced.goals.table[:, 1].tolist(), hangs, strict=True):
+        for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), hangs, strict=True):
             if not goal.place & POSITION:
                 continue
             limb = limb_rows(reduced, goal, row, joints[0])
@@ -82,7 +83,7 @@ class TwoBone(Solver):
                 )  # fmt: skip
             moving += limb
             bends.append(limb[-2])
-        for goal, row in zip(goals, reduced.goals.table[:, 1].tolist(), strict=True):
+        for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             if goal.kind == "pole" and row not in bends:
                 raise refusal(
                     self.name, goal, "a pole on another joint", f"one on {named(skeleton, reduced, bends[::-1])}",

@@ -24,6 +24,7 @@ from synovia.kernels.layout import (
     COUNT,
     GOAL,
     GOAL_ROW,
+    HINGE,
     KIND,
     LOWER,
     ORIENTATION,
@@ -54,7 +55,7 @@ from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, 
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.ball import turned as turned_ball
-from synovia.kernels.tree.forward import HINGE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_any, open_work
 from synovia.kernels.tree.variables import clamp_block
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.compiler.watch import interrupted
-from synovia.kernels.layout import BLOCK, BLOCK_Q
+from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
 from synovia.kernels.math.rotations import (
     load_quat,
     quat_conj,
@@ -21,7 +21,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.vectors import norm, scale
 from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import SCALAR, clamp_block
+from synovia.kernels.tree.variables import clamp_block
 
 # Places in spare memory: how far targets moved since the frame before (infinite at a first one), then four numbers for
 # each variable, first at the first start, and then of the last answer before it was blended with that

@@ -19,6 +19,7 @@ from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import (
     BLOCK_Q,
     GOAL_ROW,
+    HINGE,
     KIND,
     LOWER,
     ORIENTATION,
@@ -36,7 +37,7 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
-from synovia.kernels.tree.forward import HINGE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import harmonic, hinge_angle, no_wish, wish_direction, wish_frame
 

@@ -17,6 +17,7 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     GOAL,
     GOAL_ROW,
+    HINGE,
     KIND,
     LOWER,
     ORIENTATION,
@@ -52,7 +53,7 @@ from synovia.kernels.math.two_segments import (
 )
 from synovia.kernels.math.vectors import load, norm, perpendicular, sub
 from synovia.kernels.tree.ball import Hand, base_of, no_hand, set_turn
-from synovia.kernels.tree.forward import HINGE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import no_wish, turn_joint, wish_direction
 from synovia.kernels.tree.variables import clamp_block
 

@@ -9,9 +9,12 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import goal_error, goal_frame
 from synovia.kernels.layout import (
+    BALL,
     COLUMN,
     FIRST_Q,
+    FREE,
     GOAL_ROW,
+    HINGE,
     KIND,
     ORIENTATION,
     ORIGIN,
@@ -23,10 +26,10 @@ from synovia.kernels.layout import (
     ROTATION,
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
+    SLIDE,
 )
 from synovia.kernels.math.rotations import load_quat, load_rotation, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import TINY, cross, dot, load, norm, scale, sub
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
 
 AXES = 6  # of one joint: three turns, then three shifts
 

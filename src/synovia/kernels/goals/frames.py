@@ -2,11 +2,14 @@
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import (
+    BALL,
     COLUMN,
     FIRST_Q,
+    FREE,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
+    HINGE,
     KIND,
     LAST_ROW,
     ORIENTATION,
@@ -16,10 +19,10 @@ from synovia.kernels.layout import (
     RATIO,
     ROTATION,
     SHIFT_COLUMN,
+    SLIDE,
 )
 from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, matmul, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that passes as rounding
 FARTHEST = F(1e15)  # length units; ``LONGEST`` of the joints

@@ -9,12 +9,15 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, put
 from synovia.kernels.goals.general_rows import further_jacobian
 from synovia.kernels.layout import (
+    BALL,
     COLUMN,
     FIRST_Q,
     FIRST_RESIDUAL,
+    FREE,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
+    HINGE,
     KIND,
     OFFSET,
     ORIENTATION,
@@ -25,11 +28,11 @@ from synovia.kernels.layout import (
     RATIO,
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
+    SLIDE,
 )
 from synovia.kernels.math.rotations import apply, identity, load_quat, load_rotation, matmul, matmul_t, quat_matrix
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, load, scale
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
 
 ZERO = (F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0))
 NOWHERE = (F(0), F(0), F(0))

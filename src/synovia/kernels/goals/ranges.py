@@ -2,10 +2,9 @@
 
 from synovia.kernels.compiler.jit import F, inline
 from synovia.kernels.goals.frames import pull_joint
-from synovia.kernels.layout import FIRST_Q, KIND, OFFSET, ORIENTATION, RATIO
+from synovia.kernels.layout import BALL, FIRST_Q, KIND, OFFSET, ORIENTATION, RATIO
 from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, quat_log
 from synovia.kernels.math.vectors import norm, normalize, scale
-from synovia.kernels.tree.forward import BALL
 
 NOTHING = (F(0), F(0), F(0))
 

@@ -6,6 +6,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.goals.residuals import goal_error, target_frame
 from synovia.kernels.layout import (
     COLUMN,
+    FREE,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
@@ -20,12 +21,12 @@ from synovia.kernels.layout import (
     RATIO,
     ROTATION,
     SHIFT_COLUMN,
+    SLIDE,
     UPPER,
     VARIABLE,
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import add, load, norm, sub
-from synovia.kernels.tree.forward import FREE, SLIDE
 
 
 @inline

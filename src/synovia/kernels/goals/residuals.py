@@ -30,10 +30,10 @@ from synovia.kernels.layout import (
     POSITION_WEIGHT,
     ROTATION,
     ROTATION_WEIGHT,
+    SCALAR,
 )
 from synovia.kernels.math.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.math.vectors import dot, norm, scale, sub
-from synovia.kernels.tree.variables import SCALAR
 
 INFINITE = F(math.inf)
 

@@ -17,6 +17,7 @@ from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.layout import (
     CARRIER,
     FIRST_Q,
+    FREE,
     GOAL_ROW,
     KIND,
     ORIENTATION,
@@ -29,6 +30,7 @@ from synovia.kernels.layout import (
     ROTATION,
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
+    SLIDE,
     SMALLEST_TURN,
     STIFFNESS_FACTOR,
     VARIABLE,
@@ -47,7 +49,7 @@ from synovia.kernels.math.vectors import add, dot, load, store, sub
 from synovia.kernels.search.finish import finish, finish_any
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.forward import FREE, SLIDE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 
 # Places among the solver's own settings

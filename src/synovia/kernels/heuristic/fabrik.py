@@ -18,6 +18,7 @@ from synovia.kernels.heuristic.loop import creep
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
 from synovia.kernels.layout import (
+    BALL,
     CHILD,
     COLUMN,
     GOAL_ORIENTATION,
@@ -34,6 +35,7 @@ from synovia.kernels.layout import (
     ROTATION,
     SHIFT_COLUMN,
     SIBLING,
+    SLIDE,
     STANDS,
     VARIABLE,
     VOTES,
@@ -45,7 +47,7 @@ from synovia.kernels.search.finish import finish, finish_any
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.branches import carrier, list_branches
-from synovia.kernels.tree.forward import BALL, SLIDE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import is_limited
 
 

@@ -11,11 +11,14 @@ iteration before left them (9-11). Rows of goals that ask for no place belong to
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import (
+    BALL,
     CHILD,
     FIRST_Q,
+    FREE,
     GOAL_ORIGIN,
     GOAL_ROW,
     HERE,
+    HINGE,
     KIND,
     ORIENTATION,
     ORIGIN,
@@ -26,6 +29,7 @@ from synovia.kernels.layout import (
     ROTATION,
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
+    SLIDE,
     STIFF,
     TOP,
     VARIABLE,
@@ -45,7 +49,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import carries, following
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
+from synovia.kernels.tree.forward import forward, joint_frame
 from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 from synovia.kernels.tree.variables import is_limited
 

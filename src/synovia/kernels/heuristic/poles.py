@@ -14,7 +14,9 @@ from synovia.kernels.goals.residuals import residual
 from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
 from synovia.kernels.jacobian.levenberg import AIM
 from synovia.kernels.layout import (
+    BALL,
     BLOCK_Q,
+    FREE,
     GOAL,
     GOAL_ROW,
     KIND,
@@ -39,7 +41,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import project
 from synovia.kernels.math.vectors import load, norm, scale, sub
 from synovia.kernels.search.multistart import follow
-from synovia.kernels.tree.forward import BALL, FREE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, places_alone
 from synovia.kernels.tree.turn import no_wish, turn_ball, wish_direction
 from synovia.kernels.tree.variables import is_limited

@@ -17,10 +17,11 @@ from synovia.kernels.layout import (
     PLACE,
     POSITION,
     STRAIGHT,
+    TURN,
     VARIABLE,
 )
 from synovia.kernels.math.vectors import load, norm, store, sub
-from synovia.kernels.tree.variables import TURN, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 
 @device

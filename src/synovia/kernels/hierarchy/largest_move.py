@@ -9,11 +9,21 @@ its limits are convex.
 import math
 
 from synovia.kernels.compiler.jit import F, apart, inline
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, BOX_LOWER, BOX_UPPER, IS_ANGLE, LARGEST_MOVE, VELOCITY
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    BOX_LOWER,
+    BOX_UPPER,
+    IS_ANGLE,
+    LARGEST_MOVE,
+    SCALAR,
+    VELOCITY,
+)
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_exp, quat_log, quat_mul, store_quat
 from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_limit_frame
 from synovia.kernels.math.vectors import axpy, dot, load, norm, scale, sub
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 HALVINGS = 30
 REST = F(1e-3)  # of the largest move: who goes less far stands still, but for rounding and tolerances

@@ -37,12 +37,11 @@ from synovia.kernels.hierarchy.levels import (
     release,
 )
 from synovia.kernels.hierarchy.step import derive, place
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, SCALAR
 from synovia.kernels.math.linear import solve_part, times_t, transpose
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.tree.chart import bends, to_box
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import SCALAR
 
 NUDGE = F(3e-5)  # radians or reaches, for central differences of the pull: right to 1e-9
 SOFT = F(1e-5)  # of the pull: stiffness below which a direction counts as free

@@ -10,10 +10,12 @@ import math
 from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.layout import (
+    BALL,
     COLUMN,
     FIRST_RESIDUAL,
     GOAL_ORIGIN,
     GOAL_ROW,
+    HINGE,
     KIND,
     ORIGIN,
     PARENT,
@@ -23,7 +25,6 @@ from synovia.kernels.layout import (
     SHIFT_COLUMN,
 )
 from synovia.kernels.math.vectors import load, norm, scale, sub
-from synovia.kernels.tree.forward import BALL, HINGE
 
 
 @device

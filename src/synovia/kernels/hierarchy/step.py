@@ -38,6 +38,7 @@ from synovia.kernels.layout import (
     LARGEST_STEP,
     REST_Q,
     REST_WEIGHT,
+    SCALAR,
     SOFT,
 )
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
@@ -45,7 +46,7 @@ from synovia.kernels.math.swing_twist import split, to_limit_frame
 from synovia.kernels.tree.chart import INFINITE, bounds, move, outward, to_box
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 SLOWER = F(10)  # damping of the posture beside that of the levels
 SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are as good as each other

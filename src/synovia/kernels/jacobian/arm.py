@@ -28,6 +28,7 @@ from synovia.kernels.layout import (
     FIRST_Q,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
+    HINGE,
     KIND,
     LINEAR,
     LOWER,
@@ -57,7 +58,6 @@ from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
-from synovia.kernels.tree.forward import HINGE
 from synovia.kernels.tree.problem import copy
 
 SMALL_TURN = F(0.1)  # radians, up to which a turn counts by the radian in a step

@@ -4,13 +4,13 @@ import math
 
 from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.goals.residuals import jacobian
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, LOWER, UPPER
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl, times_t
 from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.math.swing_twist import normals
 from synovia.kernels.math.vectors import TINY, axpy, dot, scale
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 NEAR = F(1e-7)  # radians or reaches from a limit within which it counts as touched
 PUSHES = F(1e-9)  # share of the residual (of the largest part of a step) below which a push against a limit is rounding

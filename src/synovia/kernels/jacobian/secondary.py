@@ -23,6 +23,7 @@ from synovia.kernels.layout import (
     PREFERRED,
     REST_Q,
     REST_WEIGHT,
+    SCALAR,
     STIFFNESS,
     TWIST_LOWER,
     TWIST_UPPER,
@@ -41,7 +42,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import half_angles, split, to_limit_frame
 from synovia.kernels.math.vectors import dot
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 NUDGE = F(1e-5)  # radians or reaches, for central differences of a ball's range
 NUDGE_J = F(1e-4)  # the same for the Jacobian's

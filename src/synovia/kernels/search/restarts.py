@@ -21,15 +21,17 @@ from synovia.kernels.layout import (
     PARTS,
     POSITION,
     RATIO,
+    SLIDE,
     STATE,
+    TURN,
     UPPER,
     VARIABLE,
 )
 from synovia.kernels.math.rotations import column, load_quat, load_rotation, quat_exp, quat_log, store_quat
 from synovia.kernels.math.vectors import axpy, dot, scale, sub
-from synovia.kernels.tree.forward import SLIDE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import TURN, is_limited, randomize, randomize_number, uniform
+from synovia.kernels.tree.variables import is_limited, randomize, randomize_number, uniform
 
 GENTLER = F(0.2)  # factor on the turns of free balls, never, once or twice
 MANNERS = 3

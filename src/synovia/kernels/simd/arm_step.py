@@ -14,6 +14,7 @@ from synovia.kernels.layout import (
     ERROR_DAMPING,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
+    HINGE,
     KIND,
     LOWER,
     ORIENTATION,
@@ -27,7 +28,6 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.linear import solve6_of
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t, turn_z
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, sub
-from synovia.kernels.tree.forward import HINGE
 
 LANES = 32  # 8 are too few to vectorise, 64 no longer fit in the nearest cache
 BACK = 1e-6  # cos²(θ/2) below which an error is taken as this close to half a turn

@@ -20,6 +20,7 @@ from synovia.kernels.layout import (
     BOX_UPPER,
     IS_ANGLE,
     LOWER,
+    SCALAR,
     TWIST_LOWER,
     TWIST_UPPER,
     UPPER,
@@ -38,7 +39,7 @@ from synovia.kernels.math.swing_twist import (
     to_limit_frame,
 )
 from synovia.kernels.math.vectors import dot, load, scale, store
-from synovia.kernels.tree.variables import SCALAR, clamp_block, is_limited
+from synovia.kernels.tree.variables import clamp_block, is_limited
 
 NEAR = F(1e-9)  # radians or reaches from a bound within which it is touched
 NUDGE = F(1e-4)  # radians, for central differences of the directions

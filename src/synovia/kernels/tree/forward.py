@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
-from synovia.kernels.layout import FIRST_Q, KIND, OFFSET, ORIENTATION, ORIGIN, PARENT, RATIO
+from synovia.kernels.layout import BALL, FIRST_Q, FREE, HINGE, KIND, OFFSET, ORIENTATION, ORIGIN, PARENT, RATIO, SLIDE
 from synovia.kernels.math.rotations import (
     apply,
     column,
@@ -24,8 +24,6 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, load, store
-
-FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4
 
 
 class Tree(NamedTuple):

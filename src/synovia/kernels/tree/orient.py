@@ -8,8 +8,12 @@ held. What a path cannot give, because a limit or an axis is missing, the next p
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
+    AXIS,
+    BALL,
     BLOCK_Q,
     FIRST_Q,
+    FREE,
+    HINGE,
     KIND,
     LOWER,
     OFFSET,
@@ -38,7 +42,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import dot, load, norm, store
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, Tree
+from synovia.kernels.tree.forward import Tree
 from synovia.kernels.tree.variables import clamp_block
 
 STEPS = 12
@@ -120,7 +124,7 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
                 g = dot(z, e)
                 if ((x <= limits[k, LOWER]) & (g < o)) | ((x >= limits[k, UPPER]) & (g > o)):
                     z = (o, o, o)
-            store(axes, n - first, 0, z)
+            store(axes, n - first, AXIS, z)
             a00 += z[0] * z[0]
             a10 += z[1] * z[0]
             a11 += z[1] * z[1]
@@ -130,7 +134,7 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
         y = solve3((a00, a10, a11, a20, a21, a22), e)
         largest = o
         for n in range(first, last):
-            largest = max(largest, abs(dot(load(axes, n - first, 0), y)))
+            largest = max(largest, abs(dot(load(axes, n - first, AXIS), y)))
         if largest < SHORT:
             return
         size = min(F(1), LARGEST / largest)
@@ -138,7 +142,7 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
             k = which[paths[n]]
             if tree.ints[paths[n], KIND] == HINGE and k >= 0:
                 at = variables[k, BLOCK_Q]
-                x = q[at] + size * dot(load(axes, n - first, 0), y)
+                x = q[at] + size * dot(load(axes, n - first, AXIS), y)
                 q[at] = min(max(x, limits[k, LOWER]), limits[k, UPPER])
     walk(tree, paths, first, last, q, frames)
 

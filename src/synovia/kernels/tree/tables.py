@@ -4,8 +4,8 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, entry
 from synovia.kernels.compiler.views import vector
-from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER
-from synovia.kernels.tree.variables import SCALAR, clamp, lead, margin, randomize, seed_state, violation
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER, SCALAR
+from synovia.kernels.tree.variables import clamp, lead, margin, randomize, seed_state, violation
 
 LARGEST = F(1e15)  # number in q; ``LONGEST`` of the joints
 EXACT = F(4e-16)  # relative: so far from what it should be a value is taken as it is

@@ -9,7 +9,7 @@ A frame R wanted at T adds w R Tᵀ, its three axes as directions.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.layout import BLOCK_Q, KIND, LOWER, PREFERRED, RATIO, STIFFNESS, UPPER, VARIABLE
+from synovia.kernels.layout import BLOCK_Q, HINGE, KIND, LOWER, PREFERRED, RATIO, STIFFNESS, UPPER, VARIABLE
 from synovia.kernels.math.rotations import (
     PI,
     apply_t,
@@ -27,7 +27,6 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import normals, project
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import axpy, dot, norm, perpendicular, scale
-from synovia.kernels.tree.forward import HINGE
 from synovia.kernels.tree.variables import is_limited
 
 NOTHING = F(1e-12)  # lever below which a turn moves nothing, against the sum of all weights times lengths

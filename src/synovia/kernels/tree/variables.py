@@ -19,6 +19,7 @@ from synovia.kernels.layout import (
     LOWER,
     OFFSET,
     RATIO,
+    SCALAR,
     SWING_X,
     SWING_X_BACK,
     SWING_Y,
@@ -37,8 +38,6 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import clearance, from_limit_frame, join, project
 from synovia.kernels.math.trigonometry import sincos
-
-SCALAR, TURN = 0, 1
 
 
 @inline_exact

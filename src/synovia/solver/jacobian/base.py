@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from synovia.errors import InputError
+from synovia.kernels.layout import REST_WEIGHT
 from synovia.problem import Reduced
 from synovia.solver.base import EVERYTHING, Kernel, Solver
 from synovia.solver.jacobian.null_space import NullSpace
@@ -75,12 +76,12 @@ class JacobianMethod(Solver):
             and self.largest_turn == 1.0
             and self.jacobian == "geometric"
             and self.null_space is None
-            and not reduced.posture[:, 0].any()
+            and not reduced.posture[:, REST_WEIGHT].any()
         )
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the family, with wishes or without."""
-        if self.null_space is not None or reduced.posture[:, 0].any():
+        if self.null_space is not None or reduced.posture[:, REST_WEIGHT].any():
             from synovia.kernels.jacobian.secondary_steps import wishful, wishful_any
 
             return wishful if reduced.plain else wishful_any
