@@ -13,35 +13,12 @@ from synovia.kernels import layout
 
 KERNELS = Path(synovia.kernels.__file__).parent
 # Names under which packed arrays travel: tables, whose last index is a column, and flat arrays
-TABLES = set(
-    [
-        "ints",
-        "fixed",
-        "couple",
-        "coupling",
-        "followers",
-        "variables",
-        "limits",
-        "limit",
-        "goals",
-        "goal_data",
-        "likes",
-        "preferences",
-        "posture",
-        "data",
-        "masses",
-        "targets",
-        "box",
-        "points",
-        "frames",
-        "axes",
-        "spans",
-        "unfold",
-        "table",
-        "out",
-    ]
-)
-FLAT = set(["ints", "floats", "own", "params", "watch", "row"])
+TABLES = {
+    "ints", "fixed", "couple", "coupling", "followers", "variables", "limits", "limit", "goals", "goal_data", "likes",
+    "preferences", "posture", "data", "masses", "targets", "box", "points", "frames", "axes", "spans", "unfold",
+    "table", "out",
+}  # fmt: skip
+FLAT = {"ints", "floats", "own", "params", "watch", "row"}
 # Functions that read or write some columns of a row: the place of the column among their arguments
 READERS = {"load": 2, "store": 2, "load_rotation": 2, "store_rotation": 2}
 POINTS = {"vertices"}  # rows of three coordinates

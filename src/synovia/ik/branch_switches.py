@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.kernels.layout import IS_ANGLE
+from synovia.kernels.layout import IS_ANGLE, TRANSFORM_WIDTH
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def between(a: Array, b: Array, parts: int) -> Array:
     share = np.linspace(0.0, 1.0, parts + 1)
     out = np.repeat(b[None], parts + 1, axis=0)
     for g in range(len(a)):
-        A, B = (row[g, :16].reshape(4, 4) for row in (a, b))
+        A, B = (row[g, :TRANSFORM_WIDTH].reshape(4, 4) for row in (a, b))
         p, q = matrix_to_quat(A[:3, :3]), matrix_to_quat(B[:3, :3])
-        frames = out[:, g, :16].reshape(-1, 4, 4)
+        frames = out[:, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
         frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * rotation_between(p, q)))
         frames[:, :3, 3] = A[:3, 3] + share[:, None] * (B[:3, 3] - A[:3, 3])
     return out

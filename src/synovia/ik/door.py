@@ -161,7 +161,7 @@ class Door:
                 place(frame, goal, one)
         raise InputError(
             f"target of {goal.label!r} is too far away",
-            value=frame[:16].reshape(4, 4)[:3, 3].tolist(),
+            value=frame[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist(),
             expected=f"a position within {LONGEST:g} length units of the origin",
         )
 

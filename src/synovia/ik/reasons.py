@@ -26,7 +26,7 @@ from synovia.batch import Watch, new_scratch
 from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, rows_of
-from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TRANSFORM_WIDTH
+from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.derived import with_joints
 from synovia.model.geometry import Array
@@ -206,7 +206,7 @@ def _solve(
     ik = _of(solution)
     settings = ik.solver.unhindered().replace(attempts=1)
     again = IK(skeleton, goals, settings, tolerance=ik.tolerance, root=ik.root)
-    table = np.zeros((len(goals), 17))
+    table = np.zeros((len(goals), TARGET_WIDTH))
     table[:, :TRANSFORM_WIDTH] = solution.targets[list(places)].reshape(-1, TRANSFORM_WIDTH)
     table[:, GIVEN] = [goal.takes for goal in again.goals]
     return _answer(again, table, solution.pose.q, watch, attempts)

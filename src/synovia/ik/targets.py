@@ -102,7 +102,7 @@ def place(row: Array, goal: Goal, value: Any) -> None:
         InputError: If the value cannot be used or the goal does not ask for that.
     """
     where = f"target of {goal.label!r}"
-    frame = row[:16].reshape(4, 4)
+    frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     parts = parts_of(value)
     if parts == 0:
         raise InputError(
@@ -124,7 +124,7 @@ def place(row: Array, goal: Goal, value: Any) -> None:
         if parts & ROTATION:
             as_matrix(pair[1], where)
             frame[:3, :3] = _numbers_of(pair[1])
-    row[GIVEN] = float(int(row[16]) | (parts & goal.takes))
+    row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
 
 
 def _numbers_of(rotation: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
+from synovia.kernels.layout import TARGET_WIDTH
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
@@ -90,7 +91,7 @@ class FullBody(Solver):
         from synovia.kernels.hierarchy.full_body import SETTLE
 
         kernel = _kernel(plain)
-        nothing = np.empty((0, 0, 17))
+        nothing = np.empty((0, 0, TARGET_WIDTH))
 
         def settle(
             ints: NDArray[np.int32],
