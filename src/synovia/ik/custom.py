@@ -32,6 +32,8 @@ from synovia.kernels.layout import (
     STATUS,
     STEPS,
     TRANSFORM_WIDTH,
+    TRIES,
+    WINNER,
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
@@ -131,7 +133,9 @@ class Driver:
             cut = has_ended(scratch)
             reached = reached or (cut and worst <= 1.0)
             status = Status.REACHED if reached else Status.UNREACHABLE if beyond else Status.STALLED
-            out[b, :OUT_HEAD] = status, steps, tries, winner, lowest, 0.0, cut
+            row = out[b]
+            row[STATUS], row[STEPS], row[TRIES], row[WINNER] = status, steps, tries, winner
+            row[COST], row[FINISH], row[CUT] = lowest, 0.0, cut
             if not reached or cut:
                 missed = 1
                 if warm and not cut:

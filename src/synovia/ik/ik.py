@@ -111,7 +111,7 @@ class IK:
             seed=self.solver.seed,
             patience=self.solver.progress[0],
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
-            own=self.solver.own(),
+            params=self.solver.params(),
         )
         from synovia.kernels.compiler.direct import ready
         from synovia.kernels.tree.problem import work_size

@@ -11,20 +11,35 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.goals import Goal, RestGoal
 from synovia.kernels.layout import (
+    ANGLES,
+    FIRST,
+    FIRST_RESIDUAL,
     FRAME_WIDTH,
     FURTHER_DATA_WIDTH,
     FURTHER_WIDTH,
+    GOAL,
+    GOAL_ROW,
     GOAL_WIDTH,
+    KIND,
+    LENGTHS,
+    LEVEL,
     MASS,
     MASS_WIDTH,
     MOMENT,
     NUMBERS,
     ORIGIN,
+    PARTS,
+    RESIDUALS,
     REST_Q,
     REST_WEIGHT,
     REST_WIDTH,
+    SECOND,
     SECOND_ORIENTATION,
+    TAKES,
+    THIRD,
     THIRD_POINT,
+    VERTEX,
+    VERTICES,
     WEIGHT,
 )
 from synovia.model import Skeleton
@@ -81,20 +96,19 @@ def goal_tables(
         return np.concatenate([whole[:3, :3].ravel(), whole[:3, 3]])
 
     count = len(goals)
-    table, offsets = (
-        np.zeros((count, GOAL_WIDTH), np.int32),
-        np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1)),
-    )
-    ints: list[list[int]] = []
+    table = np.zeros((count, GOAL_WIDTH), np.int32)
+    offsets = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
+    ints: list[Ints] = []
     data: list[Array] = []
     points: list[Array] = []
     levels, first, roots = _level_rows(goals)
     for g, (goal, joints) in enumerate(zip(goals, hangs, strict=True)):
         row = int(place[joints[0]]) if joints else -1
-        table[g] = goal.place, row, first[g], levels[g], goal.rows
+        at = first[g] + goal.rows
+        table[g, PARTS], table[g, GOAL_ROW], table[g, LEVEL] = goal.place, row, levels[g]
+        table[g, FIRST_RESIDUAL], table[g, RESIDUALS] = first[g], goal.rows
         if joints:
             offsets[g] = on_row(joints[0], goal.offset)
-        at = first[g] + goal.rows
         for ask in reversed(goal.asks):
             at -= ask.lengths + ask.angles
             numbers = np.zeros(FURTHER_DATA_WIDTH)
@@ -108,8 +122,12 @@ def goal_tables(
                 else:
                     numbers[THIRD_POINT : THIRD_POINT + 3] = whole[ORIGIN:]
             numbers[NUMBERS : NUMBERS + len(ask.numbers)] = ask.numbers
-            corners = sum(len(part) for part in points)
-            ints.append([ask.kind, g, at, ask.lengths, ask.angles, ask.takes, *others, corners, len(ask.points)])
+            term = np.zeros(FURTHER_WIDTH, np.int32)
+            term[KIND], term[GOAL], term[FIRST] = ask.kind, g, at
+            term[LENGTHS], term[ANGLES], term[TAKES] = ask.lengths, ask.angles, ask.takes
+            term[SECOND], term[THIRD] = others
+            term[VERTEX], term[VERTICES] = sum(len(part) for part in points), len(ask.points)
+            ints.append(term)
             data.append(numbers)
             points.append(ask.points)
     bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})

@@ -192,7 +192,9 @@ def reduce(
             place[i], since[i] = carrier, frame
             continue
         place[i], since[i] = len(rows), np.eye(4)
-        rows.append([int(t.ints[i, KIND]), int(carrier), int(t.ints[i, FIRST_Q]), -1, -1, -1])
+        row = [-1] * ROW_WIDTH
+        row[KIND], row[PARENT], row[FIRST_Q] = int(t.ints[i, KIND]), int(carrier), int(t.ints[i, FIRST_Q])
+        rows.append(row)
         fixed.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]]))
         joints.append(int(i))
 

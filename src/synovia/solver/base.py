@@ -178,9 +178,9 @@ class Solver(ChecksArguments, ABC):
 
         return told
 
-    def own(self) -> Sequence[float]:
-        """Return the settings that only this algorithm reads, in the order of its kernel."""
-        return ()
+    def params(self) -> dict[int, float]:
+        """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""
+        return {}
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return how many numbers of scratch memory the kernel needs beyond what all solvers have (``Work.spare``)."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synovia.kernels.layout import STIFFNESS
+from synovia.kernels.layout import PROGRESS, SMALLEST_TURN, STIFFNESS, STIFFNESS_FACTOR
 from synovia.problem import Reduced
 from synovia.solver.base import PLACES, Heuristic, Kernel
 
@@ -50,6 +49,6 @@ class Ccd(Heuristic):
 
         return ccd if reduced.plain else ccd_any
 
-    def own(self) -> Sequence[float]:
-        """Return the progress that is asked for, the smallest turn and the factor on stiffness."""
-        return (self.progress[1], self.smallest_turn, self.stiffness)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1], SMALLEST_TURN: self.smallest_turn, STIFFNESS_FACTOR: self.stiffness}

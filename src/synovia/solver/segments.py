@@ -11,7 +11,7 @@ import numpy as np
 from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import BLOCK, GOAL_ROW, TURN, VARIABLE
+from synovia.kernels.layout import BLOCK, DAMPING, ERROR_DAMPING, GOAL_ROW, PROGRESS, TURN, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
@@ -139,9 +139,9 @@ class Segments(Solver):
         together = range(rows[-1], rows[-1] + len(rows))
         return None if rows[::-1] == [*together] else "between its joints stand others, which do not move with them"
 
-    def own(self) -> Sequence[float]:
-        """Return the parameters of the descent of seven hinges: progress and damping."""
-        return (self.progress[1], 1e-9, 0.02)
+    def params(self) -> dict[int, float]:
+        """Return the parameters of the descent of seven hinges by their places."""
+        return {PROGRESS: self.progress[1], DAMPING: 1e-9, ERROR_DAMPING: 0.02}
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the limb or of the arm."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import GOAL_ROW
+from synovia.kernels.layout import BLEND, GOAL_ROW, PACE, SOFTEN, TWIST
 from synovia.model import Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, limb_rows, named, own_variables, refusal
@@ -116,9 +116,10 @@ class TwoBone(Solver):
             reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
         return reasons
 
-    def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.layout``."""
-        return (self.weight, math.remainder(self.twist, 2.0 * math.pi), min(self.soften, 1.0), self.pace)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        twist = math.remainder(self.twist, 2.0 * math.pi)
+        return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.soften, 1.0), PACE: self.pace}
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for how far the goals moved, and for two sets of values."""
