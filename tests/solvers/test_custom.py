@@ -1,6 +1,7 @@
 """Goals in Python: the answers of built-in goals, honest statuses, errors that say what a function did wrong."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,10 @@ import pytest
 
 import synovia as sy
 from synovia.errors import InputError, UnsupportedError
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.goals.residuals import geometric_jacobian
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_any, open_work
 
 ARM = sy.bundled("arm7")
 FAMILY = ("transpose", "pinv", "dls", "sdls", "lm")
@@ -30,10 +35,17 @@ def test_a_residual_in_python_leads_where_the_built_in_goal_does(name):
     assert solution.errors[0].position <= 1e-4
 
 
+@entry
+def built_in(ints, floats, q, scratch, targets, J):
+    """Write the Jacobian of built-in goals."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    forward(problem.tree, q, work.frames)
+    geometric_jacobian(problem, q, work.frames, targets, J)
+
+
 def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
     """Hinges, balls, slides, followers, a free root: the same rows as the compiled goal has."""
     from synovia.ik.custom import Part
-    from synovia.kernels.search.custom import assess
     from synovia.problem import reduce
 
     wrist = sy.Joint("wrist", "arm", sy.Kind.HINGE, axis=(0, 1, 0), mimic=sy.Mimic("turn", -0.7, 0.2), rest=shift(0.4))
@@ -53,9 +65,8 @@ def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
         if root == "free":
             q[:7] = [0.3, -0.2, 0.5, 0.5, 0.1, -0.4, np.sqrt(1 - 0.42)]
         reduced = reduce(ik.skeleton, ik.goals, ik.hangs, free_root=root == "free")
-        e, J, errors = np.zeros(6), np.zeros((6, reduced.columns)), np.zeros(4)
-        kept = np.zeros((2, 16))
-        assess(ik._ints, ik._floats, q, kept, np.zeros(ik._scratch_size), e, J, errors)
+        J = np.zeros((6, reduced.columns))
+        built_in(ik._ints, ik._floats, q, np.zeros(ik._scratch_size), np.zeros((2, 16)), J)
         part = Part(ik.goals[1], 1, reduced, ik.skeleton)
         np.testing.assert_allclose(part.jacobian(q) / reduced.reach, J[:3], atol=1e-8)
         velocities = part._velocities
@@ -106,6 +117,53 @@ def test_a_miss_is_a_miss_and_says_why():
     assert held.status is sy.Status.LIMITED
     assert (held.pose.q <= upper + 1e-9).all()
     assert (held.pose.q >= lower - 1e-9).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["near", "far", "torn", "limited"])
+def test_a_goal_in_python_gets_the_verdict_of_the_built_in_goal(kind):
+    """Goals that copy ``PositionGoal``: the same status and error; only that a target is out of reach is not proved."""
+    rng = np.random.default_rng(7)
+    arm = ARM
+    if kind == "limited":
+        tight = [
+            replace(j, parent=None if p < 0 else ARM.joint_names[p], limit=sy.Interval(-0.25, 0.2)) if j.limit else
+            replace(j, parent=None if p < 0 else ARM.joint_names[p])
+            for j, p in zip(ARM.joints, ARM.parents, strict=True)
+        ]  # fmt: skip
+        arm = sy.Skeleton(tight)
+    same = 0
+    for seed in range(10):
+        place = ARM.random_pose(seed).position("tool")
+        if kind == "far":
+            place = place * (4.0 / np.linalg.norm(place))
+        places = [place, place + rng.normal(size=3) * 0.2] if kind == "torn" else [place]
+        solver = sy.LevenbergMarquardt(attempts=10)
+        one = sy.solve(arm, [sy.PositionGoal("tool", p, name=f"g{k}") for k, p in enumerate(places)], solver)
+        other = sy.solve(arm, [at(p, name=f"g{k}") for k, p in enumerate(places)], solver)
+        missed = [sum(error.position for error in solution.errors) for solution in (one, other)]
+        assert missed[1] <= 1.01 * missed[0] + 1e-3
+        assert one.reached == other.reached
+        same += one.status is other.status or one.status is sy.Status.UNREACHABLE
+    assert same >= 9  # a chain that points at its target is held by a limit or not by the last digits
+
+
+def test_a_function_that_raises_ends_the_solve_with_its_exception():
+    """At any call, on any thread, and the problem is as good as new afterwards."""
+    calls = []
+
+    def moody(pose):
+        calls.append(0)
+        if len(calls) == 40:
+            raise ZeroDivisionError("enough")
+        return pose.position("tool") - np.array([4.0, 0.0, 0.0])
+
+    ik = sy.IK(ARM, sy.CustomGoal(moody), sy.LevenbergMarquardt(attempts=2))
+    for run in (ik.solve, lambda: ik.solve_many({}, np.zeros((3, 7)), threads=2)):
+        calls.clear()
+        with pytest.raises(ZeroDivisionError, match="enough"):
+            run()
+        assert not ik.solve().reached
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Many problems at once: blocks of rows on all cores, with the same bits as one by one."""
 
 from synovia.batch.run import Progress, checked_threads, in_lanes, run_rows
-from synovia.batch.watch import Watch, clear, deadline_of, has_ended, is_over, new_scratch, raise_signal, set_deadline
+from synovia.batch.watch import Watch, clear, deadline_of, has_ended, new_scratch, raise_signal, set_deadline
 
 __all__ = [
     "Progress",
@@ -11,7 +11,6 @@ __all__ = [
     "deadline_of",
     "has_ended",
     "in_lanes",
-    "is_over",
     "new_scratch",
     "raise_signal",
     "run_rows",

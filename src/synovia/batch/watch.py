@@ -59,15 +59,6 @@ def has_ended(scratch: Array) -> bool:
     return scratch[ENDED] in (DEADLINE_PASSED, SIGNAL)
 
 
-def is_over(scratch: Array) -> bool:
-    """Return whether to stop, for loops in Python: kernels on this memory then end at once."""
-    if scratch[DEADLINE] != 0.0 and scratch[ENDED] == 0.0:
-        from synovia.kernels.compiler.process import now
-
-        scratch[ENDED] = float(now() >= scratch[DEADLINE])
-    return has_ended(scratch)
-
-
 def clear(scratch: Array) -> None:
     """Have nothing to watch for any more.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import InputError
-from synovia.goals.base import Goal, placed
+from synovia.goals.base import Ask, Goal, placed
 from synovia.model.geometry import Array, as_numbers, dimensions, is_number
 
 if TYPE_CHECKING:
     from synovia.model import Pose, Skeleton
+
+_CUSTOM: Final = 10  # see kernels.goals.custom
 
 
 class CustomGoal(Goal):
@@ -113,9 +115,9 @@ class CustomGoal(Goal):
         return ()
 
     @property
-    def rows(self) -> int:
-        """Number of residual rows."""
-        return self.size
+    def asks(self) -> tuple[Ask, ...]:
+        """What the kernels read."""
+        return (Ask(kind=_CUSTOM, lengths=self.size, numbers=(self.tolerance,)),)
 
     @property
     def own_tolerance(self) -> float:

@@ -6,10 +6,10 @@ move, in radians and reaches. Here is the map from one to the other, and small s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.kernels.layout import IS_ANGLE
 from synovia.model import Skeleton
@@ -46,25 +46,18 @@ def column_units(reduced: Reduced) -> Array:
     return unit
 
 
-def nudged(skeleton: Skeleton, reduced: Reduced, q: Array) -> Sequence[tuple[Array, Array]]:
-    """Return, for every column, the joint values a small step ahead along it and a small step behind."""
-    unit = column_units(reduced)
-    pairs: list[tuple[Array, Array]] = []
-    for block, at, column in reduced.variables.tolist():
-        for c in range(3 if block else 1):
-            both: list[Array] = []
-            for size in (NUDGE, -NUDGE):
-                there = q.copy()
-                if block:
-                    x, y, z, w = q[at : at + 4]
-                    half = np.zeros(3)
-                    half[c] = 0.5 * size
-                    v = np.array((x, y, z))
-                    there[at : at + 3] = v + w * half + np.cross(v, half)
-                    there[at + 3] = w - v @ half
-                    there[at : at + 4] /= np.linalg.norm(there[at : at + 4])
-                else:
-                    there[at] += size * unit[column]
-                both.append(skeleton.follow(there))
-            pairs.append((both[0], both[1]))
-    return pairs
+def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> Array:
+    """Return joint values after a step, a number for each column in its unit; followers stay as they are."""
+    out = q.copy()
+    for block, at, column in variables.tolist():
+        if not block:
+            out[at] += step[column] * unit[column]
+            continue
+        half = 0.5 * step[column : column + 3]
+        size = float(np.linalg.norm(half))
+        turn, c = np.sinc(size / np.pi) * half, np.cos(size)
+        v, w = q[at : at + 3], q[at + 3]
+        out[at : at + 3] = c * v + w * turn + np.cross(v, turn)
+        out[at + 3] = c * w - v @ turn
+        out[at : at + 4] /= np.linalg.norm(out[at : at + 4])
+    return out

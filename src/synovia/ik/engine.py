@@ -1,16 +1,17 @@
-"""Which kernel solves a problem, and which one judges its misses: settles them and finds their status."""
+"""Which kernel solves a problem, and which one finishes its misses: polishes them and finds their status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.goals import CustomGoal, Goal
-from synovia.ik.custom import Driver
+from synovia.goals import Goal
+from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import STATUS
+from synovia.kernels.layout import CALLBACK, OWN, STATUS, TARGET_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -18,22 +19,33 @@ from synovia.solver import JacobianMethod, Solver
 from synovia.solver.base import Kernel
 
 Judge = Callable[[NDArray[np.int32], Array, Array, Array, Array, bool], None]
+_NO_TARGETS: Final = np.empty((0, 0, TARGET_WIDTH))
 
 
-def engine_of(skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver) -> tuple[Kernel, Judge]:
-    """Return the kernel and the judge of a problem: compiled ones, or with functions in Python the loop around them."""
-    if isinstance(solver, JacobianMethod):
-        wishes = solver.null_space
-        if any(isinstance(goal, CustomGoal) for goal in goals) or (wishes is not None and wishes.gradient is not None):
-            driver = Driver(skeleton, goals, reduced, solver)
-            return driver, driver.judge
+def engine_of(
+    skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, floats: Array
+) -> tuple[Kernel, Judge]:
+    """Return the kernel and the judge of a problem.
+
+    Where functions of the user's are called in it, their address is written into the packed numbers of the problem.
+    """
+    functions = Functions(skeleton, goals, reduced, solver.null_space if isinstance(solver, JacobianMethod) else None)
+    if functions:
+        floats[OWN + CALLBACK] = functions.address
 
     def judge(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
     ) -> None:
-        """Settle rows that missed and tell why; only a miss loads these kernels."""
-        solver.judge(reduced.plain)(ints, floats, starts, rows, scratch, solver.settles, searches)
+        """Finish rows that missed and find their status; only a miss loads these kernels."""
+        from synovia.kernels.search.classify import CLASSIFY, POLISH
+
+        how = POLISH if solver.settles else CLASSIFY
+        kernel = solver.judge(reduced.plain)
+        (functions.around(kernel) if functions else kernel)(
+            ints, floats, _NO_TARGETS, starts, rows, scratch, not searches, how
+        )
         if solver.closed:  # its one step is all there is: it cannot run out of steps
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED
 
-    return solver.kernel(reduced), judge
+    kernel = solver.kernel(reduced)
+    return functions.around(kernel) if functions else kernel, judge

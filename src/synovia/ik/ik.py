@@ -116,7 +116,7 @@ class IK:
         from synovia.kernels.compiler.direct import ready
         from synovia.kernels.tree.problem import work_size
 
-        self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver)
+        self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver, self._floats)
         self._scratch_size = work_size(self._ints, self.solver.spare(reduced.residuals, reduced.columns))
         self._door = Door(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()

@@ -138,6 +138,8 @@ DAMPING, ERROR_DAMPING = 1, 2  # of all that damp: constant, and times the squar
 # Jacobian methods
 METHOD, FORM, LARGEST_ERROR, LARGEST_TURN = 3, 4, 5, 6
 POSTURE_WEIGHT, CENTRE_WEIGHT, MARGIN_WEIGHT, MARGIN, MANIPULABILITY_WEIGHT = 7, 8, 9, 10, 11  # secondary objectives
+GRADIENT_WEIGHT = 12  # of a user's own secondary objective: 1, or 0 without one
+CALLBACK = 15  # address of the function of Python that answers for functions of the user's
 # Full body
 LARGEST_STEP, LARGEST_MOVE, SETTLED, SOFT = 3, 4, 5, 6
 # Heuristics

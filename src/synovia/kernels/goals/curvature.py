@@ -7,6 +7,7 @@ target out of reach has JᵀJ singular across the very directions that point it 
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.residuals import goal_error, goal_frame
 from synovia.kernels.layout import (
     BALL,
@@ -70,7 +71,7 @@ def curvature(problem, q, frames, targets, H):
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, PARTS]
         if what == 0:
-            continue  # of further goals JᵀJ is all that is taken
+            continue  # of further goals JᵀJ is all that is taken, custom ones apart
         d, w = goal_error(problem, frames, targets, g)
         wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
         f = scale(wp * wp if what & POSITION else F(0), d)
@@ -109,3 +110,4 @@ def curvature(problem, q, frames, targets, H):
                             H[vb, va] += h
                     i = tree.ints[i, PARENT]
             j = tree.ints[j, PARENT]
+    write_custom(problem.further, problem, CURVATURE, q, H)

@@ -10,6 +10,7 @@ the rest of it is not even compiled.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.custom import CUSTOM, custom_length, custom_residual
 from synovia.kernels.goals.frames import frame_on, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.goals.masses import across, centre_of_mass, outside_support
 from synovia.kernels.goals.ranges import joint_value
@@ -212,6 +213,11 @@ def further_residual(further, problem, q, frames, targets, e):
     cost = F(0)
     worst = F(0)
     for h in range(further.ints.shape[0]):
+        if further.ints[h, KIND] == CUSTOM:
+            more, far = custom_residual(problem, q, h, e)
+            cost += more
+            worst = max(worst, far)
+            continue
         d, w = lack(problem, q, frames, targets, h)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
         d, w = scale(further.data[h, WEIGHT] / problem.reach, d), scale(further.data[h, WEIGHT], w)
@@ -233,6 +239,10 @@ def measure_further(further, problem, q, frames, targets, errors):
     worst = F(0)
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
+        if further.ints[h, KIND] == CUSTOM:
+            errors[2 * g] = custom_length(problem, q, h)
+            worst = max(worst, errors[2 * g] / further.data[h, NUMBERS])
+            continue
         d, w = lack(problem, q, frames, targets, h)
         if further.ints[h, LENGTHS] > 0:
             errors[2 * g] = norm(d)

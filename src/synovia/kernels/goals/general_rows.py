@@ -5,6 +5,7 @@ on the axes of the joints above (``pull_up``): z·((p - o) × f + m) for a turn,
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.custom import CUSTOM
 from synovia.kernels.goals.frames import climb, goal_frame, pull_up, target_frame
 from synovia.kernels.goals.general import (
     AIM,
@@ -174,5 +175,5 @@ def further_jacobian(further, problem, q, frames, targets, J):
             range_row(problem, q, frames, h, J)
         elif kind == RELATIVE:
             relative_rows(problem, q, frames, targets, h, J)
-        else:
+        elif kind != CUSTOM:  # see ``write_custom``
             balance_rows(problem, q, frames, targets, h, J)

@@ -8,6 +8,7 @@ in ``general``; a problem that was opened without it compiles none of that.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.frames import climb, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.goals.general import (
     all_further_given,
@@ -141,7 +142,14 @@ def measure(problem, q, frames, targets, errors):
 
 @device
 def jacobian(problem, q, frames, targets, J):
-    """Write the Jacobian of the goals' places by cross products; minus the derivative of ``residual``.
+    """Write the Jacobian of all goals; minus the derivative of ``residual``."""
+    geometric_jacobian(problem, q, frames, targets, J)
+    write_custom(problem.further, problem, JACOBIAN, q, J)
+
+
+@device
+def geometric_jacobian(problem, q, frames, targets, J):
+    """Write the Jacobian of all goals but custom ones by cross products.
 
     Columns of lengths are per reach, like the residuals. Joints that are no ancestors of a goal keep columns of zeros.
     """

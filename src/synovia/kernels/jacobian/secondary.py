@@ -8,12 +8,14 @@ inside the hard one. Manipulability: -log √det(J Jᵀ) (Yoshikawa 1985), whose
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.jacobian.derivative import write_jacobian
+from synovia.kernels.goals.custom import JACOBIAN, custom_gradient, write_custom
+from synovia.kernels.jacobian.derivative import write_built_in
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
     CENTRE_WEIGHT,
+    GRADIENT_WEIGHT,
     IS_ANGLE,
     LOWER,
     MANIPULABILITY_WEIGHT,
@@ -151,9 +153,9 @@ def posture_wish(problem, q, wish):
 
 @device
 def write_frames(problem, work, targets, q):
-    """Write frames and Jacobian at q."""
+    """Write frames at q, and the Jacobian of all goals but custom ones."""
     forward(problem.tree, q, work.frames)
-    write_jacobian(problem, work, targets, q)
+    write_built_in(problem, work, targets, q)
 
 
 @device
@@ -204,7 +206,8 @@ def volume_wish(problem, work, targets, q, wish):
 @device
 def stiffest(problem):
     """Return the largest second derivative of H that is known beforehand; manipulability has none."""
-    bend = F(2) * (problem.own[CENTRE_WEIGHT] + problem.own[MARGIN_WEIGHT])
+    bend = problem.own[GRADIENT_WEIGHT]  # a user's term is taken to bend by one
+    bend = max(bend, F(2) * (problem.own[CENTRE_WEIGHT] + problem.own[MARGIN_WEIGHT]))
     for k in range(problem.variables.shape[0]):
         bend = max(
             bend, F(2) * (problem.own[POSTURE_WEIGHT] * problem.likes[k, STIFFNESS] + problem.posture[k, REST_WEIGHT])
@@ -222,7 +225,10 @@ def write_wish(problem, work, targets, q, wish):
         total += range_wish(problem, q, wish)
     if problem.own[MANIPULABILITY_WEIGHT] != F(0):
         volume_wish(problem, work, targets, q, wish)
+    if problem.own[GRADIENT_WEIGHT] != F(0):
+        total += custom_gradient(problem, q, wish)
     write_frames(problem, work, targets, q)
     if problem.own[MANIPULABILITY_WEIGHT] != F(0):
         total -= problem.own[MANIPULABILITY_WEIGHT] * log_volume(work)
+    write_custom(problem.further, problem, JACOBIAN, q, work.J)
     return total

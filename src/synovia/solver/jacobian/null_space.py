@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError
-from synovia.kernels.layout import CENTRE_WEIGHT, MANIPULABILITY_WEIGHT, MARGIN, MARGIN_WEIGHT, POSTURE_WEIGHT
+from synovia.kernels.layout import (
+    CENTRE_WEIGHT,
+    GRADIENT_WEIGHT,
+    MANIPULABILITY_WEIGHT,
+    MARGIN,
+    MARGIN_WEIGHT,
+    POSTURE_WEIGHT,
+)
 from synovia.model.geometry import is_number
 from synovia.solver.base import LARGEST
 
@@ -98,4 +105,5 @@ class NullSpace(ChecksArguments):
             MARGIN_WEIGHT: self.margins,
             MARGIN: self.margin,
             MANIPULABILITY_WEIGHT: self.manipulability,
+            GRADIENT_WEIGHT: float(self.gradient is not None),
         }

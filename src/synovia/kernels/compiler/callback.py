@@ -1,0 +1,37 @@
+"""Calls from kernels to one function of Python, which users' own residuals and gradients come through.
+
+The function is a C function pointer that ``ctypes`` made (``FUNCTION``). Its address stands among the numbers of a
+problem: 64-bit addresses in use have at most 52 bits, so a float64 holds them exactly. ``ctypes`` takes the
+interpreter's lock for the time of the call, so that kernels may run without it on any thread.
+"""
+
+import ctypes
+
+from synovia.kernels.compiler.jit import compiled
+
+# (what is wanted, number of the goal, pointer to the joint values, pointer to what to write) -> a number
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+if compiled():
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def call_python(typingctx, address, what, goal, q, out):  # pyright: ignore[reportRedeclaration]  # or the one below
+        """Return what the function at an address returns; it may read q and write ``out``."""
+
+        def codegen(context, builder, signature, args):
+            long = ir.IntType(64)
+            data = [context.make_array(signature.args[i])(context, builder, args[i]).data for i in (3, 4)]
+            given = [args[1], args[2], *(builder.bitcast(one, ir.IntType(8).as_pointer()) for one in data)]
+            kind = ir.FunctionType(ir.DoubleType(), [one.type for one in given])
+            return builder.call(builder.inttoptr(builder.fptoui(args[0], long), kind.as_pointer()), given)
+
+        return types.float64(types.float64, types.int64, types.int64, q, out), codegen
+
+else:
+
+    def call_python(address, what, goal, q, out):
+        """Return what the function at an address returns; it may read q and write ``out``."""
+        return FUNCTION(int(address))(what, goal, q.ctypes.data, out.ctypes.data)
