@@ -10,14 +10,12 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
 from synovia.kernels.layout import KIND, VARIABLE
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array
 from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
@@ -153,30 +151,15 @@ class Solver(ChecksArguments, ABC):
         del reduced
         return 0
 
-    def judge(self, plain: bool) -> Callable[..., None]:
-        """Return what settles misses and tells what they mean.
+    def judge(self, plain: bool) -> Kernel:
+        """Return the compiled entry point that finishes misses: polishes them and finds their status.
 
-        It is given (ints, floats, starts, rows, scratch, settles, searches): the last tells whether the best pose may
-        be far from the start.
+        It has the arguments of a solver's kernel, with the answers as ``out`` and a negative ``first`` (see
+        ``kernels.search.classify``); ``warm`` tells not to look for a better pose far from the start.
         """
         from synovia.kernels.search.classify import conclude, conclude_any
 
-        kernel = conclude if plain else conclude_any
-
-        def told(
-            ints: NDArray[np.int32],
-            floats: Array,
-            starts: Array,
-            rows: Array,
-            scratch: Array,
-            settles: bool,
-            searches: bool,
-        ) -> None:
-            """Judge an answer by itself."""
-            del starts
-            kernel(ints, floats, rows, scratch, settles, searches)
-
-        return told
+        return conclude if plain else conclude_any
 
     def params(self) -> dict[int, float]:
         """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""

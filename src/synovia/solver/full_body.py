@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.kernels.layout import (
@@ -19,9 +16,7 @@ from synovia.kernels.layout import (
     PROGRESS,
     SETTLED,
     SOFT,
-    TARGET_WIDTH,
 )
-from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
 
@@ -92,30 +87,14 @@ class FullBody(Solver):
         return dataclasses.replace(self, largest_move=LARGEST, softening=0.0)
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for places, or the one for any goals."""
-        return _kernel(reduced.plain)
+        """Return the kernel for positions and rotations alone, or the one for any goals."""
+        return self.judge(reduced.plain)
 
-    def judge(self, plain: bool) -> Callable[..., None]:
-        """Return the same kernel, asked to settle misses level by level."""
-        from synovia.kernels.hierarchy.full_body import SETTLE
+    def judge(self, plain: bool) -> Kernel:
+        """Return the same kernel, which finishes misses level by level."""
+        from synovia.kernels.hierarchy.full_body import full_body, full_body_plain
 
-        kernel = _kernel(plain)
-        nothing = np.empty((0, 0, TARGET_WIDTH))
-
-        def settle(
-            ints: NDArray[np.int32],
-            floats: Array,
-            starts: Array,
-            rows: Array,
-            scratch: Array,
-            settles: bool,
-            searches: bool,
-        ) -> None:
-            """Settle the rows that missed."""
-            del settles
-            kernel(ints, floats, nothing, starts, rows, scratch, not searches, SETTLE)
-
-        return settle
+        return full_body_plain if plain else full_body
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
@@ -134,14 +113,3 @@ class FullBody(Solver):
         from synovia.kernels.hierarchy.basis import levels_size
 
         return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
-
-
-def _kernel(plain: bool) -> Kernel:
-    """Return the compiled entry point for places alone, or for any goals."""
-    if plain:
-        from synovia.kernels.hierarchy.full_body_plain import full_body_plain
-
-        return full_body_plain
-    from synovia.kernels.hierarchy.full_body import full_body
-
-    return full_body

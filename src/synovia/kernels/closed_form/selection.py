@@ -8,8 +8,8 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.goals.residuals import complete_targets, measure, refused_target, residual
-from synovia.kernels.jacobian.levenberg import AIM
 from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, CUT, IS_ANGLE, REACHED, SCALAR, STATUS, STEPS, TRIES, WINNER
+from synovia.kernels.search.descent import AIM
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_row

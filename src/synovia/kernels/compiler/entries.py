@@ -34,7 +34,7 @@ ENTRIES: Final = {
     "heuristic.ccd_chain.ccd_chain": Entry("ccd on plain chains", 4.0),
     "heuristic.ccd.ccd": Entry("ccd", 14.0),
     "heuristic.ccd.ccd_any": Entry("ccd with further goals", 18.0),
-    "hierarchy.full_body_plain.full_body_plain": Entry("full-body", 35.0),
+    "hierarchy.full_body.full_body_plain": Entry("full-body", 35.0),
     "hierarchy.full_body.full_body": Entry("full-body with further goals", 38.0),
     "heuristic.particles.particles": Entry("particles", 16.0),
     "heuristic.particles.particles_any": Entry("particles with further goals", 20.0),
@@ -64,8 +64,6 @@ _ARGUMENTS: Final = {
     "scratch": ("float64", 1),
     "warm": ("boolean", 0),
     "first": ("int64", 0),
-    "settles": ("boolean", 0),
-    "searches": ("boolean", 0),
     "variables": ("int32", 2),
     "limits": ("float64", 2),
 }

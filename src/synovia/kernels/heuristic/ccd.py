@@ -10,9 +10,8 @@ the line between them (``poles``).
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.heuristic.loop import iterate_from
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.layout import (
     CARRIER,
@@ -46,10 +45,9 @@ from synovia.kernels.math.rotations import (
     store_rotation,
 )
 from synovia.kernels.math.vectors import add, dot, load, store, sub
-from synovia.kernels.search.finish import finish, finish_any
-from synovia.kernels.search.multistart import drive, drive_any
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_any, open_problem, open_work
 from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 
 # Places among the solver's own settings
@@ -185,14 +183,14 @@ def shift_goals(problem, work, i, axis, by):
 @algorithm
 def attempt(problem, work, targets, q):
     """Sweep until every goal holds or nothing is gained."""
-    return creep(sweep, problem, work, targets, q)
+    return iterate_from(sweep, problem, work, targets, q)
 
 
 @entry
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems; see ``search.finish``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -203,6 +201,6 @@ def attempt_any(problem, work, targets, q):
 
 @entry
 def ccd_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
-    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish_any(attempt_any, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems with poles; see ``search.finish``."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_any, problem, work, targets, starts, out, warm, first)

@@ -8,9 +8,8 @@ joint turns with it and what lies above stays, so a sweep needs the frames of it
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
-from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.heuristic.loop import iterate_from
 from synovia.kernels.layout import FIRST_Q, ORIENTATION, ORIGIN, SMALLEST_TURN
 from synovia.kernels.math.rotations import (
     apply_t,
@@ -22,10 +21,9 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, sub
-from synovia.kernels.search.finish import finish
-from synovia.kernels.search.multistart import drive
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
 
 
 @algorithm
@@ -58,11 +56,11 @@ def sweep(problem, work, targets, q):
 @algorithm
 def attempt(problem, work, targets, q):
     """Sweep until the goal holds or nothing is gained."""
-    return creep(sweep, problem, work, targets, q)
+    return iterate_from(sweep, problem, work, targets, q)
 
 
 @entry
 def ccd_chain(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems; see ``search.finish``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)

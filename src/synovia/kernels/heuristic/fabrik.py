@@ -11,10 +11,10 @@ a target of its own to that. Outward, from the root, joints turn within their li
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.reach import own_target, prove
+from synovia.kernels.goals.reach import own_target
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.forward_pass import hearing, reach_out, vote
-from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.heuristic.loop import iterate_from
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
 from synovia.kernels.layout import (
@@ -43,11 +43,10 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
-from synovia.kernels.search.finish import finish, finish_any
-from synovia.kernels.search.multistart import drive, drive_any
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.branches import carrier, list_branches
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_any, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited
 
 
@@ -184,14 +183,14 @@ def attempt(problem, work, targets, q):
     stands(problem, work.points)
     for g in range(problem.goals.shape[0]):
         work.points[n + g, VOTES] = F(0)
-    return creep(iterate, problem, work, targets, q)
+    return iterate_from(iterate, problem, work, targets, q)
 
 
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems; see ``search.finish``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -202,6 +201,6 @@ def attempt_any(problem, work, targets, q):
 
 @entry
 def fabrik_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
-    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish_any(attempt_any, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems with poles; see ``search.finish``."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_any, problem, work, targets, starts, out, warm, first)

@@ -8,13 +8,10 @@ the same on any tree, with limits.
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.compiler.views import bits
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import NUDGE, STILL
-from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.heuristic.loop import leave_line
 from synovia.kernels.layout import (
     BEST,
     BONE,
@@ -24,8 +21,6 @@ from synovia.kernels.layout import (
     ORIGIN,
     PLACE,
     POSITION_WEIGHT,
-    PROGRESS,
-    STATE,
 )
 from synovia.kernels.math.rotations import (
     apply,
@@ -43,11 +38,10 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, store, sub
-from synovia.kernels.search.finish import KEPT, finish
-from synovia.kernels.search.multistart import drive
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.descent import AIM, STILL, falls_slowly
+from synovia.kernels.search.finish import LOWER, solve_and_finish
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.problem import open_problem, open_work
 
 # Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
 
@@ -144,7 +138,7 @@ def attempt(problem, work, targets, q):
         error = sub(t, tip)
         cost = dot(error, error)
         lowest = cost if k == 0 else min(cost, lowest)
-        if k == 0 or cost < KEPT * best:
+        if k == 0 or cost < LOWER * best:
             best = cost
             for i in range(n + 1):
                 store(points, i, BEST, load(points, i, PLACE))
@@ -152,10 +146,9 @@ def attempt(problem, work, targets, q):
             break
         if far and k > 0:
             break  # the straight line is the answer
-        if k % problem.patience == 0:
-            if k > 0 and lowest > problem.own[PROGRESS] * mark:
-                break
-            mark = lowest
+        slowly, mark = falls_slowly(problem, k, lowest, mark)
+        if slowly:
+            break
         if far:
             for i in range(n):
                 store(points, i + 1, PLACE, placed(load(points, i, PLACE), t, points[i, BONE]))
@@ -169,9 +162,8 @@ def attempt(problem, work, targets, q):
         if dot(moved, moved) <= (STILL * problem.reach) * (STILL * problem.reach):
             if nudged:
                 break
-            nudged = True  # on one line with its target nothing bends: leave the line, the same way every time
-            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+            nudged = True
+            perform(leave_line, problem, work, targets, q)
             lay_out(problem, work, q)
     if k > 0:
         take_turns(problem, work, q)
@@ -182,6 +174,6 @@ def attempt(problem, work, targets, q):
 
 @entry
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems; see ``search.finish``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)

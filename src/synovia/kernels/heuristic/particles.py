@@ -12,10 +12,10 @@ which keeps its branches in shape. After some rounds every joint turns towards i
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import own_target, prove
+from synovia.kernels.goals.reach import own_target
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.forward_pass import hearing, reach_out
-from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.heuristic.loop import iterate_from
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
 from synovia.kernels.layout import (
@@ -39,11 +39,10 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
-from synovia.kernels.search.finish import finish, finish_any
-from synovia.kernels.search.multistart import drive, drive_any
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.branches import carrier, list_branches
 from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_any, open_problem, open_work
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to what carries it (13)
 FEWEST, MOST = 4, 5000
@@ -176,14 +175,14 @@ def attempt(problem, work, targets, q):
     look_far(problem, work, targets)
     list_branches(problem, work.points)
     hearing(problem, work.points)
-    return creep(iterate, problem, work, targets, q)
+    return iterate_from(iterate, problem, work, targets, q)
 
 
 @entry
 def particles(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart`` and, for those that miss, ``finish``."""
-    code = drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish(attempt, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems; see ``search.finish``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -194,6 +193,6 @@ def attempt_any(problem, work, targets, q):
 
 @entry
 def particles_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with poles; see ``drive_any`` and, for those that miss, ``finish_any``."""
-    code = drive_any(attempt_any, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
-    return finish_any(attempt_any, ints, floats, out, scratch, warm, first, code)
+    """Solve rows of problems with poles; see ``search.finish``."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_any, problem, work, targets, starts, out, warm, first)

@@ -12,7 +12,6 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.general import POLE, further_residual, third_point
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
-from synovia.kernels.jacobian.levenberg import AIM
 from synovia.kernels.layout import (
     BALL,
     BLOCK_Q,
@@ -40,6 +39,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import project
 from synovia.kernels.math.vectors import load, norm, scale, sub
+from synovia.kernels.search.descent import AIM
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, places_alone

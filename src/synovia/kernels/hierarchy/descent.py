@@ -7,14 +7,14 @@ from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.hierarchy.largest_move import put_down
 from synovia.kernels.hierarchy.step import SAME, improves, keep, look, ranked, smallest_tolerance, take_step
-from synovia.kernels.layout import LARGEST_MOVE, PROGRESS, SETTLED
+from synovia.kernels.layout import LARGEST_MOVE, SETTLED
+from synovia.kernels.search.descent import AIM, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
 
 PATIENT = 2  # steps that are no better before they are damped more
 LIGHTEST, STRONGER, WEAKER = F(1e-2), F(10), F(0.3)
 HEAVIEST = F(1e6)  # damping: a step that is damped more and is no better says that nothing is
-AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
 
 
 @inline
@@ -72,11 +72,10 @@ def descend(problem, work, targets, q, h, count):
         if slow:  # how fast errors fall says nothing: it is the largest move that holds them up
             if extra > HEAVIEST:
                 break
-        elif k % problem.patience == 0 and not met:
-            cost = ranked(problem, h.lowest, count)
-            if k > 0 and cost > problem.own[PROGRESS] * mark:
+        elif not met:
+            slowly, mark = falls_slowly(problem, k, ranked(problem, h.lowest, count), mark)
+            if slowly:
                 break
-            mark = cost
         if k == problem.max_steps or stopped(work.watch, cost_of_step):
             break
         size = take_step(problem, work, targets, q, h, count, extra)

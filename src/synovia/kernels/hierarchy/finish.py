@@ -1,50 +1,40 @@
-"""The end of a miss: the pose is taken to where no level can be improved without an upper one, and its meaning told.
+"""The end of a miss: the pose is taken to where no level can be improved without making an upper one worse.
 
-Level after level is settled, those above it kept. Then longer steps look for something better, and random starts (see
-``lowest``).
+Level after level is polished, those above it kept. Then longer steps look for something better, and random starts (see
+``search.finish``).
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, apart, device, perform
-from synovia.kernels.compiler.views import matrix
-from synovia.kernels.compiler.watch import begin_work, halted
-from synovia.kernels.goals.reach import at_bound, prove
-from synovia.kernels.goals.residuals import measure
+from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.compiler.views import matrix, vector
+from synovia.kernels.compiler.watch import halted
 from synovia.kernels.hierarchy.basis import ALONE, open_levels
 from synovia.kernels.hierarchy.descent import descend
 from synovia.kernels.hierarchy.largest_move import is_at_rest, put_down, take_up
 from synovia.kernels.hierarchy.polish import UNSEEN, gains, refine
 from synovia.kernels.hierarchy.saddle import step_off
-from synovia.kernels.hierarchy.step import SAME, keep, look, place, smallest_tolerance
-from synovia.kernels.hierarchy.verdict import verdict
+from synovia.kernels.hierarchy.step import SAME, keep, look, smallest_tolerance
 from synovia.kernels.hierarchy.walls import wall_count
-from synovia.kernels.layout import (
-    CUT,
-    ENDED,
-    FINALISTS,
-    FINISH,
-    LARGEST_MOVE,
-    OTHERS,
-    REACHED,
-    STATUS,
-    STEPS,
-    UNREACHABLE,
-    WINNER,
-)
-from synovia.kernels.search.lowest import keep as keep_pose
-from synovia.kernels.search.lowest import left, sketch_others, take_back, take_finalist
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.layout import FINALISTS, LARGEST_MOVE, OTHERS
 from synovia.kernels.tree.chart import INFINITE
-from synovia.kernels.tree.problem import copy, open_row, with_steps
+from synovia.kernels.tree.problem import copy
 
 PASSES = 6
 FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
 SKETCH_STEPS = 15  # from a random start: enough to tell which poses are worth more
+ALIKE = F(0)
 GRAIN = F(1e-3)  # of an error (reaches, radians): sketches that differ by less are as good as each other
 GRAINS = F(1e4)  # of the largest error that is told from a larger one
 CLEARLY = F(0.9995)  # of an error: what a level must fall to for a pose elsewhere
+
+
+@inline
+def open_all(problem, work):
+    """Return the scratch memory of the levels, with the posture among them."""
+    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    h.now[ALONE] = F(0)
+    return h
 
 
 @device
@@ -120,31 +110,39 @@ def is_better(problem, work, targets, start, q, h):
     return look(problem, work, targets, q, h) <= F(1) or gains(h, problem.levels.shape[0], UNSEEN, FARTHER, FARTHER)
 
 
-@device
-def settle(problem, work, targets, start, q, h, restarted):
-    """Refine q; a start that is as good is given back as it was, so that nothing wanders when it is asked again.
+@algorithm
+def settle(problem, work, targets, q):
+    """Refine q; a start that is as good is given back as it was, so that nothing wanders when it is solved again.
 
-    After a restart the start itself has its turn first.
-
-    Returns:
-        (steps taken, whether all is settled).
+    After a restart the start itself is refined too. Where a largest move holds joints back, the pose stays as it is.
     """
+    h = open_all(problem, work)
+    start = vector(work.watch, OTHERS, q.shape[0])
+    if problem.own[LARGEST_MOVE] < INFINITE:
+        return 0, F(is_at_rest(problem, q, start))
     steps, settled = refine_all(problem, work, targets, q, h)
     better = is_better(problem, work, targets, start, q, h)
-    if restarted and not better:
+    if work.watch[OTHERS + q.shape[0] + 1] > F(0) and not better:
         copy(start, q)
         taken, settled = refine_all(problem, work, targets, q, h)
         steps += taken
         better = is_better(problem, work, targets, start, q, h)
     if not better:
         copy(start, q)
-    return steps, settled
+    return steps, F(settled)
+
+
+@algorithm
+def polish(problem, work, targets, q):
+    """Refine all levels of q."""
+    taken, settled = refine_all(problem, work, targets, q, open_all(problem, work))
+    return taken, F(settled)
 
 
 @algorithm
 def sketch(problem, work, targets, q):
     """Descend from q; the cost orders sketches by levels, each in grains that weigh more than all levels below it."""
-    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    h = open_all(problem, work)
     taken, _ = descend(problem, work, targets, q, h, problem.levels.shape[0])
     look(problem, work, targets, q, h)
     cost = F(0)
@@ -155,73 +153,18 @@ def sketch(problem, work, targets, q):
     return taken, cost
 
 
-@device
-def is_clearly_better(problem, work, targets, q, h):
-    """Return whether q is clearly better than the pose with the lowest errors in the first level where they differ."""
+@algorithm
+def is_clearly_better(problem, work, targets, q):
+    """Return 1 if q is clearly better than the pose that is kept, in the first level where their errors differ."""
+    h = open_all(problem, work)
     met = smallest_tolerance(problem)
-    if look(problem, work, targets, q, h) <= F(1):
-        return True
+    look(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS], h)
+    keep(h)
+    look(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):
         present, lowest = max(h.present[k], met), max(h.lowest[k], met)
         if present < CLEARLY * lowest:
-            return True
+            return 1, F(0)
         if not present <= lowest + SAME * (F(1) + lowest):
-            return False
-    return False
-
-
-@apart
-def look_elsewhere(problem, work, targets, q, h, row, settled):
-    """Leave q for a pose that is clearly better, if random starts lead to one; return whether it is settled."""
-    few = with_steps(problem, min(problem.max_steps, SKETCH_STEPS))
-    count = sketch_others(sketch, scatter, few, work, targets, q, row, F(0))
-    for k in range(count):
-        if halted(work.watch):
-            break
-        winner = take_finalist(work, k, q)
-        taken, still = refine_all(problem, work, targets, q, h)
-        row[STEPS] += taken
-        look(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS], h)
-        keep(h)
-        if is_clearly_better(problem, work, targets, q, h):
-            row[WINNER] = winner
-            row[FINISH] = taken
-            settled = still
-            keep_pose(work, q)
-    take_back(work, q)
-    return settled
-
-
-@device
-def finish_rows(problem, work, starts, out, searches):
-    """Settle the rows of the answer that missed, and write their status; with ``searches`` also look elsewhere."""
-    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
-    h.now[ALONE] = F(0)
-    for b in range(out.shape[0]):
-        row = out[b]
-        status = int(row[STATUS])
-        if status == REACHED:
-            continue
-        q, errors, targets = open_row(problem, row)
-        start = starts[min(b, starts.shape[0] - 1)]
-        begin_work(work.watch, problem.most_work)
-        if problem.own[LARGEST_MOVE] < INFINITE:
-            settled = is_at_rest(problem, q, start)
-        else:
-            taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))
-            row[STEPS] += taken
-            row[FINISH] = taken
-            follow(problem, q)
-            place(problem, q, work.frames)
-            measure(problem, q, work.frames, targets, errors)
-            if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
-                settled = look_elsewhere(problem, work, targets, q, h, row, settled)
-        row[CUT] = max(row[CUT], work.watch[ENDED])
-        follow(problem, q)
-        place(problem, q, work.frames)
-        if measure(problem, q, work.frames, targets, errors) <= F(1):
-            row[STATUS] = REACHED
-        elif status == UNREACHABLE or perform(prove, problem, work, targets, q)[0] > 0:
-            row[STATUS] = UNREACHABLE
-        else:
-            row[STATUS] = verdict(problem, work, targets, errors, q, h, settled)
+            return 0, F(0)
+    return 0, F(0)

@@ -1,27 +1,32 @@
 """Full body: goals in strict priorities, hard limits in every level, the posture in what is left.
 
-One entry point both solves and settles what missed: the two share nearly all of their code, which is compiled once.
+One entry point both solves and finishes what missed: the two share nearly all of their code, which is compiled once.
+There is one for any goals, and one for positions and rotations in the world alone, which is half as much to compile.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
 from synovia.kernels.goals.reach import missed, prove
-from synovia.kernels.hierarchy.basis import ALONE, open_levels
 from synovia.kernels.hierarchy.descent import descend
-from synovia.kernels.hierarchy.finish import finish_rows
-from synovia.kernels.hierarchy.walls import wall_count
+from synovia.kernels.hierarchy.finish import (
+    ALIKE,
+    SKETCH_STEPS,
+    is_clearly_better,
+    open_all,
+    polish,
+    settle,
+    sketch,
+)
+from synovia.kernels.search.classify import classify_rows
+from synovia.kernels.search.finish import finish_rows
 from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.problem import open_any, open_work
-
-SETTLE = -1  # for ``first``: the rows are answers, and those that missed are settled and judged; in a track if ``warm``
+from synovia.kernels.tree.problem import open_any, open_problem, open_work
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Descend from q in all levels; see ``descent``."""
-    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
-    h.now[ALONE] = F(0)
-    return descend(problem, work, targets, q, h, problem.levels.shape[0])
+    return descend(problem, work, targets, q, open_all(problem, work), problem.levels.shape[0])
 
 
 @algorithm
@@ -37,15 +42,28 @@ def prove_hopeless(problem, work, targets, q):
 
 
 @inline
-def solve_or_settle(problem, work, targets, starts, out, warm, first):
-    """Solve rows of problems (see ``multistart``), or with ``SETTLE`` end what they missed, and return its code."""
-    if first == SETTLE:
-        finish_rows(problem, work, starts, out, not warm)
-        return 0
-    return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
+def solve_or_finish(problem, work, targets, starts, out, warm, first):
+    """Solve rows of problems (see ``multistart``), or with ``first`` below zero finish and classify what they missed.
+
+    Then ``warm`` tells not to look elsewhere.
+    """
+    if first >= 0:
+        return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
+    last = out.shape[0]
+    finish_rows(
+        sketch, polish, settle, is_clearly_better, SKETCH_STEPS, ALIKE, problem, work, starts, out, 0, last, not warm
+    )
+    classify_rows(sketch, prove, problem, work, out)
+    return 0
 
 
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or settle rows of problems with any goals."""
-    return solve_or_settle(open_any(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
+    """Solve or finish rows of problems with any goals."""
+    return solve_or_finish(open_any(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
+
+
+@entry
+def full_body_plain(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve or finish rows of problems with positions and rotations in the world alone."""
+    return solve_or_finish(open_problem(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)

@@ -18,7 +18,6 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import prove_arm
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.jacobian.descent import PUSHES
-from synovia.kernels.jacobian.levenberg import AIM, FALLS
 from synovia.kernels.layout import (
     ANGULAR,
     AXIS,
@@ -38,7 +37,6 @@ from synovia.kernels.layout import (
     PIVOT,
     POSITION,
     POSITION_WEIGHT,
-    PROGRESS,
     ROTATION,
     ROTATION_WEIGHT,
     UPPER,
@@ -56,6 +54,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
+from synovia.kernels.search.descent import AIM, FALLS, falls_slowly
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.problem import copy
@@ -228,11 +227,8 @@ def attempt(problem, work, targets, q):
             copy(q, work.trial)
         if (far2 <= most2) & (turned2 <= most_turned2):
             return k, cost
-        if k % problem.patience == 0:
-            if k > 0 and lowest > problem.own[PROGRESS] * mark:
-                break
-            mark = lowest
-        if k == problem.max_steps or stopped(work.watch, problem.columns):
+        slowly, mark = falls_slowly(problem, k, lowest, mark)
+        if slowly or k == problem.max_steps or stopped(work.watch, problem.columns):
             break
         wr = turn_weight(weight, turned2)
         d = scale(wp, d)

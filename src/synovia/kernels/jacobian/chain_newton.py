@@ -16,19 +16,17 @@ pose, and another start is tried. The dual of such a problem: Boyd & Vandenbergh
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry, inline
-from synovia.kernels.compiler.views import bits
+from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry, inline, perform
 from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
-from synovia.kernels.heuristic.loop import NUDGE
-from synovia.kernels.jacobian.levenberg import AIM
-from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT, STATE
+from synovia.kernels.heuristic.loop import leave_line
+from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
+from synovia.kernels.search.descent import AIM
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.variables import nudge, seed_state
 
 GAINS = F(1e-4)  # share of the slope's promise that a step must keep (Armijo)
 HALVINGS = 30
@@ -122,9 +120,8 @@ def attempt(problem, work, targets, q):
         missed = norm(T) - total
         return 1, missed * missed * weight * weight
     for nudged in range(2):
-        if nudged == 1:  # on one line with its target nothing bends: leave the line, the same way every time
-            seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+        if nudged == 1:
+            perform(leave_line, problem, work, targets, q)
             lay_out(problem, work, q)
         directions(points, n, D)
         v = (F(0), F(0), F(0))

@@ -16,11 +16,11 @@ from synovia.kernels.jacobian.secondary import stiffest, write_wish
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.math.linear import gram
 from synovia.kernels.math.semidefinite import solve_semidefinite
+from synovia.kernels.search.descent import AIM
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_step
 from synovia.kernels.tree.variables import step
 
-INSIDE = F(1) - F(1e-6)  # of the tolerance
 WIDEST = F(0.3)  # radians or reaches of one slide along the solutions
 STILL = F(1e-6)  # the same below which a slide has ended
 CORRECTIONS = 10  # steps back onto the goals after a slide
@@ -81,7 +81,7 @@ def back_onto_goals(problem, work, room, targets, q):
     for k in range(CORRECTIONS + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, q, work.frames, targets, work.e)
-        if k > 0 and worst <= INSIDE:
+        if k > 0 and worst <= AIM:
             return k, cost, True
         if k == CORRECTIONS:
             break

@@ -5,13 +5,16 @@ from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import to_units
 from synovia.kernels.jacobian.clamps import clamp_largest
 from synovia.kernels.jacobian.descent import largest
-from synovia.kernels.jacobian.family import descend, goal_step
+from synovia.kernels.jacobian.family import goal_step
 from synovia.kernels.jacobian.null_space import first_gain, free_motion, slide
 from synovia.kernels.jacobian.secondary import write_wish
 from synovia.kernels.jacobian.workspace import open_room
 from synovia.kernels.layout import LARGEST_TURN
+from synovia.kernels.search.descent import FALLS, descend
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import work_of_step
 from synovia.kernels.tree.variables import step
 
 
@@ -31,13 +34,14 @@ def move(problem, work, targets, q):
     clamp_largest(work.dq, problem.own[LARGEST_TURN])
     to_units(problem, work.dq)
     step(problem.variables, problem.limits, q, work.dq, F(1))
-    return 1, F(0)
+    forward(problem.tree, q, work.frames)
+    return F(1), F(0)
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Descend from q, and once the goals hold slide along the poses that meet them."""
-    k, cost, holds = descend(move, problem, work, targets, q)
+    k, cost, holds = descend(move, None, FALLS, work_of_step(problem), problem, work, targets, q)
     if holds:
         more, cost = slide(problem, work, open_room(work), targets, q, cost, problem.max_steps)
         k += more

@@ -1,45 +1,42 @@
-"""What a miss means: the last descent of the Jacobian family, and the verdict of every solver.
+"""What a miss means: the status of every solver's answers that miss a goal.
 
-Kept apart from the solvers' own kernels: a solve that reaches its goals never loads it, and is compiled once for
-all.
+At a pose that rests, the parts of the error gradient tell what holds it: other goals where the gradients of single
+goals cancel, joint limits where the rest is pressed against their bounds. With priorities it is the gradient of the
+highest level that is missed; without them there is one level.
+
+The entry points are kept apart from the solvers' own kernels: a solve that reaches its goals never loads them, and they
+are compiled once for all solvers. They have the arguments of a solver's kernel.
 """
 
 import math
 
-import numpy as np
-
-from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.compiler.watch import begin_work, halted
-from synovia.kernels.goals.reach import at_bound
-from synovia.kernels.goals.residuals import measure, residual, to_units
+from synovia.kernels.compiler.jit import F, algorithm, apart, entry, inline, perform
+from synovia.kernels.goals.residuals import jacobian, residual, to_units
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.layout import (
     CONFLICT,
     CUT,
-    ENDED,
-    FINISH,
     FIRST_RESIDUAL,
+    LEVEL,
     LIMITED,
     REACHED,
     RESIDUALS,
     RESTED,
-    SPENT,
     STALLED,
     STATUS,
-    STEPS,
     STEPS_SPENT,
     UNREACHABLE,
-    WINNER,
 )
-from synovia.kernels.math.linear import times_t
-from synovia.kernels.search.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.search.polish import LOWER, come_to_rest, drop_held, pull
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.math.bounded import shares
+from synovia.kernels.search.finish import ALIKE, finish_rows
+from synovia.kernels.search.multistart import holds
+from synovia.kernels.search.polish import FLAT, come_to_rest
+from synovia.kernels.tree.chart import NEAR, bounds, to_box
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_any, open_problem, open_row, open_work
+from synovia.kernels.tree.problem import copy, open_any, open_problem, open_row, open_work, with_steps
 from synovia.kernels.tree.variables import step
 
+POLISH, CLASSIFY = -1, -2  # for ``first``: polish the rows that missed and find their status, or only the latter
 SETTLE_STEPS = 200
 SKETCH_STEPS = 12  # from a random start: enough to tell which minima are worth more
 CURVED, LESS, MORE = F(0.6), F(0.7), F(4)  # damping, of the root of the cost, and its changes
@@ -47,39 +44,70 @@ STATIONARY = F(1e-5)  # gradient against residual below which a pose cannot be i
 CANCELS = F(1e-3)  # what is left of gradients against their sizes below which they hold each other
 
 
-@device
-def strongest_pull(problem, work, targets, errors, q):
-    """Return (number of missed goals, the largest gradient that one of them has alone); e is overwritten."""
-    missed = 0
-    pull = F(0)
-    goals = problem.goals.shape[0]
-    for g in range(goals):
-        if errors[2 * g] <= problem.tolerance and errors[2 * g + 1] <= problem.tolerance_angle:
-            continue
-        missed += 1
-        first = problem.goals[g, FIRST_RESIDUAL]
-        last = first + problem.goals[g, RESIDUALS]
-        residual(problem, q, work.frames, targets, work.e)
-        work.e[:first] = F(0)
-        work.e[last:] = F(0)
-        times_t(work.J, work.e, work.dq)
-        pull = max(pull, largest(work.dq))
-    return missed, pull
+@apart
+def gradient(problem, work, first, last, slack):
+    """Find the gradient of the residual rows from ``first`` to before ``last``; J, e and the box are in work.
+
+    Returns:
+        (the largest part that no limit holds back, the largest part that a limit does).
+    """
+    for v in range(work.g.shape[0]):
+        work.g[v] = F(0)
+    for i in range(first, last):
+        for v in range(work.g.shape[0]):
+            work.g[v] += work.J[i, v] * work.e[i]
+    return shares(work.box, work.g, NEAR, slack)
 
 
-@device
-def verdict(problem, work, targets, errors, q, spent):
-    """Return the status of a pose that misses a goal and is not proved unreachable: the first that applies."""
-    cost, _ = residual(problem, q, work.frames, targets, work.e)
-    unheld, multiplier = pull(problem, work, targets, q)
-    drop_held(work)
-    small = STATIONARY * math.sqrt(cost)
-    missed, strongest = strongest_pull(problem, work, targets, errors, q)
-    if missed > 1 and strongest > small and unheld < max(CANCELS * strongest, small):
-        return CONFLICT
-    if multiplier > small and unheld < max(CANCELS * multiplier, small):
+@apart
+def status_of(problem, work, targets, errors, q, rests):
+    """Return the status of a pose that misses a goal; frames and residual of q are in work.
+
+    It is the first that applies: goals of the highest missed level cancel each other; limits hold what is left; the
+    steps were spent before the pose came to rest; levels above hold what is left.
+    """
+    level = problem.levels.shape[0] - 2
+    for g in range(problem.goals.shape[0]):
+        if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
+            level = min(level, int(problem.goals[g, LEVEL]))
+    first, last = int(problem.levels[level]), int(problem.levels[level + 1])
+    cost = F(0)
+    for i in range(first, last):
+        cost += work.e[i] * work.e[i]
+    small, slack = STATIONARY * math.sqrt(cost), FLAT * math.sqrt(cost)
+    jacobian(problem, q, work.frames, targets, work.J)
+    bounds(problem, q, work.box)
+    to_box(problem, work.box, work.J)
+    left, held = gradient(problem, work, first, last, slack)
+    for g in range(problem.goals.shape[0]):
+        if problem.goals[g, LEVEL] == level:
+            first = int(problem.goals[g, FIRST_RESIDUAL])
+            alone, _ = gradient(problem, work, first, first + int(problem.goals[g, RESIDUALS]), slack)
+            if alone > small and left < max(CANCELS * alone, small):
+                return CONFLICT
+    if held > small and left < max(CANCELS * held, small):
         return LIMITED
-    return STEPS_SPENT if spent else STALLED
+    if not rests:
+        return STEPS_SPENT
+    return CONFLICT if level > 0 and left > small else STALLED
+
+
+@apart
+def classify_rows(sketch, prove, problem, work, out):
+    """Write the status of the rows that missed; with ``prove`` it is tried again whether they are out of reach."""
+    for b in range(out.shape[0]):
+        row = out[b]
+        status = int(row[STATUS])
+        if status == REACHED:
+            continue
+        q, errors, targets = open_row(problem, row)
+        if holds(problem, work, targets, q, errors):
+            row[STATUS] = REACHED
+        elif prove is not None and perform(prove, problem, work, targets, q)[0] > 0:
+            row[STATUS] = UNREACHABLE
+        elif status != UNREACHABLE:
+            perform(sketch, with_steps(problem, 0), work, targets, q)  # no step: frames and residual as it counts them
+            row[STATUS] = status_of(problem, work, targets, errors, q, row[CUT] == RESTED)
 
 
 @algorithm
@@ -90,7 +118,7 @@ def sketch(problem, work, targets, q):
     """
     share = CURVED
     lowest = F(0)
-    for k in range(SKETCH_STEPS + 1):
+    for k in range(problem.max_steps + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, q, work.frames, targets, work.e)
         if k == 0 or cost < lowest:
@@ -102,80 +130,41 @@ def sketch(problem, work, targets, q):
             copy(work.trial, q)
             forward(problem.tree, q, work.frames)
             residual(problem, q, work.frames, targets, work.e)
-        if k == SKETCH_STEPS or worst <= F(1):
+        if k == problem.max_steps or worst <= F(1):
             break
         linearise(problem, work, targets, q)
         damped_step(work, share * math.sqrt(lowest))
         size = largest(work.dq)
         to_units(problem, work.dq)
         step(problem.variables, problem.limits, q, work.dq, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
-    copy(work.trial, q)
-    forward(problem.tree, q, work.frames)
     return k, lowest
 
 
-@device
-def look_elsewhere(problem, work, targets, q, row, still):
-    """Leave a minimum for a clearly lower one, if random starts lead to it; return whether q is stationary."""
-    lowest, worst = residual(problem, q, work.frames, targets, work.e)
-    count = sketch_others(sketch, scatter, problem, work, targets, q, row, ALIKE)
-    for k in range(count):
-        if halted(work.watch):
-            break
-        attempt = take_finalist(work, k, q)
-        taken, ended = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
-        row[STEPS] += taken
-        cost, worst = residual(problem, q, work.frames, targets, work.e)
-        if worst <= F(1) or cost < LOWER * lowest:
-            lowest = cost
-            still = ended
-            row[WINNER] = attempt
-            row[FINISH] = taken
-            keep(work, q)
-    take_back(work, q)
-    return still
+@algorithm
+def polish(problem, work, targets, q):
+    """Descend to a minimum by Newton's method; see ``polish``."""
+    taken, rests = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
+    return taken, F(rests)
 
 
-@device
-def judge_rows(problem, work, out, settles, searches):
-    """Settle the rows of the answer that missed (with ``settles``: by descent to a minimum) and write their status.
-
-    With ``searches`` minima elsewhere count too, see ``lowest``.
-    """
-    for b in range(out.shape[0]):
-        row = out[b]
-        status = np.int64(row[STATUS])
-        if status == REACHED:
-            continue
-        q, errors, targets = open_row(problem, row)
-        spent = row[CUT] == SPENT or (row[CUT] != RESTED and row[STEPS] >= problem.attempts * problem.max_steps)
-        begin_work(work.watch, problem.most_work)
-        if settles:
-            taken, still = come_to_rest(problem, work, targets, q, SETTLE_STEPS)
-            row[STEPS] += taken
-            row[FINISH] = taken
-            follow(problem, q)
-            forward(problem.tree, q, work.frames)
-            measure(problem, q, work.frames, targets, errors)
-            if searches and left(problem, row) > 0 and not at_bound(problem, work.frames, targets, errors):
-                still = look_elsewhere(problem, work, targets, q, row, still)
-            spent = still == 0
-            row[CUT] = max(row[CUT], work.watch[ENDED])
-        follow(problem, q)
-        forward(problem.tree, q, work.frames)
-        if measure(problem, q, work.frames, targets, errors) <= F(1):
-            row[STATUS] = REACHED
-        elif status != UNREACHABLE:
-            row[STATUS] = verdict(problem, work, targets, errors, q, spent)
+@inline
+def conclude_rows(problem, work, starts, out, warm, first):
+    """Polish with ``POLISH`` the rows that missed, looking elsewhere unless ``warm``, and write their status."""
+    if first == POLISH:
+        finish_rows(
+            sketch, polish, None, None, SKETCH_STEPS, ALIKE, problem, work, starts, out, 0, out.shape[0], not warm
+        )
+    classify_rows(sketch, None, problem, work, out)
+    return 0
 
 
 @entry
-def conclude(ints, floats, out, scratch, settles, searches):
-    """Tell what a miss of positions and rotations means; see ``judge_rows``."""
-    judge_rows(open_problem(ints, floats), open_work(ints, scratch), out, settles, searches)
+def conclude(ints, floats, targets, starts, out, scratch, warm, first):
+    """Tell what a miss of positions and rotations means; see ``conclude_rows``."""
+    return conclude_rows(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm, first)
 
 
 @entry
-def conclude_any(ints, floats, out, scratch, settles, searches):
-    """Tell what a miss of any goals means; see ``judge_rows``."""
-    judge_rows(open_any(ints, floats), open_work(ints, scratch), out, settles, searches)
+def conclude_any(ints, floats, targets, starts, out, scratch, warm, first):
+    """Tell what a miss of any goals means; see ``conclude_rows``."""
+    return conclude_rows(open_any(ints, floats), open_work(ints, scratch), starts, out, warm, first)

@@ -18,14 +18,12 @@ from synovia.kernels.compiler.views import bits, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target
-from synovia.kernels.jacobian.levenberg import AIM
 from synovia.kernels.layout import (
     BLOCK_Q,
     COST,
     CUT,
     FINISH,
     LOWER,
-    PROGRESS,
     REACHED,
     STATE,
     STATUS,
@@ -35,6 +33,7 @@ from synovia.kernels.layout import (
     WINNER,
 )
 from synovia.kernels.math.trigonometry import PI, sincos
+from synovia.kernels.search.descent import AIM, falls_slowly
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.simd.arm_step import LANES, lane_errors, lane_forward, lane_normal, lane_step
@@ -175,9 +174,8 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
             reached = (E[6, l] <= far2) & (E[7, l] <= turned2)
             state[1, l] = min(state[1, l], cost)
             ended = k == problem.max_steps
-            if k % problem.patience == 0:
-                ended |= k > 0 and state[1, l] > problem.own[PROGRESS] * state[0, l]
-                state[0, l] = state[1, l]
+            slowly, state[0, l] = falls_slowly(problem, k, state[1, l], state[0, l])
+            ended |= slowly
             ended |= not cost < math.inf
             if not reached and not ended:
                 lanes[STEP, l] = k + 1

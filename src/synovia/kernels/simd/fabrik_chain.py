@@ -18,7 +18,6 @@ from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target, target_frame
 from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
-from synovia.kernels.jacobian.levenberg import AIM
 from synovia.kernels.layout import (
     BEST,
     BONE,
@@ -35,6 +34,7 @@ from synovia.kernels.layout import (
     WINNER,
 )
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.search.descent import AIM
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.simd.arm import LEFT
 from synovia.kernels.simd.arm_step import FORWARD, LANES, as_type, lane_vector, put_vector
