@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UnsolvedError,
         UnsupportedError,
     )
+    from synovia.files.goalwrite import write_goals
     from synovia.goals import (
         AimGoal,
         CenterOfMassGoal,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     )
     from synovia.ik import IK, GoalError, Reason, Relief, Solution, Solutions, Status, Tracked, solve
     from synovia.ik.follow import targets_from
-    from synovia.ik.goalwrite import write_goals
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
@@ -143,7 +143,7 @@ _HOMES = {
         "TwoBone",
         "solvers",
     ),
-    "synovia.ik.goalwrite": ("write_goals",),
+    "synovia.files.goalwrite": ("write_goals",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
 }

@@ -8,8 +8,8 @@ import pytest
 
 import synovia as sy
 from synovia import goals as kinds
+from synovia.files.goals import read_goals
 from synovia.goals import Goal
-from synovia.ik.goalfile import read_goals
 from synovia.viewer.first_goals import add_goals
 from synovia.viewer.session import Session
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.cli.output import number, printable
+from synovia.files.poses import values_of
 from synovia.goals import RelativeGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
 from synovia.io.base import joint_keys
-from synovia.io.posefile import values_of
 from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.files.poses import values_of
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reasons import Reason, Relief
 from synovia.ik.solution import Solution, length_text
-from synovia.io.posefile import values_of
 
 if TYPE_CHECKING:
     from synovia.goals import Goal

@@ -14,9 +14,9 @@ import numpy as np
 
 from synovia import goals
 from synovia.errors import UnknownNameError, unknown_name
+from synovia.files.goalentries import FIELDS
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.goalentries import FIELDS
 from synovia.model import Kind as JointKind
 from synovia.model import Skeleton
 from synovia.model.geometry import Array

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
+from synovia.files.rotations import Turn, to_matrix
 from synovia.goals import (
     AimGoal,
     CenterOfMassGoal,
@@ -21,7 +22,6 @@ from synovia.goals import (
     RestGoal,
     RotationGoal,
 )
-from synovia.ik.turns import Turn, to_matrix
 from synovia.model.geometry import rigid
 
 _Three = tuple[float, float, float]

@@ -1,4 +1,4 @@
-"""Writer of goal files, ``synovia.goals/1``, as ``ik.goalfile`` reads them."""
+"""Writer of goal files, ``synovia.goals/1``, as ``files.goals`` reads them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import UnsupportedError
+from synovia.files.goalentries import FIELDS
+from synovia.files.goals import SCHEMA
 from synovia.goals import (
     AimGoal,
     CenterOfMassGoal,
@@ -23,8 +25,6 @@ from synovia.goals import (
     RestGoal,
 )
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.goalentries import FIELDS
-from synovia.ik.goalfile import SCHEMA
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Pose
 from synovia.model.geometry import Array, matrix_to_quat

@@ -20,10 +20,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from synovia.errors import FormatError, InputError, restated
+from synovia.files.goalentries import FIELDS, Entry, to_goal
+from synovia.files.rotations import TURN_FORMS, Turn, to_matrix
+from synovia.files.typed import read_document
 from synovia.goals import Goal
-from synovia.ik.document import read_document
-from synovia.ik.goalentries import FIELDS, Entry, to_goal
-from synovia.ik.turns import TURN_FORMS, Turn, to_matrix
 
 SCHEMA: Final = "synovia.goals/1"
 _LARGEST: Final = 2**24  # bytes; a goal takes about a hundred
