@@ -74,7 +74,7 @@ def _mark(solution: Solution, i: int, goal: Goal, target: Array, at: Array, size
         lack = length if float(np.linalg.norm(p - o)) < goal.minimum else -length
         return Mark(p, None if reached else p + lack * way, label, reached, paths=[(o, p)])
     if isinstance(goal, CenterOfMassGoal) and goal.polygon is not None and goal.up is not None:
-        corners = goal.asks[0].points
+        corners = goal.terms[0].points
         floor = float((goal.polygon @ goal.up).mean()) * goal.up
         ring = np.vstack([corners, corners[:1]]) + floor
         below = p - (p @ goal.up) * goal.up + floor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from synovia.goals.base import AIM, POSITION, ROTATION, Ask, Goal, as_lengths, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, placed
 from synovia.model.geometry import align_z, as_direction, rigid
 
 
@@ -53,9 +53,9 @@ class AimGoal(Goal):
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
-        return (Ask(kind=AIM, angles=3, takes=POSITION),)
+        return (Term(kind="aim", angles=3, takes=POSITION),)
 
     @property
     def takes(self) -> int:

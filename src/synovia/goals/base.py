@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
 
 POSITION, ROTATION = 1, 2  # the bits of the kernels
-# Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.goals.general``
-AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 
 _G = TypeVar("_G", bound="Goal")
@@ -40,11 +38,11 @@ def _no_points() -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ask:
-    """What a goal asks for beyond a place in the world, as the kernels read it (see ``kernels.goals.general``).
+class Term:
+    """What a goal asks for beyond a pose in the world, as the kernels read it.
 
     Args:
-        kind: Which of them.
+        kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
         lengths: Residual rows that are lengths.
         angles: Residual rows that are angles.
         takes: Parts of the target that can be given.
@@ -53,7 +51,7 @@ class Ask:
         points: Corners of a polygon, (n, 3).
     """
 
-    kind: int
+    kind: str
     lengths: int = 0
     angles: int = 0
     takes: int = 0
@@ -181,8 +179,8 @@ class Goal(ChecksArguments):
         return self.what
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
-        """What it asks for beyond a place in the world."""
+    def terms(self) -> tuple[Term, ...]:
+        """What it asks for beyond a pose in the world."""
         return ()
 
     @property
@@ -204,7 +202,7 @@ class Goal(ChecksArguments):
     def rows(self) -> int:
         """Number of residual rows."""
         place = 3 * ((self.place & POSITION > 0) + (self.place & ROTATION > 0))
-        return place + sum(ask.lengths + ask.angles for ask in self.asks)
+        return place + sum(term.lengths + term.angles for term in self.terms)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with what follows from the skeleton filled in.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
 from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -68,12 +68,12 @@ class CenterOfMassGoal(Goal):
         return ()
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A place, or a way in the plane."""
         if self.polygon is None:
-            return (Ask(kind=CENTRE, lengths=3, takes=POSITION),)
+            return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
-        return (Ask(kind=SUPPORT, lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
+        return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
 
     @property
     def takes(self) -> int:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals.base import (
-    ALIGN,
     POSITION,
     ROTATION,
-    Ask,
     Goal,
+    Term,
     pick_pose,
     pick_rotation,
     placed,
@@ -99,9 +98,9 @@ class ContactGoal(Goal):
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """The direction of the normal, where it is kept."""
-        return (Ask(kind=ALIGN, angles=3, takes=ROTATION),) if self.keep == "normal" else ()
+        return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
 
     @property
     def takes(self) -> int:

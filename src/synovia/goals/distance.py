@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.goals.base import DISTANCE, POSITION, Ask, Goal, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
 from synovia.model.geometry import as_numbers, rigid
 
 
@@ -79,12 +79,12 @@ class DistanceGoal(Goal):
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A length."""
         frames = () if self.other is None else (self.other_offset,)
         return (
-            Ask(
-                kind=DISTANCE, lengths=1, takes=self.takes, frames=frames,
+            Term(
+                kind="distance", lengths=1, takes=self.takes, frames=frames,
                 numbers=(self.minimum, min(self.maximum, 1e300)),
             ),
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, placed
 from synovia.model.derived import up_vector
 from synovia.model.geometry import align_z, as_direction
 
@@ -52,9 +52,9 @@ class PlaneGoal(Goal):
         )
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A length."""
-        return (Ask(kind=PLANE, lengths=1, takes=self.takes),)
+        return (Term(kind="plane", lengths=1, takes=self.takes),)
 
     @property
     def takes(self) -> int:

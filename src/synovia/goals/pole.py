@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.goals.base import POLE, POSITION, ROTATION, Ask, Goal
+from synovia.goals.base import POSITION, ROTATION, Goal, Term
 from synovia.model.geometry import rigid
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ class PoleGoal(Goal):
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """An angle."""
-        return (Ask(kind=POLE, angles=1, takes=POSITION, frames=(rigid(), rigid())),)
+        return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)
 
     @property
     def takes(self) -> int:

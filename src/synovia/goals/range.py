@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from synovia.errors import InputError
-from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, as_lengths, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, placed
 from synovia.model import Kind
 from synovia.model.geometry import as_numbers
 
@@ -71,10 +71,10 @@ class RangeGoal(Goal):
         self._keep(lower=least, upper=most, slides=False)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A length for a slide, else an angle."""
         bounds = (max(self.lower, -_MOST), min(self.upper, _MOST))
-        return (Ask(kind=RANGE, lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
+        return (Term(kind="range", lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
 
     @property
     def measures(self) -> int:

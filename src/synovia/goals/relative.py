@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, as_lengths, pick_pose, pick_rotation, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, pick_pose, pick_rotation, placed
 from synovia.model.geometry import Array, as_numbers, as_transform, dimensions, rigid
 
 _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATION}
@@ -88,11 +88,11 @@ class RelativeGoal(Goal):
         return (*super().joints, self.other)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A place, an orientation or both."""
         bits = self.takes
         lengths, angles = 3 * (bits & POSITION > 0), 3 * (bits & ROTATION > 0)
-        return (Ask(kind=RELATIVE, lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
+        return (Term(kind="relative", lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
 
     @property
     def takes(self) -> int:

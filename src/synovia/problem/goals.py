@@ -25,7 +25,8 @@ class GoalTables:
         offsets: (g, 12) frame of each goal on its row.
         roots: (g,) square root of each weight, relative to the largest of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
-        further_ints: (h, 10) what is asked for beyond a place.
+        kinds: (h,) names of the terms beyond poses in the world.
+        further_ints: (h, 10) their integers; the number of the kind is for the packing to write.
         further_data: (h, 24) numbers of that.
         vertices: (v, 3) corners of support polygons.
     """
@@ -34,6 +35,7 @@ class GoalTables:
     offsets: Array
     roots: Array
     levels: Ints
+    kinds: tuple[str, ...]
     further_ints: Ints
     further_data: Array
     vertices: Array
@@ -65,6 +67,7 @@ def goal_tables(
 
     count = len(goals)
     table, offsets = np.zeros((count, 5), np.int32), np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
+    kinds: list[str] = []
     ints: list[list[int]] = []
     data: list[Array] = []
     points: list[Array] = []
@@ -75,25 +78,26 @@ def goal_tables(
         if joints:
             offsets[g] = on_row(joints[0], goal.offset)
         at = first[g] + goal.rows
-        for ask in reversed(goal.asks):
-            at -= ask.lengths + ask.angles
+        for term in reversed(goal.terms):
+            at -= term.lengths + term.angles
             numbers = np.zeros(24)
             numbers[0] = roots[g]
             others = [-1, -1]
-            for k, (joint, frame) in enumerate(zip(joints[1:], ask.frames, strict=True)):
+            for k, (joint, frame) in enumerate(zip(joints[1:], term.frames, strict=True)):
                 others[k] = int(place[joint])
                 whole = on_row(joint, frame)
                 numbers[(slice(1, 13), slice(13, 16))[k]] = whole[9 * k :]
-            numbers[16 : 16 + len(ask.numbers)] = ask.numbers
+            numbers[16 : 16 + len(term.numbers)] = term.numbers
             corners = sum(len(part) for part in points)
-            ints.append([ask.kind, g, at, ask.lengths, ask.angles, ask.takes, *others, corners, len(ask.points)])
+            kinds.append(term.kind)
+            ints.append([0, g, at, term.lengths, term.angles, term.takes, *others, corners, len(term.points)])
             data.append(numbers)
-            points.append(ask.points)
+            points.append(term.points)
     bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})
     starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
     total = sum(goal.rows for goal in goals)
     return GoalTables(
-        table, offsets, roots, np.array([*starts, total], np.int32),
+        table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds),
         np.array(ints, np.int32).reshape(-1, 10), np.array(data).reshape(-1, 24),
         np.concatenate(points) if points else np.zeros((0, 3)),
     )  # fmt: skip
@@ -121,7 +125,7 @@ def _level_rows(goals: Sequence[Goal]) -> tuple[list[int], list[int], Array]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posture:
-    """What rest goals ask.
+    """What rest goals term.
 
     Args:
         shares: (n,) weight of each joint, 0 for none.

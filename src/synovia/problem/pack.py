@@ -41,6 +41,7 @@ def pack(
         most_work: How much one solve may take, see ``kernels.compiler.watch``.
         own: The solver's own settings, at most sixteen.
     """
+    from synovia.kernels.goals.general import TERMS
     from synovia.kernels.tree import problem as k
 
     t, goals = skeleton.tables, reduced.goals
@@ -69,7 +70,9 @@ def pack(
     ]
     head[k.FURTHER_INTS] = sum(part.size for part in ints)
     head[k.FURTHER_FLOATS] = sum(part.size for part in reals)
-    ints += [goals.further_ints]
+    terms = goals.further_ints.copy()
+    terms[:, 0] = [TERMS.index(kind) for kind in goals.kinds]
+    ints += [terms]
     reals += [goals.further_data, reduced.masses, goals.vertices]
     return (
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),

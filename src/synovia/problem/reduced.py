@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
-from synovia.goals.base import POLE, POSITION
+from synovia.goals.base import POSITION
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.limits.base import MARK
@@ -62,8 +62,8 @@ class Reduced:
     @property
     def limbs(self) -> list[tuple[int, int]]:
         """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
-        further = self.goals.further_ints
-        return [(int(g), int(root)) for g, root in further[further[:, 0] == POLE][:, [1, 6]]]
+        terms = zip(self.goals.kinds, self.goals.further_ints[:, [1, 6]].tolist(), strict=True)
+        return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
     @property
     def moving(self) -> frozenset[int]:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.goals.general import GOAL, KIND, POLE
+from synovia.kernels.goals.general import POLE
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.goals.term import GOAL, KIND
 from synovia.kernels.math.rotations import (
     PI,
     apply,

@@ -10,14 +10,14 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import climb, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.goals.general import (
-    all_further_given,
-    complete_further,
-    further_residual,
-    measure_further,
-    refused_further,
-    replace_further,
+    all_general_given,
+    complete_general,
+    general_jacobian,
+    general_residual,
+    measure_general,
+    refused_general,
+    replace_general,
 )
-from synovia.kernels.goals.general_rows import further_jacobian
 from synovia.kernels.math.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.math.vectors import dot, norm, scale, sub
 from synovia.kernels.tree.problem import POSITION, ROTATION
@@ -32,7 +32,7 @@ def refused_target(problem, targets):
     for g in range(problem.goals.shape[0]):
         if is_refused(problem, targets, g, problem.goals[g, 0] & int(targets[g, 16])):
             return g
-    return refused_further(problem.further, problem, targets)
+    return refused_general(problem.further, problem, targets)
 
 
 @inline
@@ -41,7 +41,7 @@ def all_given(problem, targets):
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, 0] & int(targets[g, 16]) != problem.goals[g, 0]:
             return False
-    return all_further_given(problem.further, targets)
+    return all_general_given(problem.further, targets)
 
 
 @device
@@ -56,7 +56,7 @@ def complete_targets(problem, frames, targets, kept):
         else:
             R, p = goal_frame(problem, frames, g)
             set_target(kept, g, R, p)
-    complete_further(problem.further, problem, frames, targets, kept)
+    complete_general(problem.further, problem, frames, targets, kept)
     replace_targets(problem, targets, kept)
 
 
@@ -65,7 +65,7 @@ def replace_targets(problem, targets, kept):
     """Write the targets that are given over those that are kept."""
     for g in range(problem.goals.shape[0]):
         put_given(targets, kept, g, problem.goals[g, 0] & int(targets[g, 16]))
-    replace_further(problem.further, targets, kept)
+    replace_general(problem.further, targets, kept)
 
 
 @inline
@@ -100,7 +100,7 @@ def residual(problem, q, frames, targets, e):
             w = scale(problem.goal_data[g, 1], w)
             e[k], e[k + 1], e[k + 2] = w
             cost += dot(w, w)
-    more, farthest = further_residual(problem.further, problem, q, frames, targets, e)
+    more, farthest = general_residual(problem.further, problem, q, frames, targets, e)
     return cost + more, max(worst, farthest)
 
 
@@ -118,7 +118,7 @@ def measure(problem, q, frames, targets, errors):
         errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
         errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
-    worst = max(worst, measure_further(problem.further, problem, q, frames, targets, errors))
+    worst = max(worst, measure_general(problem.further, problem, q, frames, targets, errors))
     total = F(0)
     for g in range(problem.goals.shape[0]):
         total += errors[2 * g] + errors[2 * g + 1]
@@ -138,7 +138,7 @@ def jacobian(problem, q, frames, targets, J):
             _, p = goal_frame(problem, frames, g)
             wp, wr = problem.goal_data[g, 0] / problem.reach, problem.goal_data[g, 1]
             climb(problem, q, frames, problem.goals[g, 1], p, what, problem.goals[g, 2], wp, wr, J)
-    further_jacobian(problem.further, problem, q, frames, targets, J)
+    general_jacobian(problem.further, problem, q, frames, targets, J)
 
 
 @device

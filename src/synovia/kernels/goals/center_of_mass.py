@@ -1,11 +1,13 @@
-"""The centre of mass: where it is, how each joint moves it, and how far it is from above a support polygon.
+"""Centre of mass: it is at a place, or above a support polygon.
 
-All masses are parts of the whole. What hangs on a joint counts as one: its mass μ and first moment s = Σ m c, summed
-from the tips to the root, give the joint's column z × (s - μ o) for a turn and μ z for a shift (Sugihara et al. 2002).
+All masses are parts of the whole. Everything that hangs on a joint counts as one: its mass μ and first moment
+s = Σ m c, summed from the tips to the root, give the joint's column z × (s - μ o) for a turn and μ z for a shift
+(Sugihara et al. 2002).
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import pull_joint
+from synovia.kernels.goals.frames import goal_frame, pull_joint, target_frame
+from synovia.kernels.goals.term import FIRST, GOAL, NOTHING, NUMBERS, VERTEX, VERTICES, WEIGHT, unit
 from synovia.kernels.math.rotations import apply, load_rotation
 from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
@@ -88,3 +90,58 @@ def across(up):
     """Return two unit vectors that span the plane of a support polygon."""
     a = perpendicular(up)
     return a, cross(up, a)
+
+
+@inline
+def centre_error(problem, frames, targets, h):
+    """Return the vector from the centre of mass to its target."""
+    f = problem.further
+    return sub(target_frame(targets, f.ints[h, GOAL])[1], centre_of_mass(f.masses, frames)), NOTHING
+
+
+@device
+def centre_rows(problem, q, frames, h, J):
+    """Write the three rows of a place; after ``sum_branches``."""
+    f = problem.further
+    w = f.data[h, WEIGHT] / problem.reach
+    for i in range(3):
+        pull_centre(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
+
+
+@inline
+def centre_kept(problem, frames, h):
+    """Return where the centre of mass is now."""
+    return goal_frame(problem, frames, problem.further.ints[h, GOAL])[0], centre_of_mass(problem.further.masses, frames)
+
+
+@inline
+def support_error(problem, frames, h):
+    """Return the horizontal way to the support polygon, in two numbers."""
+    f = problem.further
+    up = load(f.data, h, NUMBERS)
+    c = centre_of_mass(f.masses, frames)
+    d, _ = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    a, b = across(up)
+    return (dot(a, d), dot(b, d), F(0)), NOTHING
+
+
+@device
+def support_rows(problem, q, frames, h, J):
+    """Write the two rows of the way to a support polygon; after ``sum_branches``.
+
+    Beside a corner the way changes like that to a point; beside an edge only its part across the edge changes.
+    """
+    f = problem.further
+    k, w = f.ints[h, FIRST], f.data[h, WEIGHT] / problem.reach
+    c = centre_of_mass(f.masses, frames)
+    up = load(f.data, h, NUMBERS)
+    d, corner = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    far = norm(d)
+    if far == F(0):
+        return
+    a, b = across(up)
+    if not corner:
+        n = scale(F(1) / far, d)
+        a, b = scale(dot(a, n), n), scale(dot(b, n), n)
+    pull_centre(problem, q, frames, scale(w, a), J, k)
+    pull_centre(problem, q, frames, scale(w, b), J, k + 1)

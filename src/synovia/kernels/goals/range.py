@@ -1,12 +1,11 @@
-"""A joint's own value, as range goals bound it: read from q, so that whole turns of a hinge count."""
+"""Range: a joint's own value stays within bounds. It is read from q, so that whole turns of a hinge count."""
 
-from synovia.kernels.compiler.jit import F, inline
+from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import pull_joint
+from synovia.kernels.goals.term import FIRST, GOAL, LENGTHS, NOTHING, NUMBERS, unit_weight
 from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, quat_log
 from synovia.kernels.math.vectors import norm, normalize, scale
 from synovia.kernels.tree.forward import BALL
-
-NOTHING = (F(0), F(0), F(0))
 
 
 @inline
@@ -32,10 +31,19 @@ def value_axis(problem, q, frames, row):
 
 
 @inline
-def pull_value(problem, q, frames, row, is_length, w, J, k):
-    """Add to row k of J how the value of a row's joint grows, weighted; no joint above moves it."""
-    n = value_axis(problem, q, frames, row)
-    force, torque = NOTHING, scale(w, n)
-    if is_length:
-        force, torque = scale(w / problem.reach, n), NOTHING
-    pull_joint(problem, q, frames, row, force, torque, J, k)
+def bounds(problem, q, h):
+    """Return the least and the most by which the value may change."""
+    f = problem.further
+    x = joint_value(problem, q, problem.goals[f.ints[h, GOAL], 1])
+    return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x
+
+
+@device
+def rows(problem, q, frames, h, J):
+    """Write the row: how the value grows; no joint above moves it."""
+    f = problem.further
+    row = problem.goals[f.ints[h, GOAL], 1]
+    along = scale(unit_weight(problem, h), value_axis(problem, q, frames, row))
+    is_length = f.ints[h, LENGTHS] > 0
+    force, torque = (along, NOTHING) if is_length else (NOTHING, along)
+    pull_joint(problem, q, frames, row, force, torque, J, f.ints[h, FIRST])

@@ -1,0 +1,26 @@
+"""Plane: a point p stays on the side of the plane through t to which its normal n points, n·(p - t) ≥ 0."""
+
+from synovia.kernels.compiler.jit import device, inline
+from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
+from synovia.kernels.goals.term import FIRST, GOAL, NEVER, NOTHING, unit_weight
+from synovia.kernels.math.rotations import column
+from synovia.kernels.math.vectors import dot, scale, sub
+
+
+@inline
+def bounds(problem, frames, targets, h):
+    """Return the least and the most by which the height over the plane may change."""
+    g = problem.further.ints[h, GOAL]
+    _, p = goal_frame(problem, frames, g)
+    T, t = target_frame(targets, g)
+    return dot(column(T, 2), sub(t, p)), NEVER
+
+
+@device
+def rows(problem, q, frames, targets, h, J):
+    """Write the row: the height grows by n·δp."""
+    f = problem.further
+    g = f.ints[h, GOAL]
+    _, p = goal_frame(problem, frames, g)
+    n = column(target_frame(targets, g)[0], 2)
+    pull_up(problem, q, frames, problem.goals[g, 1], p, scale(unit_weight(problem, h), n), NOTHING, J, f.ints[h, FIRST])
