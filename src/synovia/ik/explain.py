@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RangeGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import sentences
 from synovia.ik.solution import length_text
@@ -21,7 +20,7 @@ from synovia.problem.structure import freedoms
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
     from synovia.ik.reasons import Reason
-    from synovia.ik.solution import GoalError, Solution
+    from synovia.ik.solution import Solution
 
 _MOST_JOINTS = 6  # names in one sentence
 _PLACE = 3  # rows of a place
@@ -54,7 +53,8 @@ def explain(solution: Solution) -> list[str]:
         meaning = _CUT
     held = None if solution.frame is None else solution.frame.held
     lines = [meaning if held is None else _HELD[held]]
-    lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
+    say = partial(length_text, meters_per_unit=unit)
+    lines += [f"Goal {goal.label!r} {goal.missed(*error, say)}." for goal, error in missed]
     if held is not None:
         return lines
     if hint := unit_hint(solution):
@@ -104,37 +104,10 @@ def _causes(solution: Solution) -> list[str]:
     """Return what, known beforehand, keeps a miss from being met: too few joints, settings, a plane on its way."""
     ik = solution._ik  # pyright: ignore[reportPrivateUsage]
     lines = [*_too_few(solution), *ik.solver.reasons()]
-    poles = any(isinstance(solution.goals[i], PoleGoal) for i in solution.missed)
+    poles = any(solution.goals[i].paced for i in solution.missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
         lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
     return lines
-
-
-def _missed(goal: Goal, error: GoalError, unit: float | None) -> str:
-    """Return by how much a goal is missed, in words that fit what it asks for."""
-    length, angle = length_text(error.position, unit), f"{math.degrees(error.angle):.3g} deg"
-    if goal.own_tolerance is not None:
-        return f"is missed by {error.position:.3g}"
-    if isinstance(goal, AimGoal):
-        return f"points {angle} past its target"
-    if isinstance(goal, PoleGoal):
-        return f"bends {angle} away from its pole"
-    if isinstance(goal, PlaneGoal):
-        return f"is {length} behind its plane"
-    if isinstance(goal, DistanceGoal):
-        to = "" if goal.other is None else f" to {goal.other!r}"
-        return f"is {length} off the distance{to} that is allowed"
-    if isinstance(goal, RangeGoal):
-        ends = [length_text(x, unit) if goal.slides else f"{math.degrees(x):.3g} deg" for x in (goal.lower, goal.upper)]
-        within = f"{ends[0]} to {ends[1]}"
-        if math.isinf(goal.lower) or math.isinf(goal.upper):
-            within = f"at most {ends[1]}" if math.isinf(goal.lower) else f"at least {ends[0]}"
-        return f"is {length if goal.slides else angle} outside its range, {within}"
-    if isinstance(goal, CenterOfMassGoal) and goal.polygon is not None:
-        return f"is {length} outside its support"
-    parts = [length] * (goal.measures & POSITION > 0) + [angle] * (goal.measures & ROTATION > 0)
-    by = f"is missed by {' and '.join(parts)}"
-    return f"{by}, seen from {goal.other!r}" if isinstance(goal, RelativeGoal) else by
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from synovia.batch import Watch, new_scratch
-from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, rows_of
 from synovia.model import Kind, Pose, Skeleton
@@ -280,8 +279,7 @@ def _together(solution: Solution, watch: Watch) -> dict[int, Way]:
 
 def _can_move(ik: IK, i: int) -> bool:
     """Return whether goal i has a target in the world that a person could move."""
-    goal = ik.goals[i]
-    return goal.place > 0 or (isinstance(goal, CenterOfMassGoal) and goal.takes > 0)
+    return ik.goals[i].can_move
 
 
 def _way(tried: Solution, i: int) -> Way:

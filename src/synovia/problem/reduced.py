@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
+from synovia.goals import CustomGoal, Goal, RestGoal
 from synovia.goals.base import POSITION
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
@@ -140,7 +140,7 @@ def reduce(
         before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
-    balanced = any(isinstance(goal, CenterOfMassGoal) for goal in goals)
+    balanced = any(goal.weighs for goal in goals)
     ends = [row for rows in hangs for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]

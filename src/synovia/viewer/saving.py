@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
-from synovia.files.goalwrite import entry_of, goals_text
+from synovia.files.goals import entry_of, goals_text
 from synovia.files.poses import write_pose
 from synovia.goals import Goal
 from synovia.io.bvh import write_bvh

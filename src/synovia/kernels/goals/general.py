@@ -4,7 +4,7 @@ Every function that others call takes ``problem.further`` as its first argument:
 the rest of it is not even compiled.
 """
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals import aim, contact, distance, plane, pole, relative
 from synovia.kernels.goals import center_of_mass as mass
 from synovia.kernels.goals import range as value_range
@@ -156,7 +156,7 @@ def replace_general(further, targets, whole):
         put_given(targets, whole, g, further.ints[h, TAKES] & int(targets[g, 16]))
 
 
-@device
+@apart
 def general_residual(further, problem, q, frames, targets, e):
     """Write the weighted residuals of general goals; return (their cost, the largest error in units of tolerance)."""
     if further is None:
@@ -177,7 +177,7 @@ def general_residual(further, problem, q, frames, targets, e):
     return cost, worst
 
 
-@device
+@apart
 def measure_general(further, problem, q, frames, targets, errors):
     """Write distance and angle of the errors of general goals; return the largest in units of its tolerance."""
     if further is None:
@@ -194,7 +194,7 @@ def measure_general(further, problem, q, frames, targets, errors):
     return worst
 
 
-@device
+@apart
 def general_jacobian(further, problem, q, frames, targets, J):
     """Write the rows of general goals over zeros."""
     if further is None:
