@@ -15,9 +15,7 @@ from synovia.errors import InputError, restated
 from synovia.goals.describe import (
     JOINT,
     NAME,
-    POSITION,
     PRIORITY,
-    ROTATION,
     WEIGHT,
     Field,
     Place,
@@ -25,6 +23,7 @@ from synovia.goals.describe import (
     View,
     degrees,
 )
+from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import (
     Array,
     as_matrix,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from synovia.errors import UnsupportedError
+from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import Array
 
-POSITION, ROTATION = 1, 2  # the bits of the kernels
 AHEAD = 0.3  # of the body's size: how far before a joint its first target is, where that is a point to look at
 _PATCH = 0.06  # of the body's size: half the side of the square that stands for a plane
 # Descriptions that several kinds share

@@ -5,7 +5,8 @@ With d = t - p the error is the smallest turn from u to d. A shift δp turns d b
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.goals.term import GOAL, NOTHING, turn_between, turn_rows
+from synovia.kernels.goals.term import NOTHING, turn_between, turn_rows
+from synovia.kernels.layout import GOAL
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import axpy, dot, norm, scale, sub
 

@@ -2,7 +2,8 @@
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.goals.term import GOAL, NOTHING, turn_between, turn_rows
+from synovia.kernels.goals.term import NOTHING, turn_between, turn_rows
+from synovia.kernels.layout import GOAL
 from synovia.kernels.math.rotations import column
 
 

@@ -2,7 +2,8 @@
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
-from synovia.kernels.goals.term import FIRST, GOAL, NOTHING, NUMBERS, SECOND, TAKES, second_frame, unit_weight
+from synovia.kernels.goals.term import NOTHING, second_frame, unit_weight
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, NUMBERS, SECOND, TAKES
 from synovia.kernels.math.vectors import norm, normalize, scale, sub
 
 
@@ -32,5 +33,5 @@ def rows(problem, q, frames, targets, h, J):
     p, apart = ends(problem, frames, targets, h)
     k, w = f.ints[h, FIRST], unit_weight(problem, h)
     n = normalize(apart, (F(0), F(0), F(1)))
-    pull_up(problem, q, frames, problem.goals[f.ints[h, GOAL], 1], p, scale(w, n), NOTHING, J, k)
+    pull_up(problem, q, frames, problem.goals[f.ints[h, GOAL], GOAL_ROW], p, scale(w, n), NOTHING, J, k)
     pull_up(problem, q, frames, f.ints[h, SECOND], sub(p, apart), scale(-w, n), NOTHING, J, k)

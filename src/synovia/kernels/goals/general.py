@@ -9,9 +9,9 @@ from synovia.kernels.goals import aim, contact, distance, plane, pole, relative
 from synovia.kernels.goals import center_of_mass as mass
 from synovia.kernels.goals import range as value_range
 from synovia.kernels.goals.frames import goal_frame, is_refused, put_given, set_target, target_frame
-from synovia.kernels.goals.term import ANGLES, FIRST, GOAL, KIND, LENGTHS, NOTHING, TAKES, WEIGHT
+from synovia.kernels.goals.term import NOTHING
+from synovia.kernels.layout import ANGLES, FIRST, GIVEN, GOAL, KIND, LENGTHS, POSITION, ROTATION, TAKES, WEIGHT
 from synovia.kernels.math.vectors import dot, norm, scale
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 # The kinds of terms, in the order of ``TERMS``, the names by which goals ask for them
 AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT = 0, 1, 2, 3, 4, 5, 6, 7, 8
@@ -116,7 +116,7 @@ def refused_general(further, problem, targets):
         return -1
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        if is_refused(problem, targets, g, further.ints[h, TAKES] & int(targets[g, 16])):
+        if is_refused(problem, targets, g, further.ints[h, TAKES] & int(targets[g, GIVEN])):
             return g
     return -1
 
@@ -128,7 +128,7 @@ def all_general_given(further, targets):
         return True
     for h in range(further.ints.shape[0]):
         takes = further.ints[h, TAKES]
-        if takes & int(targets[further.ints[h, GOAL], 16]) != takes:
+        if takes & int(targets[further.ints[h, GOAL], GIVEN]) != takes:
             return False
     return True
 
@@ -140,7 +140,7 @@ def complete_general(further, problem, frames, targets, whole):
         return
     for h in range(further.ints.shape[0]):
         g, takes = further.ints[h, GOAL], further.ints[h, TAKES]
-        if takes & int(targets[g, 16]) != takes:
+        if takes & int(targets[g, GIVEN]) != takes:
             R, p = target_frame(whole, g)
             S, s = kept(problem, frames, h)
             set_target(whole, g, S if takes & ROTATION else R, s if takes & POSITION else p)
@@ -153,7 +153,7 @@ def replace_general(further, targets, whole):
         return
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        put_given(targets, whole, g, further.ints[h, TAKES] & int(targets[g, 16]))
+        put_given(targets, whole, g, further.ints[h, TAKES] & int(targets[g, GIVEN]))
 
 
 @apart

@@ -2,7 +2,8 @@
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
-from synovia.kernels.goals.term import FIRST, GOAL, NEVER, NOTHING, unit_weight
+from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import dot, scale, sub
 
@@ -20,7 +21,7 @@ def bounds(problem, frames, targets, h):
 def rows(problem, q, frames, targets, h, J):
     """Write the row: the height grows by n·δp."""
     f = problem.further
-    g = f.ints[h, GOAL]
+    g, k = f.ints[h, GOAL], f.ints[h, FIRST]
     _, p = goal_frame(problem, frames, g)
-    n = column(target_frame(targets, g)[0], 2)
-    pull_up(problem, q, frames, problem.goals[g, 1], p, scale(unit_weight(problem, h), n), NOTHING, J, f.ints[h, FIRST])
+    n = scale(unit_weight(problem, h), column(target_frame(targets, g)[0], 2))
+    pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], p, n, NOTHING, J, k)

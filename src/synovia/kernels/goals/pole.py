@@ -2,7 +2,8 @@
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
-from synovia.kernels.goals.term import FIRST, GOAL, NOTHING, SECOND, THIRD, WEIGHT, second_frame, third_point
+from synovia.kernels.goals.term import NOTHING, second_frame, third_point
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, SECOND, THIRD, WEIGHT
 from synovia.kernels.math.bend import bend_of
 from synovia.kernels.math.vectors import scale
 
@@ -33,8 +34,8 @@ def rows(problem, q, frames, targets, h, J):
     f = problem.further
     r, m, t, pole = limb(problem, frames, targets, h)
     bend = bend_of(r, m, t, pole)
-    k, w = f.ints[h, FIRST], f.data[h, WEIGHT] * bend.share
+    k, w, row = f.ints[h, FIRST], f.data[h, WEIGHT] * bend.share, problem.goals[f.ints[h, GOAL], GOAL_ROW]
     if w > F(0):
         pull_up(problem, q, frames, f.ints[h, SECOND], r, scale(w, bend.at_root), NOTHING, J, k)
-        pull_up(problem, q, frames, problem.goals[f.ints[h, GOAL], 1], m, scale(w, bend.at_middle), NOTHING, J, k)
+        pull_up(problem, q, frames, row, m, scale(w, bend.at_middle), NOTHING, J, k)
         pull_up(problem, q, frames, f.ints[h, THIRD], t, scale(w, bend.at_tip), NOTHING, J, k)

@@ -2,10 +2,10 @@
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import climb, goal_frame, target_frame
-from synovia.kernels.goals.term import ANGLES, FIRST, GOAL, LENGTHS, NOTHING, SECOND, WEIGHT, second_frame
+from synovia.kernels.goals.term import NOTHING, second_frame
+from synovia.kernels.layout import ANGLES, FIRST, GOAL, GOAL_ROW, LENGTHS, POSITION, ROTATION, SECOND, WEIGHT
 from synovia.kernels.math.rotations import apply, log_rotation, matmul, matmul_t
 from synovia.kernels.math.vectors import add, sub
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 
 @inline
@@ -34,7 +34,7 @@ def rows(problem, q, frames, targets, h, J):
     what = (POSITION if f.ints[h, LENGTHS] > 0 else 0) | (ROTATION if f.ints[h, ANGLES] > 0 else 0)
     _, p = goal_frame(problem, frames, g)
     _, t = wanted(problem, frames, targets, h)
-    climb(problem, q, frames, problem.goals[g, 1], p, what, k, w / problem.reach, w, J)
+    climb(problem, q, frames, problem.goals[g, GOAL_ROW], p, what, k, w / problem.reach, w, J)
     climb(problem, q, frames, f.ints[h, SECOND], t, what, k, -w / problem.reach, -w, J)
 
 

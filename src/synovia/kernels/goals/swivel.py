@@ -19,7 +19,7 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.general import POLE
 from synovia.kernels.goals.pole import limb
-from synovia.kernels.goals.term import GOAL, KIND
+from synovia.kernels.layout import ACROSS, BENT, GOAL, KIND, KNOWN
 from synovia.kernels.math.bend import FLAT, bend_of
 from synovia.kernels.math.swing_twist import wrap
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, load, norm, store, sub
@@ -27,7 +27,6 @@ from synovia.kernels.tree.forward import forward
 
 LEFT = F(0.5)
 RATE = F(50)  # 3.6 degrees a millimetre on a limb of 0.8 metres
-ACROSS, BENT, KNOWN = 0, 9, 12
 FORGOTTEN, LOOSE, HELD = F(0), F(1), F(2)  # of a pole: no frame before; one before; one before that holds the turn back
 
 

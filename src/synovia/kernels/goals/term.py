@@ -14,12 +14,23 @@ import math
 
 from synovia.kernels.compiler.jit import F, inline
 from synovia.kernels.goals.frames import frame_on, pull_up
+from synovia.kernels.layout import (
+    FIRST,
+    GOAL,
+    GOAL_ROW,
+    LENGTHS,
+    ORIENTATION,
+    ORIGIN,
+    SECOND,
+    SECOND_ORIENTATION,
+    SECOND_ORIGIN,
+    THIRD,
+    THIRD_POINT,
+    WEIGHT,
+)
 from synovia.kernels.math.rotations import PI, apply, load_rotation
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, perpendicular, scale
 
-# Places among the integers and the numbers of a term
-KIND, GOAL, FIRST, LENGTHS, ANGLES, TAKES, SECOND, THIRD, VERTEX, VERTICES = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-WEIGHT, TURN, PLACE, POINT, NUMBERS = 0, 1, 10, 13, 16
 PARALLEL = F(1e-12)  # sine below which two directions count as one or as opposite
 NEVER = F(math.inf)
 NOTHING = (F(0), F(0), F(0))
@@ -34,15 +45,16 @@ def unit(i):
 @inline
 def second_frame(problem, frames, h):
     """Return the world frame (R, p) on the second joint of term h."""
-    data = problem.further.data
-    return frame_on(frames, problem.further.ints[h, SECOND], load_rotation(data, h, TURN), load(data, h, PLACE))
+    f = problem.further
+    R, p = load_rotation(f.data, h, SECOND_ORIENTATION), load(f.data, h, SECOND_ORIGIN)
+    return frame_on(frames, f.ints[h, SECOND], R, p)
 
 
 @inline
 def third_point(problem, frames, h):
     """Return the point on the third joint of term h, in the world."""
-    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, POINT)
-    return p if row < 0 else add(load(frames, row, 9), apply(load_rotation(frames, row, 0), p))
+    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, THIRD_POINT)
+    return p if row < 0 else add(load(frames, row, ORIGIN), apply(load_rotation(frames, row, ORIENTATION), p))
 
 
 @inline
@@ -73,7 +85,7 @@ def turn_rows(problem, q, frames, h, u, p, by, J):
     Turns about u itself are left out; ``by`` tells how a shift v of p turns the direction to the target.
     """
     f = problem.further
-    w, row, k = f.data[h, WEIGHT], problem.goals[f.ints[h, GOAL], 1], f.ints[h, FIRST]
+    w, row, k = f.data[h, WEIGHT], problem.goals[f.ints[h, GOAL], GOAL_ROW], f.ints[h, FIRST]
     for i in range(3):
         e = unit(i)
         torque = (w * (e[0] - u[0] * u[i]), w * (e[1] - u[1] * u[i]), w * (e[2] - u[2] * u[i]))

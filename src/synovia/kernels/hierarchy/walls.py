@@ -12,8 +12,9 @@ through the other.
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.center_of_mass import centre_of_mass, outside_support, pull_centre
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
-from synovia.kernels.goals.term import FIRST, KIND, NEVER, NOTHING, NUMBERS, VERTEX, VERTICES, unit_weight
+from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import LOWER, PLACE, SEALED, SIDE, STEP, STIFF, UPPER, WISH
+from synovia.kernels.layout import FIRST, KIND, NUMBERS, VERTEX, VERTICES
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
 STEEP = F(1e3)  # of a row along its own column: what a wall leaves free costs next to nothing
