@@ -78,7 +78,8 @@ def _explained(goals: Any, joint: Array, before: Array, after: Array) -> float:
         if goal.takes & ROTATION:
             turn += float(np.arccos(np.clip(0.5 * (np.sum(A[:3, :3] * B[:3, :3]) - 1.0), -1.0, 1.0)))
         if goal.takes & POSITION and (moved := float(np.linalg.norm(B[:3, 3] - A[:3, 3]))) > 0.0:
-            lever = min(float(np.linalg.norm(T[:3, 3] - joint)) for T in (A, B))
+            centre = joint if goal.vector == "position" else np.zeros(3)
+            lever = min(float(np.linalg.norm(T[:3, 3] - centre)) for T in (A, B))
             turn += moved / lever if lever > 0.0 else np.inf
         most = max(most, turn)
     return most

@@ -111,7 +111,7 @@ def place(row: Array, goal: Goal, value: Any) -> None:
             expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
         )
     if not parts & goal.takes or (parts != _BOTH and parts & ~goal.takes):
-        asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
+        asked = {0: "none", POSITION: f"a {goal.vector}", ROTATION: "a rotation", _BOTH: "both"}
         raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
     # Checked here, but rounding is left for the kernel to clean away: as in a batch, so that both give the same bits.
     if parts == _BOTH and not is_pair(value):
