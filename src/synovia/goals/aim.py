@@ -47,14 +47,7 @@ class AimGoal(Goal):
     summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point at a point."
     fields: ClassVar[tuple[describe.Field, ...]] = (
         describe.position("point"),
-        describe.Field(
-            name="axis",
-            form="direction",
-            text=describe.AXIS,
-            take=lambda goal: goal.offset[:3, 2],
-            plain=(0.0, 0.0, 1.0),
-            control=True,
-        ),
+        describe.axis_of_offset(),
         describe.offset(),
     )
     needs: ClassVar[str] = "aim"

@@ -119,6 +119,18 @@ PRIORITY = plain("priority", "count", "0 is the highest.", plain=0)
 NAME = plain("name", "name", "What to call the goal.")
 
 
+def axis_of_offset() -> Field:
+    """Return the field of an axis that is the z axis of the frame on a joint."""
+    return Field(
+        name="axis",
+        form="direction",
+        text=AXIS,
+        take=lambda goal: goal.offset[:3, 2],
+        plain=(0.0, 0.0, 1.0),
+        control=True,
+    )
+
+
 def no_room(goal: Any, what: str, expected: str) -> UnsupportedError:
     """Return the error for a value that a goal file cannot hold."""
     return UnsupportedError(f"goal files have no room for {what}", where=goal.label, value=goal, expected=expected)
