@@ -28,7 +28,7 @@ from synovia.ik.targets import (
 )
 from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_direction
+from synovia.model.geometry import Array
 from synovia.model.joint import LONGEST
 
 Targets = Mapping[Any, Any]
@@ -159,11 +159,12 @@ class Door:
             one = value if parts_of(value) else one_of(value, row)
             if find(self._book, self.goals, key, parts_of(one)) == i:
                 place(frame, goal, one)
+        given = frame[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
         if goal.vector == "direction":
-            as_direction(frame[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3], f"target of {goal.label!r}")
+            raise InputError(f"target of {goal.label!r} has no direction", value=given, expected="a vector not 0")
         raise InputError(
             f"target of {goal.label!r} is too far away",
-            value=frame[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist(),
+            value=given,
             expected=f"a position within {LONGEST:g} length units of the origin",
         )
 
