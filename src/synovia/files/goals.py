@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from synovia.errors import FormatError, InputError, UnsupportedError, restated
+from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
 from synovia.files.rotations import TURN_FORMS, Turn, to_matrix
 from synovia.files.typed import read_document
 from synovia.goals import Goal, kinds
@@ -128,7 +128,7 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
             if skeleton is not None:
                 for joint in goal.resolved(skeleton).joints:
                     skeleton.index(joint)
-        except InputError as error:
+        except (InputError, UnknownNameError) as error:
             raise restated(error, FormatError, f"{path}: goals[{i}]") from error
         goals.append(goal)
     return goals
