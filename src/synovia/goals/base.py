@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -188,8 +190,8 @@ class Goal(ChecksArguments):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joints that it hangs on, its own first."""
-        return (cast("str | int", self.joint),)  # what is no name is refused by the skeleton
+        """The joints that it hangs on, its own first; none for a goal of the whole body."""
+        return (cast("str | int", self.joint),) if self.on_joint else ()  # what is no name is refused by the skeleton
 
     @property
     def place(self) -> int:
@@ -204,12 +206,13 @@ class Goal(ChecksArguments):
     @property
     def takes(self) -> int:
         """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        return self.place
+        return self.place | reduce(or_, (term.takes for term in self.terms), 0)
 
     @property
     def measures(self) -> int:
         """Errors that it has: a length (POSITION), an angle (ROTATION), both or none."""
-        return self.place
+        length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
+        return self.place | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:

@@ -109,20 +109,10 @@ class DistanceGoal(Goal):
         frames = () if self.other is None else (self.other_offset,)
         return (
             Term(
-                kind="distance", lengths=1, takes=self.takes, frames=frames,
+                kind="distance", lengths=1, takes=POSITION if self.other is None else 0, frames=frames,
                 numbers=(self.minimum, min(self.maximum, 1e300)),
             ),
         )  # fmt: skip
-
-    @property
-    def takes(self) -> int:
-        """The point, where there is no other joint."""
-        return POSITION if self.other is None else 0
-
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
 
     def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the distance is from what is allowed."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term
+from synovia.goals.base import POSITION, Goal, Term
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, rigid
 
@@ -76,16 +76,6 @@ class PoleGoal(Goal):
     def terms(self) -> tuple[Term, ...]:
         """An angle."""
         return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)
-
-    @property
-    def takes(self) -> int:
-        """The point."""
-        return POSITION
-
-    @property
-    def measures(self) -> int:
-        """An angle."""
-        return ROTATION
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with root and tip."""

@@ -118,19 +118,9 @@ class RelativeGoal(Goal):
     @property
     def terms(self) -> tuple[Term, ...]:
         """A place, an orientation or both."""
-        bits = self.takes
+        bits = _PARTS[self.parts]
         lengths, angles = 3 * (bits & POSITION > 0), 3 * (bits & ROTATION > 0)
         return (Term(kind="relative", lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
-
-    @property
-    def takes(self) -> int:
-        """A position, a rotation or both."""
-        return _PARTS[self.parts]
-
-    @property
-    def measures(self) -> int:
-        """A length, an angle or both."""
-        return self.takes
 
     @property
     def other_joint(self) -> str | int:
