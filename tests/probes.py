@@ -3,6 +3,7 @@
 import numpy as np
 
 import synovia as sy
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
 from synovia.kernels.tree import problem as kp
@@ -36,10 +37,15 @@ class Probe:
 
     def __init__(self, ik, q):
         """Keep the packed problem and its own targets."""
-        self.packed = ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(ik._door._own[0][:, :16])
+        self.packed = (
+            ik._ints,
+            ik._floats,
+            np.zeros(ik._scratch_size),
+            np.ascontiguousarray(ik._door._own[0][:, : layout.TRANSFORM_WIDTH]),
+        )
         self.q = q
         self.goals = len(ik.goals)
-        self.rows, self.columns = int(ik._ints[kp.N_RESIDUALS]), int(ik._ints[kp.N_COLUMNS])
+        self.rows, self.columns = int(ik._ints[layout.N_RESIDUALS]), int(ik._ints[layout.N_COLUMNS])
 
     def residual(self, dq=None):
         """Return the residuals after a step."""
