@@ -37,7 +37,8 @@ class Probe:
 
     def __init__(self, ik, q):
         """Keep the packed problem and its own targets."""
-        self.packed = (
+        own = ik._door._own[0][:, : layout.TRANSFORM_WIDTH]
+        self.packed = ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(own)
             ik._ints,
             ik._floats,
             np.zeros(ik._scratch_size),

@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
 SIBLING_FOLDERS = ("io", "goals", "solver", "model/limits")
-SHARED = {"base", "xmltree"}
+SHARED = {"base", "describe", "xmltree"}
 MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; an archive around the text format
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
