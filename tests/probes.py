@@ -39,11 +39,6 @@ class Probe:
         """Keep the packed problem and its own targets."""
         own = ik._door._own[0][:, : layout.TRANSFORM_WIDTH]
         self.packed = ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(own)
-            ik._ints,
-            ik._floats,
-            np.zeros(ik._scratch_size),
-            np.ascontiguousarray(ik._door._own[0][:, : layout.TRANSFORM_WIDTH]),
-        )
         self.q = q
         self.goals = len(ik.goals)
         self.rows, self.columns = int(ik._ints[layout.N_RESIDUALS]), int(ik._ints[layout.N_COLUMNS])
