@@ -20,13 +20,12 @@ from synovia.goals import Goal
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
-from synovia.viewer.background import Background
 from synovia.viewer.first_goals import add_goals, ends_of, first_goals
-from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
+from synovia.viewer.server import Rules, is_local
 from synovia.viewer.session import Session
 from synovia.viewer.surface import Surface
-from synovia.viewer.worker import SESSION
+from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
@@ -59,8 +58,8 @@ class View:
         shadows: bool = True,
     ) -> None:
         """Start the server."""
-        from synovia.viewer.camera import aim_camera
-        from synovia.viewer.door import guarded_server
+        from synovia.viewer.scene import aim_camera
+        from synovia.viewer.server import guarded_server
 
         self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
         self._surface = surface
@@ -120,6 +119,7 @@ class View:
     def _give_page(self, client: Any) -> None:
         """Give a browser its page."""
         from synovia.viewer.page import Page
+        from synovia.viewer.panel import TABS
 
         page = Page(
             client,
@@ -127,6 +127,7 @@ class View:
             self._command,
             self._background,
             self._surface,
+            TABS,
             dark=self._dark,
             shadows=self._shadows,
         )

@@ -6,6 +6,7 @@ import math
 import shlex
 import struct
 import tempfile
+import threading
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,11 +26,12 @@ from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
 from synovia.solver import Solver
-from synovia.viewer.record import RATE
+from synovia.viewer.editor import address
 from synovia.viewer.root import changed_root
 from synovia.viewer.session import Session
-from synovia.viewer.wish import address
 
+RATE: Final = 30.0  # frames of a recording a second
+_MOST: Final = 30 * 60 * 10  # frames; ten minutes
 _LONGEST: Final = 40  # times as long as it is may a clip become that is played slowly
 
 
@@ -37,7 +39,9 @@ def goals_of(session: Session) -> list[Goal]:
     """Return the enabled goals, on the skeleton that was given, where they are asked to be."""
     with session.lock:
         return [
-            wish.goal(lambda row: address(session.given, row), kept=True) for wish in session.wishes if wish.enabled
+            editor.goal(lambda row: address(session.given, row), kept=True)
+            for editor in session.editors
+            if editor.enabled
         ]
 
 
@@ -227,3 +231,67 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
         start = session.start(seconds if play.speed > 0.0 else clip.duration - seconds)
         rows.append((start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(), start))).q)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
+
+
+class Recording:
+    """Poses at even times; a pose holds until the next one comes.
+
+    A body whose skeleton becomes another one, because its root moves otherwise, begins anew.
+    """
+
+    def __init__(self) -> None:
+        """Record nothing."""
+        self.on = False
+        self._lock = threading.Lock()
+        self._rows: list[Array] = []
+        self._begun = 0.0
+        self._last: Pose | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return max(len(self._rows) - 1, 0) / RATE
+
+    def start(self, pose: Pose, now: float) -> None:
+        """Begin anew with a pose.
+
+        Args:
+            pose: The pose.
+            now: Seconds of a clock that only goes forward.
+        """
+        with self._lock:
+            self.on = True
+            self._begin(pose, now)
+
+    def stop(self, now: float) -> None:
+        """End; the last pose held until now."""
+        with self._lock:
+            self._fill(now)
+            self.on = False
+
+    def take(self, pose: Pose, now: float) -> None:
+        """Note that the body has a pose from now on."""
+        with self._lock:
+            if not self.on:
+                return
+            if self._last is None or pose.skeleton is not self._last.skeleton:
+                self._begin(pose, now)
+                return
+            self._fill(now)
+            self._last = pose
+
+    def rows(self, now: float) -> list[Array]:
+        """Return joint values at even times, (nq,) each, up to now."""
+        with self._lock:
+            if self.on:
+                self._fill(now)
+            return list(self._rows)
+
+    def _begin(self, pose: Pose, now: float) -> None:
+        self._rows, self._begun, self._last = [pose.q.copy()], now, pose
+
+    def _fill(self, now: float) -> None:
+        """Let the last pose hold until now."""
+        if self._last is not None:
+            due = min(int((now - self._begun) * RATE + 1e-6) + 1, _MOST)
+            self._rows += [self._last.q.copy()] * max(due - len(self._rows), 0)

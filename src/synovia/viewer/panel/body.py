@@ -11,10 +11,10 @@ from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.panel.style import WARN
+from synovia.viewer.page import Tab
 from synovia.viewer.root import ROOTS
 from synovia.viewer.skin import SHOWN
+from synovia.viewer.style import WARN, note, safe
 
 _HELD: Final = (
     "Goals move these joints as well, and may bring them back. To hold one, disable the goals or add a rest goal for "

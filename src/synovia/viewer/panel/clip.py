@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note
+from synovia.viewer.page import Tab
+from synovia.viewer.style import note
 
 _NONE = "(none)"
 

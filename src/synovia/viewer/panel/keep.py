@@ -12,9 +12,9 @@ from synovia.errors import UnsupportedError
 from synovia.model.geometry import Array
 from synovia.viewer.engine import Frame
 from synovia.viewer.offline import page_text
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.record import Recording
-from synovia.viewer.saving import command_line, goal_file, motion_file, pose_file, python_text, solved_clip
+from synovia.viewer.page import Tab
+from synovia.viewer.saving import Recording, command_line, goal_file, motion_file, pose_file, python_text, solved_clip
+from synovia.viewer.style import note, safe
 
 
 class Keep(Tab):
@@ -55,8 +55,8 @@ class Keep(Tab):
 
     def _page(self, _: Any) -> None:
         with self.session.lock:
-            wishes = [wish for wish in self.session.wishes if wish.enabled and wish.places]
-            targets = np.array([wish.place for wish in wishes]).reshape(-1, 3)
+            editors = [editor for editor in self.session.editors if editor.enabled and editor.places]
+            targets = np.array([editor.place for editor in editors]).reshape(-1, 3)
         text = page_text(solved_clip(self.session, self._kept()), targets)
         self._send(f"{_file_name(self.session.given.name)}.html", text.encode())
 

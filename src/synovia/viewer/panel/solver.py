@@ -8,9 +8,9 @@ from typing import Any, Final
 from synovia.errors import InputError
 from synovia.solver import solvers
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.panel.field import Field, whole
-from synovia.viewer.panel.style import DIM
+from synovia.viewer.page import Tab
+from synovia.viewer.panel.controls import Field, whole
+from synovia.viewer.style import DIM, note, safe
 
 _MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be called back
 

@@ -1,21 +1,31 @@
-"""The tab that explains a solve: what stands in the way, how the error falls, and how other solvers fare."""
+"""The tab that explains a solve: what stands in the way, how the error falls, and how other solvers fare.
+
+A solver reports where it ended and not the way there. But it is deterministic, so a second solve that is stopped after
+k steps gives the error at step k.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import SynoviaError
+from synovia.goals import Goal
+from synovia.ik import IK
+from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.solver import solvers
+from synovia.solver import Solver, solvers
+from synovia.viewer.editor import address
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.panel.style import DIM
-from synovia.viewer.trace import Run, problem_of, race, trace
+from synovia.viewer.page import Tab
+from synovia.viewer.session import Session
+from synovia.viewer.style import DIM, note, safe
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
 _RANGE: Final = (-13.0, 1.0)  # decimal logarithms of errors that are drawn: rounding to ten times the body's size
@@ -23,6 +33,78 @@ _LEAST: Final = 1.0  # decades that the axis shows at least, also where the erro
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which few problems are made for
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # along the axis of iterations
+
+_STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
+_FLOOR: Final = 1e-12  # of the reach; a logarithm needs something
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One solver on the targets of a page.
+
+    Args:
+        name: The solver.
+        steps: Iterations, (k,).
+        errors: Error after them, (k,): lengths per reach and radians together, root of the sum of squares.
+        pose: Where it ended.
+        status: How it ended.
+        trouble: Why it cannot take part, empty where it can.
+    """
+
+    name: str
+    steps: Array
+    errors: Array
+    pose: Pose | None
+    status: str
+    trouble: str = ""
+
+
+def problem_of(session: Session) -> tuple[list[Goal], Pose]:
+    """Return the enabled goals, on the skeleton that was given, and the pose to start from."""
+    with session.lock:
+        called = partial(address, session.given)
+        goals: list[Goal] = [editor.goal(called, wanted=True) for editor in session.editors if editor.enabled]
+        return goals, session.start()
+
+
+def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
+    """Return how one solver fares, in one attempt from a start."""
+    whole, rooted = settings.replace(attempts=1), session.rooted
+    try:
+        ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
+        final = ik.solve(start=start)
+    except SynoviaError as error:
+        return Run(settings.name, np.zeros(0), np.zeros(0), None, "", error.what)
+    steps: list[int] = []
+    errors: list[float] = []
+    for count in _STEPS:
+        if count >= min(final.steps, whole.max_steps):
+            break
+        steps.append(count)
+        errors.append(min([*errors[-1:], _total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0)]))
+    steps.append(max([final.steps, *[last + 1 for last in steps[-1:]]]))
+    errors.append(min([*errors[-1:], _total(np.array([[e.position, e.angle] for e in final.errors]), ik.reach or 1.0)]))
+    name = final.status.name.lower().replace("_", " ")
+    return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
+
+
+def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
+    """Yield how several solvers fare on the same targets, all from the rest pose; a first use compiles a solver.
+
+    Args:
+        session: The session.
+        names: The solvers; settings of the page's own solver are kept.
+    """
+    goals, _ = problem_of(session)
+    start = session.skeleton.rest_pose()
+    for name in names:
+        settings = session.solver if session.solver.name == name else solvers[name]()
+        yield trace(session, settings, goals, start)
+
+
+def _total(errors: Array, reach: float) -> float:
+    """Return one error for those of the goals, (goals, 2): lengths and radians."""
+    return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)
 
 
 class Why(Tab):
@@ -67,7 +149,9 @@ class Why(Tab):
 
     def _asked(self, frame: Frame) -> tuple[Any, ...]:
         """Return what a frame is asked for, to be compared."""
-        told = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in frame.wishes if wish.enabled)
+        told = tuple(
+            (editor.key, editor.place.tobytes(), editor.turn.tobytes()) for editor in frame.editors if editor.enabled
+        )
         return (self.session.version, *told)
 
     def _clear(self) -> None:

@@ -1,4 +1,4 @@
-"""A wish: one goal as the page edits it, and what each kind of goal lets people set."""
+"""An editor: one goal as the page edits it, and what each kind of goal lets people set."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Kind:
         vectors: Further directions that can be set, with what they are at first.
         numbers: Further numbers that can be set.
         levels: Whether it has a priority.
-        further: Names of all arguments that stand in ``Wish.values``.
+        further: Names of all arguments that stand in ``GoalEditor.values``.
         frames: Whether its offset may be turned.
     """
 
@@ -127,18 +127,18 @@ def _unturned() -> Array:
 
 
 @dataclass(slots=True, eq=False)
-class Wish:
+class GoalEditor:
     """A goal as the page edits it: where it is asked to be, and where the eased target is by now.
 
     Args:
         key: Number that stays the same while it lives.
         kind: Name of its kind.
         row: Joint, a row of the skeleton that was given; None for the whole body.
-        label: What it is called; no two wishes share a label.
+        label: What it is called; no two editors share a label.
         place: World position that is asked for, (3,), length units.
         turn: World rotation that is asked for, (3, 3).
         enabled: Whether it counts.
-        weight: Weight beside wishes of the same priority.
+        weight: Weight beside editors of the same priority.
         priority: 0 is the highest.
         offset: Frame on the joint that should meet the target, (4, 4).
         at_place: Position that the solver is asked for now.
@@ -177,11 +177,11 @@ class Wish:
         """Whether it has a rotation that can be turned; of a normal that is kept, it is the z axis."""
         return bool(kind_of(self.kind).turn) and self.values.get("keep") != "point"
 
-    def copy(self) -> Wish:
+    def copy(self) -> GoalEditor:
         """Return a copy that shares nothing that changes: arrays are replaced, never written."""
         return replace(self, values=dict(self.values))
 
-    def become(self, other: Wish) -> None:
+    def become(self, other: GoalEditor) -> None:
         """Take all that another has."""
         for part in fields(self):
             setattr(self, part.name, getattr(other, part.name))
@@ -272,11 +272,11 @@ def value_ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
     )
 
 
-def bounds_of(wish: Wish) -> tuple[float, float] | None:
-    """Return the range that a wish asks for, None for wishes of other kinds."""
-    if wish.kind != goals.RangeGoal.kind or wish.row is None:
+def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
+    """Return the range that an editor asks for, None for editors of other kinds."""
+    if editor.kind != goals.RangeGoal.kind or editor.row is None:
         return None
-    return float(wish.values.get("lower", -math.inf)), float(wish.values.get("upper", math.inf))
+    return float(editor.values.get("lower", -math.inf)), float(editor.values.get("upper", math.inf))
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
