@@ -9,7 +9,7 @@ from PIL import Image
 import synovia as sy
 from cli_runs import run
 from synovia.draw.film import picked
-from synovia.draw.strip import Strip
+from synovia.draw.render import Strip
 from synovia.draw.theme import theme_of
 from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
 

@@ -102,7 +102,9 @@ class Visit:
 
     def still(self) -> None:
         """Wait until the eased targets have arrived."""
-        self.wait(lambda: all(np.array_equal(editor.place, editor.at_place) for editor in self.session.editors))
+        self.wait(
+            lambda: all(np.array_equal(editor.position, editor.eased_position) for editor in self.session.editors)
+        )
         frames = -1
         while frames != self.page.worker.frames:
             frames = self.page.worker.frames
@@ -165,21 +167,21 @@ class Visit:
 def follows(visit: Visit, key: int) -> None:
     """Dragging a target by the mouse moves target and body, in the browser's own scene."""
     editor = visit.session.editor(key)
-    before = editor.place.copy()
+    before = editor.position.copy()
     for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
         visit.drawn()
         hand, root = np.array(visit.at(before)), np.array(visit.at(visit.session.pose.positions.mean(axis=0)))
         by = 0.35 * (root - hand)
         visit.drag(tuple(hand), tuple(by))
-        if np.linalg.norm(editor.place - before) > 0.02 * visit.session.reach:
+        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.reach:
             break
     else:
         raise AssertionError("the target did not move")
     visit.still()
-    assert math.hypot(*(visit.at(editor.place) - hand - by)) < 6.0, "the target is not under the pointer"
+    assert math.hypot(*(visit.at(editor.position) - hand - by)) < 6.0, "the target is not under the pointer"
     unit = visit.session.given.meters_per_unit or 1.7 / visit.session.reach
     ball, hand = visit.shown(f"/targets/{key}"), visit.joints()[editor.row]
-    assert np.linalg.norm(ball - editor.place) * unit < 0.001
+    assert np.linalg.norm(ball - editor.position) * unit < 0.001
     assert np.linalg.norm(hand - ball) * unit < 0.01, "the end effector is not within 1 cm of its target"
     assert not visit.mistakes
 
@@ -222,15 +224,15 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.wait(lambda: editor.priority == 3, "the priority did not change")
     arm.put("Target m", "")
     arm.field("Target m").press_sequentially("-0.25, 0.1, 0.7", delay=60)
-    arm.wait(lambda: editor.place.tolist() == [-0.25, 0.1, 0.7], "the target is not where it was typed to be")
+    arm.wait(lambda: editor.position.tolist() == [-0.25, 0.1, 0.7], "the target is not where it was typed to be")
     assert arm.field("Target m").input_value() == "-0.25, 0.1, 0.7"
     assert arm.tab.title() == "arm7 · Synovia"
     arm.put("Target m", "0.125, 0, 0.7")
-    arm.wait(lambda: editor.place[0] == 0.125, "the target did not move")
+    arm.wait(lambda: editor.position[0] == 0.125, "the target did not move")
     arm.pick("Kind", "pose")
     arm.wait(lambda: editor.kind == "pose", "the kind did not change")
     arm.put("Turn °", "30, 0, 0")
-    arm.wait(lambda: editor.turn[2, 1] == pytest.approx(0.5), "the target did not turn")
+    arm.wait(lambda: editor.rotation[2, 1] == pytest.approx(0.5), "the target did not turn")
     session.change(editor.key, enabled=False)
     bent = session.add("range", "joint4")
     arm.page.select(bent.key)
@@ -304,10 +306,10 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
 
 def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     other = Visit(browser, arm.view)
-    place = arm.session.editors[0].place.copy()
+    place = arm.session.editors[0].position.copy()
     ball = arm.shown("/targets/1").copy()
     follows(other, 1)
-    np.testing.assert_array_equal(arm.session.editors[0].place, place)
+    np.testing.assert_array_equal(arm.session.editors[0].position, place)
     np.testing.assert_array_equal(arm.shown("/targets/1"), ball)
     other.tab.close()
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")

@@ -48,7 +48,7 @@ def test_the_body_follows_an_eased_target() -> None:
     engine = Engine(session)
     session.move(1, GOOD)
     first, moving = engine.step(1.0 / 60.0)
-    away = np.linalg.norm(session.editors[0].at_place - GOOD)
+    away = np.linalg.norm(session.editors[0].eased_position - GOOD)
     assert moving
     assert 0.05 < away < np.linalg.norm(first.pose.position("tool") - (0.1, 0.0, 0.822)) * 10
     frame = _settled(session)
@@ -92,10 +92,10 @@ def test_refused_values_change_nothing(values: dict, word: str) -> None:
 @pytest.mark.parametrize("place", [(np.nan, 0, 0), (np.inf, 0, 0), (1e12, 0, 0), (1, 2), "far"])
 def test_targets_out_of_this_world_are_refused(place: object) -> None:
     session = _arm()
-    before = session.editors[0].place
+    before = session.editors[0].position
     with pytest.raises(sy.SynoviaError):
         session.move(1, place)
-    assert session.editors[0].place is before
+    assert session.editors[0].position is before
 
 
 def test_a_straight_limb_finds_the_way_to_bend() -> None:
@@ -454,7 +454,7 @@ def test_a_joint_is_measured_against_another() -> None:
 def test_what_a_contact_keeps_can_be_chosen() -> None:
     session = Session(sy.bundled("humanoid"))
     key = session.add("contact", "left_foot").key
-    place = session.editor(key).place
+    place = session.editor(key).position
     for keep in ("normal", "point", "normal", "pose"):
         session.change(key, values={**session.editor(key).values, "keep": keep})
         editor = session.editor(key)
@@ -540,13 +540,13 @@ def test_a_biped_begins_with_feet_that_hold_and_hands_that_wake_when_moved(
     assert len(on) == 4
     assert (on[hand], on[foot]) == (False, True)
     one, other = (editor for editor in session.editors if not editor.enabled)
-    session.move(one.key, one.place + 0.05 * session.reach)
+    session.move(one.key, one.position + 0.05 * session.reach)
     assert one.enabled
     assert not other.enabled
     frame = _settled(session)
     assert frame.solution.reached
     np.testing.assert_allclose(
-        other.place, frame.pose.positions[other.row + session.rooted.added], atol=1e-3 * session.reach
+        other.position, frame.pose.positions[other.row + session.rooted.added], atol=1e-3 * session.reach
     )
 
 

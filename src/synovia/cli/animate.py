@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synovia.cli.inputs import Clip, Deadline, Force, Jobs, Json, Solver, load_body, load_clip, root_option
+from synovia.cli.inputs import (
+    Clip,
+    Deadline,
+    Force,
+    Jobs,
+    Json,
+    Solver,
+    load_body,
+    load_clip,
+    output_option,
+    root_option,
+)
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -86,14 +97,7 @@ def animate(
     jobs: Jobs = None,
     deadline: Deadline = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).",
-            show_default=False,
-        ),
+        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).")
     ] = None,
     force: Force = False,
     as_json: Json = False,

@@ -97,6 +97,16 @@ def root_option(default: str | None) -> typer.models.OptionInfo:
 Root = Annotated[str, root_option(None)]
 
 
+def output_option(metavar: str, text: str) -> typer.models.OptionInfo:
+    """Return the option ``--output`` of a command.
+
+    Args:
+        metavar: What stands for the file.
+        text: What is written.
+    """
+    return typer.Option("--output", "-o", metavar=metavar, help=text, show_default=False)
+
+
 def load_body(name: str) -> Skeleton:
     """Return the skeleton of a file or of a bundled model, and write to stderr what of the file was not kept.
 

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.inputs import Clip, Force, Jobs, load_body, load_clip
+from synovia.cli.inputs import Clip, Force, Jobs, load_body, load_clip, output_option
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
 
-_Output = Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The file to write.", show_default=False)]
+_Output = Annotated[Path, output_option("OUT", "The file to write.")]
 
 
 def render(

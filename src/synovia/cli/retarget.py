@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip
+from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip, output_option
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -26,13 +26,7 @@ def retarget(
     target: Annotated[str, typer.Argument(metavar="DST", help="The model that shall move.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip).",
-            show_default=False,
-        ),
+        output_option("OUT", "Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip)."),
     ] = None,
     clip: Clip = None,
     joint_map: Annotated[

@@ -19,6 +19,7 @@ from synovia.cli.inputs import (
     Tolerance,
     load_body,
     numbers,
+    output_option,
     parse_tolerance,
 )
 from synovia.cli.output import MISSED, REACHED, emit_json, emit_rich
@@ -87,13 +88,7 @@ def solve(
     deadline: Deadline = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="POSE.json",
-            help="Write the pose, the best one where goals are missed, for --start to read.",
-            show_default=False,
-        ),
+        output_option("POSE.json", "Write the pose, the best one where goals are missed, for --start to read."),
     ] = None,
     picture: Annotated[
         Path | None,

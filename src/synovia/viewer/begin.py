@@ -19,7 +19,7 @@ from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.editor import JOINTS, GoalEditor, address, kind_of, value_ends
 
-_FRAMES: Final = ("keep", "parts", "other")  # what a goal's target is told in depends on these
+_FRAMES: Final = ("keep", "parts", "other")  # the frame of a goal's target depends on these
 _BEFORE: Final = 0.3  # of the body's size: how far before a joint the point is that it looks at
 
 
@@ -104,7 +104,7 @@ def edited(
     elif any(tried.values.get(name) != editor.values.get(name) for name in _FRAMES):
         fit_frame(tried, skeleton)
         to_current(tried)
-        tried.place = tried.at_place = editor.place
+        tried.position = tried.eased_position = editor.position
     goal = tried.goal(partial(address, skeleton))  # its constructor refuses what cannot be used
     if isinstance(goal, RangeGoal):
         goal.resolved(skeleton)  # which its joint's limits may rule out
@@ -130,12 +130,9 @@ def tip_of(pose: Pose, editor: GoalEditor, added: int) -> tuple[Array, Array]:
 
 def balance_of(pose: Pose) -> Array:
     """Return the centre of mass, (3,), length units; the middle of the joints where the file names no masses."""
-    mass = np.array([joint.mass for joint in pose.skeleton.joints])
-    if not mass.sum() > 0.0:
-        return pose.positions.mean(axis=0)
-    turns = pose.frames[:, :9].reshape(-1, 3, 3)
-    centres = pose.positions + np.einsum("nij,nj->ni", turns, np.array([joint.com for joint in pose.skeleton.joints]))
-    return mass @ centres / mass.sum()
+    if any(joint.mass for joint in pose.skeleton.joints):
+        return pose.center_of_mass()
+    return pose.positions.mean(axis=0)
 
 
 def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -> None:
@@ -148,20 +145,20 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -
         reach: Size of the body, length units.
     """
     if editor.row is None:
-        editor.place = balance_of(pose)
-        editor.settle()
+        editor.position = balance_of(pose)
+        editor.snap()
         return
     frame = pose.frames[editor.row + added]
     turn = frame[:9].reshape(3, 3)
-    editor.place = frame[9:] + turn @ editor.offset[:3, 3]
-    editor.turn = turn @ editor.offset[:3, :3]
+    editor.position = frame[9:] + turn @ editor.offset[:3, 3]
+    editor.rotation = turn @ editor.offset[:3, :3]
     if editor.kind == "aim":
         axis = np.asarray(editor.values["axis"], float)
-        editor.place = editor.place + _BEFORE * reach * (turn @ axis) / (np.linalg.norm(axis) or 1.0)
+        editor.position = editor.position + _BEFORE * reach * (turn @ axis) / (np.linalg.norm(axis) or 1.0)
     elif editor.kind == "relative":
         other = pose.frames[editor.values["other"] + added]
         frame_of_other = frames_to_transforms(other) @ as_frame(editor.values.get("other_offset"))
-        held = np.linalg.inv(frame_of_other) @ rigid(editor.place, editor.turn)
+        held = np.linalg.inv(frame_of_other) @ rigid(editor.position, editor.rotation)
         parts = editor.values["parts"]
         editor.values["position"] = None if parts == "rotation" else held[:3, 3]
         editor.values["rotation"] = None if parts == "position" else held[:3, :3]
@@ -176,8 +173,8 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -
         ]
         bend = frame[9:] - np.mean(ends, axis=0) if ends else turn[:, 2]
         length = float(np.linalg.norm(bend))
-        editor.place = editor.place + _BEFORE * reach * (bend / length if length > 1e-3 * reach else turn[:, 2])
-    editor.settle()
+        editor.position = editor.position + _BEFORE * reach * (bend / length if length > 1e-3 * reach else turn[:, 2])
+    editor.snap()
 
 
 def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: Callable[[GoalEditor], None]) -> None:
@@ -213,13 +210,13 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
     fit_frame(editor, skeleton)
     held = {name: editor.values[name] for name in ("position", "rotation") if name in editor.values}
     to_current(editor)
-    editor.told = goal.given
+    editor.given = goal.given
     editor.values |= held
     if placed:
-        editor.place = np.array(frame[:3, 3])
-    if turned and kind.turn:
-        editor.turn = np.array(frame[:3, :3])
-    editor.settle()
+        editor.position = np.array(frame[:3, 3])
+    if turned and kind.rotation:
+        editor.rotation = np.array(frame[:3, :3])
+    editor.snap()
 
 
 def as_frame(offset: Any) -> Array:

@@ -1,4 +1,4 @@
-"""An editor: one goal as the page edits it, and what each kind of goal lets people set."""
+"""One goal as the page edits it, and what each kind of goal lets people set."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Kind:
     Args:
         name: What people call it, for example ``position``.
         goal: Its class.
-        place: Name of the argument that takes a position that can be dragged, empty for none.
-        turn: Name of the argument that takes a rotation, empty for none.
+        position: Name of the argument that takes a position that can be dragged, empty for none.
+        rotation: Name of the argument that takes a rotation, empty for none.
         whole: Whether it concerns the whole body and no joint.
         other: Whether it needs a second joint (True), takes one (None) or has none (False).
         vectors: Further directions that can be set, with what they are at first.
@@ -48,8 +48,8 @@ class Kind:
 
     name: str
     goal: type[Goal]
-    place: str
-    turn: str
+    position: str
+    rotation: str
     whole: bool
     other: bool | None
     vectors: tuple[str, ...]
@@ -118,14 +118,6 @@ def address(skeleton: Skeleton, row: int) -> str | int:
         return row
 
 
-def _origin() -> Array:
-    return np.zeros(3)
-
-
-def _unturned() -> Array:
-    return np.eye(3)
-
-
 @dataclass(slots=True, eq=False)
 class GoalEditor:
     """A goal as the page edits it: where it is asked to be, and where the eased target is by now.
@@ -135,17 +127,17 @@ class GoalEditor:
         kind: Name of its kind.
         row: Joint, a row of the skeleton that was given; None for the whole body.
         label: What it is called; no two editors share a label.
-        place: World position that is asked for, (3,), length units.
-        turn: World rotation that is asked for, (3, 3).
+        position: World position that is asked for, (3,), length units.
+        rotation: World rotation that is asked for, (3, 3).
         enabled: Whether it counts.
         weight: Weight beside editors of the same priority.
         priority: 0 is the highest.
         offset: Frame on the joint that should meet the target, (4, 4).
-        at_place: Position that the solver is asked for now.
-        at_turn: Rotation that the solver is asked for now.
+        eased_position: Position that the solver is asked for now.
+        eased_rotation: Rotation that the solver is asked for now.
         values: What else its kind has, by the name of the argument; further joints as rows of the skeleton that was
             given, for example ``other``.
-        told: Parts of the target that were given or moved to (POSITION, ROTATION); a goal file leaves out the others.
+        given: Parts of the target that were given or moved to (POSITION, ROTATION); a goal file leaves out the others.
         name: What the goal itself is called, None where it has no name.
         idle: Whether it follows its joint while it is off, and is switched on by being moved.
     """
@@ -154,28 +146,28 @@ class GoalEditor:
     kind: str
     row: int | None
     label: str
-    place: Array = field(default_factory=_origin)
-    turn: Array = field(default_factory=_unturned)
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
     enabled: bool = True
     weight: float = 1.0
     priority: int = 0
     offset: Array = field(default_factory=lambda: np.eye(4))
-    at_place: Array = field(default_factory=_origin)
-    at_turn: Array = field(default_factory=_unturned)
+    eased_position: Array = field(default_factory=lambda: np.zeros(3))
+    eased_rotation: Array = field(default_factory=lambda: np.eye(3))
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    told: int = POSITION | ROTATION
+    given: int = POSITION | ROTATION
     name: str | None = None
     idle: bool = False
 
     @property
-    def places(self) -> bool:
+    def has_position(self) -> bool:
         """Whether it has a position that can be dragged: not beside another joint or a polygon."""
-        return bool(kind_of(self.kind).place) and self.values.get("other") is None and "polygon" not in self.values
+        return bool(kind_of(self.kind).position) and self.values.get("other") is None and "polygon" not in self.values
 
     @property
-    def turns(self) -> bool:
+    def has_rotation(self) -> bool:
         """Whether it has a rotation that can be turned; of a normal that is kept, it is the z axis."""
-        return bool(kind_of(self.kind).turn) and self.values.get("keep") != "point"
+        return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
     def copy(self) -> GoalEditor:
         """Return a copy that shares nothing that changes: arrays are replaced, never written."""
@@ -191,9 +183,9 @@ class GoalEditor:
         """Whether it follows its joint now."""
         return self.idle and not self.enabled
 
-    def settle(self) -> None:
+    def snap(self) -> None:
         """Let the eased target be where it is asked to be."""
-        self.at_place, self.at_turn = self.place, self.turn
+        self.eased_position, self.eased_rotation = self.position, self.rotation
 
     def ease(self, part: float, near: float) -> bool:
         """Bring the eased target a part of the way nearer; return whether some of the way is left.
@@ -202,49 +194,50 @@ class GoalEditor:
             part: From 0 to 1.
             near: Length that counts as arrived.
         """
-        away = self.place - self.at_place
+        away = self.position - self.eased_position
         moving = float(np.abs(away).max()) > near
-        self.at_place = self.at_place + part * away if moving else self.place
-        self.at_turn, turning = _turned(self.at_turn, self.turn, part)
+        self.eased_position = self.eased_position + part * away if moving else self.position
+        self.eased_rotation, turning = _turned(self.eased_rotation, self.rotation, part)
         return moving or turning
 
     def target(self) -> Array | tuple[Array, Array] | None:
         """Return the eased target as ``IK.solve`` takes it, None where the goal takes none."""
-        if self.places and self.turns:
-            return self.at_place, self.at_turn
-        return self.at_place if self.places else self.at_turn if self.turns else None
+        if self.has_position and self.has_rotation:
+            return self.eased_position, self.eased_rotation
+        return self.eased_position if self.has_position else self.eased_rotation if self.has_rotation else None
 
-    def goal(self, address: Callable[[int], str | int], *, wanted: bool = False, kept: bool = False) -> Goal:
+    def goal(self, address: Callable[[int], str | int], *, eased: bool = True, kept: bool = False) -> Goal:
         """Return the goal.
 
         Args:
             address: From a row of the skeleton that was given to what the goal calls that joint.
-            wanted: Whether with the target that is asked for, and not the eased one.
-            kept: Whether to be kept, under its own name and without what it was not told.
+            eased: Whether with the eased target, and not the one that is asked for.
+            kept: Whether to be saved: with the target that is asked for, under its own name, and without parts of the
+                target that were not given.
 
         Raises:
             InputError: If a value cannot be used.
         """
-        kind = kind_of(self.kind)
-        place, turn = (self.place, self.turn) if wanted or kept else (self.at_place, self.at_turn)
+        kind, eased = kind_of(self.kind), eased and not kept
+        place, turn = (self.eased_position, self.eased_rotation) if eased else (self.position, self.rotation)
         values = {name: value for name, value in self.values.items() if value is not None}
         values |= {name: address(values[name]) for name in JOINTS if name in values}
         values |= {"weight": self.weight, "name": self.name if kept else self.label}
         if kind.levels:
             values["priority"] = self.priority
-        told = self.told if kept else POSITION | ROTATION
-        if kind.name == "pose" and told:  # both or neither
-            told = POSITION | ROTATION
-        if self.places:  # a plane has a place of its own, where none is given
-            values[kind.place] = place if told & POSITION else None
+        given = self.given if kept else POSITION | ROTATION
+        if kind.name == "pose" and given:  # both or neither
+            given = POSITION | ROTATION
+        if self.has_position:  # a plane has a place of its own, where none is given
+            values[kind.position] = place if given & POSITION else None
         normal = self.values.get("keep") == "normal"
-        if self.turns and told & ROTATION:
-            values["normal" if normal else kind.turn] = turn[:, 2] if normal else turn
+        if self.has_rotation and given & ROTATION:
+            values["normal" if normal else kind.rotation] = turn[:, 2] if normal else turn
         if normal and not kept:
             values["axis"] = self.offset[:3, 2]  # as the skeleton that was given has it at rest
         if kind.other is True:
             for name, part in (("position", POSITION), ("rotation", ROTATION)):
-                if not told & part:
+                if not given & part:
                     values.pop(name, None)
         if kind.frames and self.values.get("keep", "pose") == "pose":
             if not np.array_equal(self.offset, np.eye(4)):

@@ -47,7 +47,7 @@ class Frame:
         busy: Whether a solver is being compiled.
         time: Seconds of the clip.
         moved: Joints that the goals move, rows of the skeleton that was given.
-        still: Whether nothing has moved for a moment: what takes long can be told now.
+        still: Whether nothing has moved for a moment: what takes long can be computed now.
     """
 
     pose: Pose
@@ -137,8 +137,8 @@ class Engine:
     def targets(self, editors: Iterable[GoalEditor] | None = None) -> dict[str, Any]:
         """Return the eased targets of the enabled editors, as ``IK.solve`` takes them."""
         chosen = self.session.editors if editors is None else editors
-        told = {editor.label: editor.target() for editor in chosen if editor.key in self.active}
-        return {label: target for label, target in told.items() if target is not None}
+        targets = {editor.label: editor.target() for editor in chosen if editor.key in self.active}
+        return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
         """Go on by so many seconds; return what to show, and whether anything still moves.

@@ -227,7 +227,7 @@ def view(
     playing = None
     if clip is not None:
         clips, playing = _with_clip(clips, clip, skeleton)
-    elif isinstance(model, Motion) or (start is None and _is_bvh(model) and clips):
+    elif isinstance(model, Motion) or (clips and Path(model).suffix.lower() == ".bvh"):
         playing = 0
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
@@ -309,7 +309,3 @@ def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[
     from synovia.io.load import load_motion
 
     return [*out, load_motion(clip)], len(out)
-
-
-def _is_bvh(model: Any) -> bool:
-    return isinstance(model, str | Path) and Path(model).suffix.lower() == ".bvh"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SLOW: Final = 0.12  # seconds between two updates of the text
 _UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
-_TOLD: Final = 8.0  # seconds that a message stays
+_SHOWN: Final = 8.0  # seconds that a message stays
 
 
 class Tab(ABC):
@@ -60,7 +60,7 @@ class Tab(ABC):
         """
         del frame, now
 
-    def hear(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
+    def connect(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
         """Let an action follow a control, with its new value; mistakes are shown on the page.
 
         Args:
@@ -75,15 +75,15 @@ class Tab(ABC):
             if event.client is None:  # set by the page itself
                 return
             if slow and not at_work.acquire(blocking=False):
-                self.page.tell("That is still being made.")
+                self.page.notify("That is still being made.")
                 return
-            told = self.page.told
+            before = self.page.message
             try:
                 action(handle.value)
             except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
-                self.page.tell(str(error))
+                self.page.notify(str(error))
             else:
-                self.page.mended(told)
+                self.page.withdraw(before)
             finally:
                 if slow:
                     at_work.release()
@@ -129,7 +129,7 @@ class Page:
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.given.meters_per_unit)
-        self.told = ("", 0.0)  # a message, and when it was told
+        self.message = ("", 0.0)  # a text, and when it was shown
         self._due: list[float] = []  # when the text is to be looked at again, though nothing has changed
         self._last = 0.0
         self._status_text = ""
@@ -182,15 +182,15 @@ class Page:
             tab.select(self.selected)
         self.session.touch()
 
-    def tell(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
-        self.told = (text, time.monotonic())
-        self.wake(_TOLD)
+        self.message = (text, time.monotonic())
+        self.wake(_SHOWN)
 
-    def mended(self, told: tuple[str, float]) -> None:
-        """Take a message away, unless there is another by now: what it was about has been done again, and done well."""
-        if told[0] and self.told is told:
-            self.tell("")
+    def withdraw(self, message: tuple[str, float]) -> None:
+        """Take a message away, unless there is another by now."""
+        if message[0] and self.message is message:
+            self.notify("")
 
     def wake(self, seconds: float) -> None:
         """Look at the text now and after some seconds, also where nothing changes."""
@@ -230,22 +230,18 @@ class Page:
 
     def _show_text(self, frame: Frame) -> None:
         """Show status and the tabs' text."""
-        text = self._status_html(frame)
+        text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # always of the same height
         if text != self._status_text:
             self._status.content = self._status_text = text
         for tab in self._tabs:
             tab.show(frame)
         self.client.flush()
 
-    def _status_html(self, frame: Frame) -> str:
-        """Return what stands at the top, always of the same height."""
-        return f'<div class="synovia-status">{self._status_note(frame)}</div>'
-
     def _status_note(self, frame: Frame) -> str:
         """Return how the solve ended, in how long, or what there is to say instead."""
-        told, when = self.told
-        if told and time.monotonic() - when < _TOLD:
-            return note(safe(told), WARN)
+        text, when = self.message
+        if text and time.monotonic() - when < _SHOWN:
+            return note(safe(text), WARN)
         if frame.busy:
             return note("Preparing the solver; its first use compiles it, for 10 to 20 seconds, once.", WARN)
         if frame.trouble:

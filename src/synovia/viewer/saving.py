@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
-import struct
 import tempfile
 import threading
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
 from synovia.goals import Goal
@@ -104,7 +101,8 @@ def python_text(session: Session, model: str) -> str:
         goals, pose = goals_of(session), _own_pose(session)
     if not goals:
         return "# no goal is enabled\n"
-    lines = ["import synovia as sy", "", f"body = {_opened(model)}", "goals = ["]
+    opened = f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
+    lines = ["import synovia as sy", "", f"body = {opened}", "goals = ["]
     lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
     changed = ", ".join(f"{name}={value!r}" for name, value in _changed(session.solver).items())
     root = _root_of(session)
@@ -134,11 +132,6 @@ def _start_values(pose: Pose) -> list[str]:
             value = numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
             out.append(f"{address(skeleton, row)!r}: {value}")
     return out
-
-
-def _opened(model: str) -> str:
-    """Return the expression that opens a model."""
-    return f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
 
 
 def _arguments(goal: Goal) -> list[str]:
@@ -177,31 +170,20 @@ def pose_file(session: Session) -> bytes:
     """Return the pose as a pose file, with the values of a root that moves, as ``command_line`` names it."""
     with session.lock:
         pose = _own_pose(session)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pose.json"
-        write_pose(path, pose)
-        return path.read_bytes()
+    return _written("pose.json", lambda path: write_pose(path, pose))
 
 
 def motion_file(motion: Motion) -> bytes:
     """Return a motion as a BVH file."""
+    return _written("motion.bvh", lambda path: write_bvh(motion, path))
+
+
+def _written(name: str, write: Callable[[Path], None]) -> bytes:
+    """Return the content of a file that is written for it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "motion.bvh"
-        write_bvh(motion, path)
+        path = Path(folder) / name
+        write(path)
         return path.read_bytes()
-
-
-def png(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture, (height, width, 3 or 4), as a PNG file."""
-    height, width, channels = picture.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # every row begins with "no filter"
-    rows[:, 1:] = np.ascontiguousarray(picture, np.uint8).reshape(height, -1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 6 if channels == 4 else 2, 0, 0, 0)
-    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b"")]
-    parts = [
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:

@@ -14,7 +14,7 @@ from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.viewer.bodies import Build, ball, build, rod
+from synovia.viewer.bodies import Build, ahead_of, ball, build, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
@@ -160,8 +160,8 @@ class Scene:
         self._bones.visible = self._joints.visible = shown != "surface"
         self.session.touch()  # a surface that was hidden is where it was then
 
-    def show_runners(self, runners: Sequence[tuple[Pose, tuple[int, int, int]]]) -> None:
-        """Show poses as ghosts, each in its colour, in place of those before."""
+    def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
+        """Show poses as ghosts, each in its colour (#rrggbb), in place of those before."""
         for handle in self._runners:
             handle.remove()
         self._runners = []
@@ -178,7 +178,7 @@ class Scene:
                     batched_wxyzs=turn,
                     batched_positions=place,
                     batched_scales=scale,
-                    batched_colors=np.array(colour, np.uint8),
+                    batched_colors=np.array(list(bytes.fromhex(colour[1:])), np.uint8),
                     opacity=0.45,
                     lod="off",
                     cast_shadow=False,
@@ -254,7 +254,7 @@ class Scene:
 
         def key() -> int:
             for editor in self.session.editors:
-                if editor.row == row and editor.places and editor.enabled:
+                if editor.row == row and editor.has_position and editor.enabled:
                     return editor.key
             return self.session.add("position", row).key
 
@@ -299,12 +299,7 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     room = 0.35 if tall else 0.7  # of the height, for the body
     half = math.tan(0.5 * _VIEW)
     away = max(0.5 * high / room, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
-    ahead = direction(session.given.forward, "z") if session.given.forward else _ahead(up)
+    ahead = ahead_of(session.given)
     side = np.cross(up, ahead)
     at = middle - (0.5 * away * half if tall else 0.0) * up
     return at + away * (0.89 * ahead + 0.39 * side + 0.23 * up), at
-
-
-def _ahead(up: Array) -> Array:
-    """Return the direction that a body is looked at from where its file names no front."""
-    return np.array([0.0, 0.0, 1.0]) if abs(up[2]) < 0.5 else np.array([1.0, 0.0, 0.0])

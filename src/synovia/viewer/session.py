@@ -194,16 +194,16 @@ class Session:
                 place = as_numbers(place, (3,), "target")
                 if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
                     raise InputError("target is too far away", value=place.tolist(), expected=f"{_FAR:g} body sizes")
-                editor.place, editor.told = place, editor.told | POSITION
+                editor.position, editor.given = place, editor.given | POSITION
             if turn is not None:
-                editor.turn, editor.told = as_numbers(turn, (3, 3), "rotation"), editor.told | ROTATION
+                editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
             self.touch(structure=editor.free)
             editor.enabled, editor.idle = editor.enabled or editor.idle, False
 
     def to_current(self, editor: GoalEditor) -> None:
         """Put an editor's target where its joint is now."""
         place_at_current(editor, self.pose, self.rooted.added, self.reach)
-        editor.told = POSITION | ROTATION
+        editor.given = POSITION | ROTATION
         self.touch()
 
     def joint_values(self) -> dict[str | int, Any]:
@@ -346,7 +346,7 @@ class Session:
     def _recall(self, memory: Memory) -> None:
         self.editors = [editor.copy() for editor in memory.editors]
         for editor in self.editors:
-            editor.settle()
+            editor.snap()
         self.solver, clip = memory.solver, memory.play
         same = self.play.motion is clip.motion  # then its time goes on
         self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)

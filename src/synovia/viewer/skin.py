@@ -13,7 +13,7 @@ from synovia.viewer.surface import Surface
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_Way = Callable[[int, Array], None]
+_Set = Callable[[int, Array], None]
 SHOWN: Final = ("both", "surface", "bones")
 _THROUGH: Final = 0.45  # opacity where the bones are to be seen through it
 _STILL: Final = 1e-5  # of a scene unit, and of a quaternion: below, a bone is not sent again
@@ -33,7 +33,7 @@ class Skin:
     def __init__(self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool) -> None:
         """Make the meshes."""
         self._scale, self._hidden = scale, False
-        self._parts: list[tuple[Any, Any, tuple[_Way, _Way], Array, Array]] = []
+        self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
         for number, part in enumerate(surface.parts):
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
             for k in range(part.bones.shape[1]):
@@ -53,7 +53,7 @@ class Skin:
                 cast_shadow=shadows,
                 receive_shadow=False,
             )
-            self._parts.append((part, handle, bone_ways(handle), places, turns))
+            self._parts.append((part, handle, bone_setters(handle), places, turns))
         self.show(world)
 
     def choose(self, shown: str) -> None:
@@ -79,8 +79,8 @@ class Skin:
                 turns[bone] = turn[bone]
 
 
-def bone_ways(handle: Any) -> tuple[_Way, _Way]:
-    """Return two functions: one that moves a bone of a skinned mesh, given its number, and one that turns it.
+def bone_setters(handle: Any) -> tuple[_Set, _Set]:
+    """Return two functions: one that moves a bone of a skinned mesh, given its number, and one that rotates it.
 
     viser's own setters compare before they send, which takes several times as long as all the rest: sixty bones that
     move sixty times a second cannot afford it. A viser that has its messages elsewhere is asked through its setters.

@@ -119,7 +119,7 @@ class Targets:
         lines: list[tuple[Array, Array]] = []
         for editor in frame.editors:
             tip, tip_turn = tip_of(frame.pose, editor, added)
-            place = (editor.at_place if editor.places else tip) * self.scale
+            place = (editor.eased_position if editor.has_position else tip) * self.scale
             missed = editor.key in frame.missed
             solved = editor.enabled and editor.key in frame.errors
             colour = self.theme.missed if missed else self.theme.reached if solved else self.theme.quiet
@@ -131,7 +131,7 @@ class Targets:
                 self._colours[editor.key] = colour
                 ball_handle.color = colour
             put(ghost, tip * self.scale, wxyz(tip_turn))
-            if missed and editor.places:
+            if missed and editor.has_position:
                 lines.append((tip * self.scale, place))
         if lines:
             self._misses.points = np.array(lines, np.float32)
@@ -158,7 +158,7 @@ class Targets:
         self._colours[key] = colour
         self._ghosts[key] = self.client.scene.add_frame(
             f"/ghosts/{key}",
-            show_axes=editor.turns,
+            show_axes=editor.has_rotation,
             axes_length=1.7 * radius,
             axes_radius=0.09 * radius,
             origin_radius=0.4 * radius,
@@ -181,9 +181,9 @@ class Targets:
         if editor is None:
             self._label.visible = False
             return
-        place = editor.place if editor.places else tip_of(frame.pose, editor, added)[0]
+        place = editor.position if editor.has_position else tip_of(frame.pose, editor, added)[0]
         if self._gizmo is not None and not self._held:
-            put(self._gizmo, place * self.scale, wxyz(editor.turn) if editor.turns else None)
+            put(self._gizmo, place * self.scale, wxyz(editor.rotation) if editor.has_rotation else None)
         put(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
         text = editor.label
         if editor.key in frame.missed:
@@ -197,13 +197,13 @@ class Targets:
         gizmo = self.client.scene.add_transform_controls(
             "/gizmo",
             scale=0.22 * self.size,
-            disable_axes=not editor.places,
+            disable_axes=not editor.has_position,
             disable_sliders=True,
-            disable_rotations=not editor.turns,
+            disable_rotations=not editor.has_rotation,
             depth_test=False,
             opacity=0.85,
-            position=tuple(editor.place * self.scale),
-            wxyz=tuple(wxyz(editor.turn)),
+            position=tuple(editor.position * self.scale),
+            wxyz=tuple(wxyz(editor.rotation)),
         )
 
         async def on_update(event: Any) -> None:
@@ -214,8 +214,8 @@ class Targets:
             length = math.sqrt(w * w + x * x + y * y + z * z)
             if not (math.isfinite(length) and length > 1e-6):
                 return
-            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if editor.turns else None
-            place = np.array(event.target.position, float) / self.scale if editor.places else None
+            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if editor.has_rotation else None
+            place = np.array(event.target.position, float) / self.scale if editor.has_position else None
             self._try(lambda: self.session.move(key, place, turn))
 
         gizmo.on_update(on_update)
@@ -232,11 +232,11 @@ class Targets:
                 with self.session.one_step():  # a joint that has no goal gets one: the drag is undone with it
                     key = key_of()
                 editor = self.session.editor(key)
-                if not editor.places:
+                if not editor.has_position:
                     return
                 self.gizmo = False
                 grabbed = np.array(event.start_position, float) / self.scale
-                self._grab[what] = key, editor.place - grabbed
+                self._grab[what] = key, editor.position - grabbed
                 self._select(key)
             key, offset = self._grab[what]
             self.session.move(key, pointer + offset)

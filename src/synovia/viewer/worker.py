@@ -108,7 +108,7 @@ class Worker:
         self.session.changed.set()
 
     def _run(self) -> None:
-        """Step, tell, wait; a step that fails is told and tried again at the next change."""
+        """Step, show, wait."""
         last = due = time.perf_counter()
         moving = True
         shown: Frame | None = None

@@ -27,13 +27,15 @@ class Clip(Tab):
             while name in self._names:
                 name += " (again)"
             self._names.append(name)
-        self._pick = self.hear(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
-        self._playing = self.hear(gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on)))
-        self._time = self.hear(gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0), self._scrub)
-        self._speed = self.hear(
+        self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
+        self._playing = self.connect(
+            gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
+        )
+        self._time = self.connect(gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0), self._scrub)
+        self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
-        self._weight = self.hear(
+        self._weight = self.connect(
             gui.add_slider(
                 "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip counts beside the pose without it."
             ),

@@ -80,7 +80,7 @@ class Field:
         self._count = len(values)
         self._last = -PAUSE
         self.handle: Any = tab.gui.add_text(label, written(values, digits), hint=hint)
-        tab.hear(self.handle, self._typed)
+        tab.connect(self.handle, self._typed)
 
     def _typed(self, text: str) -> None:
         """Take what is typed, as soon as it is as many numbers as there should be."""
@@ -99,7 +99,7 @@ class Field:
             return
         if typed is None:
             asked = "a number" if self._count == 1 else f"{self._count} numbers"
-            self._page.tell(f"{self._label} takes {asked}; it is {text} as before.")
+            self._page.notify(f"{self._label} takes {asked}; it is {text} as before.")
         self.handle.value = text
 
     @property
@@ -141,7 +141,7 @@ class Span:
         self._low, self._high, self._step = low, max(high, low + step), step
         label = f"Range {self.unit}".strip()
         self.slider: Any = tab.gui.add_multi_slider(label, low, self._high, step, self._within(bounds))
-        tab.hear(self.slider, self._slid)
+        tab.connect(self.slider, self._slid)
         self.field = Field(tab, "Lower, upper", bounds, self._set, digits=3, hint="inf or -inf: no bound.")
 
     def _bounds(self, editor: GoalEditor) -> tuple[float, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,10 @@ class Goals(Tab):
         self._shown = ""
         self._filling = False
         names = self.page.joint_labels
-        self._pick = self.hear(gui.add_dropdown("Selected", (_NOBODY,)), self._picked)
+        self._pick = self.connect(gui.add_dropdown("Selected", (_NOBODY,)), self._picked)
         with gui.add_folder("Selected goal", expand_by_default=True) as self._folder:
-            self._enabled = self.hear(gui.add_checkbox("Enabled", True), lambda on: self._change(enabled=on))
-            self._kind = self.hear(gui.add_dropdown("Kind", tuple(kinds())), self._change_kind)
+            self._enabled = self.connect(gui.add_checkbox("Enabled", True), lambda on: self._change(enabled=on))
+            self._kind = self.connect(gui.add_dropdown("Kind", tuple(kinds())), self._change_kind)
             self._weight = Field(
                 self,
                 "Weight",
@@ -70,11 +71,11 @@ class Goals(Tab):
             self._extras_of: tuple[Any, ...] | None = None
             self._now = gui.add_html("")
             buttons = gui.add_button_group("", ("Gizmo", "To the body", "Remove"))
-            self.hear(buttons, self._pressed, click=True)
+            self.connect(buttons, self._pressed, click=True)
         with gui.add_folder("Add a goal", expand_by_default=True):
             self._new_kind = gui.add_dropdown("Kind", tuple(kinds()), initial_value="position")
             self._new_joint = gui.add_dropdown("Joint", tuple(names))
-            self.hear(gui.add_button("Add goal"), self._add, click=True)
+            self.connect(gui.add_button("Add goal"), self._add, click=True)
         self.select(self.page.selected)
 
     def _selected(self) -> GoalEditor | None:
@@ -134,7 +135,7 @@ class Goals(Tab):
             return
         kind = kind_of(editor.kind)
         self._enabled.value, self._kind.value = editor.enabled, editor.kind
-        self._target.visible, self._angles.visible = editor.places, editor.turns
+        self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
         self._priority.visible = kind.levels
         self._make_extras(editor)
         self._fill(editor)
@@ -150,28 +151,28 @@ class Goals(Tab):
             handle.remove()
         self._extras, self._more, self._span = [], {}, None
         kind = kind_of(editor.kind)
-        rows = {row: label for label, row in self.page.joint_labels.items()}
+        names = self.page.joint_labels
+        rows = {row: label for label, row in names.items()}
         with self._folder:
             for name in kind.vectors:
                 self._add_field(name, editor.values.get(name) or (0.0, 0.0, 0.0), "")
             for name in kind.numbers:
                 self._add_field(name, (float(editor.values.get(name) or 0.0),), self.page.unit)
             if kind.other is not False:
-                names = self.page.joint_labels
                 options = tuple(names) if kind.other else (_POINT, *names)
                 initial = rows.get(editor.values.get("other", -1), options[0])
-                handle = self.gui.add_dropdown("Other joint", options, initial_value=initial)
-                self._extras.append(self.hear(handle, lambda label: self._set("other", names.get(label))))
+                self._add_choice("Other joint", options, initial, lambda label: self._set("other", names.get(label)))
             for name, options in _CHOICES.items():
                 if name in kind.further:
-                    handle = self.gui.add_dropdown(name.capitalize(), options, initial_value=editor.values[name])
-                    self._extras.append(self.hear(handle, lambda value, name=name: self._set(name, value)))
+                    initial = editor.values[name]
+                    self._add_choice(name.capitalize(), options, initial, partial(self._set, name))
             for name in ("root", "tip"):
                 if name in kind.further:
                     initial = rows.get(editor.values.get(name, -1), _NEXT)
-                    options = (_NEXT, *self.page.joint_labels)
-                    handle = self.gui.add_dropdown(_LIMB[name], options, initial_value=initial)
-                    self._extras.append(self.hear(handle, lambda label, name=name: self._set(name, self._row(label))))
+                    options = (_NEXT, *names)
+                    self._add_choice(
+                        _LIMB[name], options, initial, lambda label, name=name: self._set(name, names.get(label))
+                    )
             if "joints" in kind.further:
                 self._make_rest(editor)
             if kind.name == "range":
@@ -185,28 +186,24 @@ class Goals(Tab):
         labels = {row: label for label, row in names.items()}
         initial = _EVERY if parts is None else labels[rows[0]] if len(rows) == 1 else _SOME
         options = (_EVERY, *((_SOME,) if initial == _SOME else ()), *names)
-        handle = self.gui.add_dropdown("Joints", options, initial_value=initial)
-        self._extras.append(self.hear(handle, self._choose_joints))
+        self._add_choice("Joints", options, initial, self._choose_joints)
         near = "a pose" if editor.values.get("pose") is not None else _NEAR[0]
         options = (*_NEAR, *(() if near in _NEAR else (near,)))
-        handle = self.gui.add_dropdown("Near", options, initial_value=near)
-        self._extras.append(self.hear(handle, self._choose_near))
-
-    def _row(self, label: str) -> int | None:
-        """Return the row of a joint, None where none is chosen."""
-        return self.page.joint_labels.get(label)
+        self._add_choice("Near", options, near, self._choose_near)
 
     def _choose_joints(self, label: str) -> None:
         if label != _SOME:
-            self._set("joints", self._only(label))
+            row = self.page.joint_labels.get(label)
+            self._set("joints", None if row is None else {address(self.session.given, row): 1.0})
 
     def _choose_near(self, word: str) -> None:
         if word in _NEAR:
             self._set("pose", None if word == _NEAR[0] else self.session.joint_values())
 
-    def _only(self, label: str) -> dict[str | int, float] | None:
-        """Return the one joint that a rest goal is for, None for all."""
-        return None if label == _EVERY else {address(self.session.given, self.page.joint_labels[label]): 1.0}
+    def _add_choice(self, label: str, options: Sequence[str], initial: str, action: Callable[[Any], None]) -> None:
+        """Make a dropdown that only some kinds have."""
+        handle = self.gui.add_dropdown(label, tuple(options), initial_value=initial)
+        self._extras.append(self.connect(handle, action))
 
     def _add_field(self, name: str, values: Sequence[float], unit: str) -> None:
         """Make the control of numbers that only some kinds have."""
@@ -224,7 +221,7 @@ class Goals(Tab):
     def _set(self, name: str, value: Any) -> None:
         editor = self.session.editor(self._key())
         self._change(values={**editor.values, name: value})
-        self._target.visible, self._angles.visible = editor.places, editor.turns
+        self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
 
     def _fill(self, editor: GoalEditor) -> None:
         """Show a goal's numbers."""
@@ -236,12 +233,12 @@ class Goals(Tab):
                 field.show(np.atleast_1d(values).tolist())
         if self._span is not None and editor.kind == "range":
             self._span.show(editor)
-        if editor.places:
-            self._target.show(editor.place.tolist())
-        if editor.turns:
-            if self._typed is not None and not np.array_equal(editor.turn, self._typed[0]):
+        if editor.has_position:
+            self._target.show(editor.position.tolist())
+        if editor.has_rotation:
+            if self._typed is not None and not np.array_equal(editor.rotation, self._typed[0]):
                 self._typed = None  # turned by something else
-            self._angles.show(angles_of(editor.turn) if self._typed is None else self._typed[1])
+            self._angles.show(angles_of(editor.rotation) if self._typed is None else self._typed[1])
 
     def show(self, frame: Frame) -> None:
         """Show how far each goal is missed, and where the selected one is."""
@@ -263,9 +260,9 @@ class Goals(Tab):
         parts: list[str] = []
         if self._span is not None and editor.kind == "range" and editor.row is not None:
             parts.append(f"now {self._span.now(value_of(frame.pose, editor.row + added))}")
-        if editor.places:
+        if editor.has_position:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
-        if editor.turns:
+        if editor.has_rotation:
             parts.append(f"now turned {written(angles_of(turn), 1)} °")
         self._now.content = note("<br>".join(parts), DIM)
 

@@ -23,7 +23,7 @@ class SolverTab(Tab):
         gui = self.gui
         self._fields: list[Any] = []
         self._shown: Any = None
-        self._pick = self.hear(
+        self._pick = self.connect(
             gui.add_dropdown("Solver", tuple(solvers), initial_value=self.session.solver.name), self.session.set_solver
         )
         self._about = gui.add_html("")
@@ -49,7 +49,7 @@ class SolverTab(Tab):
         """Make the control of one setting, None for a setting that is no number and no switch."""
         title = name.replace("_", " ")
         if isinstance(value, bool):
-            return self.hear(self.gui.add_checkbox(title, value), lambda on: self._set(name, on))
+            return self.connect(self.gui.add_checkbox(title, value), lambda on: self._set(name, on))
         if isinstance(value, int):
             return Field(self, title, (value,), lambda typed: self._set(name, whole(title, typed[0])), digits=0)
         if isinstance(value, float):

@@ -63,7 +63,7 @@ def problem_of(session: Session) -> tuple[list[Goal], Pose]:
     """Return the enabled goals, on the skeleton that was given, and the pose to start from."""
     with session.lock:
         called = partial(address, session.given)
-        goals: list[Goal] = [editor.goal(called, wanted=True) for editor in session.editors if editor.enabled]
+        goals: list[Goal] = [editor.goal(called, eased=False) for editor in session.editors if editor.enabled]
         return goals, session.start()
 
 
@@ -125,7 +125,7 @@ class Why(Tab):
         self._draw([])
         with gui.add_folder("Who races", expand_by_default=False):
             self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
-        self.hear(gui.add_button_group("", ("Race", "Clear the ghosts")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Race", "Clear the ghosts")), self._pressed, click=True)
         self._legend = gui.add_html(note(_RACE))
 
     def show(self, frame: Frame) -> None:
@@ -149,10 +149,12 @@ class Why(Tab):
 
     def _asked(self, frame: Frame) -> tuple[Any, ...]:
         """Return what a frame is asked for, to be compared."""
-        told = tuple(
-            (editor.key, editor.place.tobytes(), editor.turn.tobytes()) for editor in frame.editors if editor.enabled
+        targets = tuple(
+            (editor.key, editor.position.tobytes(), editor.rotation.tobytes())
+            for editor in frame.editors
+            if editor.enabled
         )
-        return (self.session.version, *told)
+        return (self.session.version, *targets)
 
     def _clear(self) -> None:
         """Take the ghosts of a race away, and its table."""
@@ -207,7 +209,7 @@ class Why(Tab):
                     self._tell("The targets moved meanwhile: race again.")
                     return
                 self._draw(runs)
-                self.page.scene.show_runners([(run.pose, _rgb(_colour(i))) for i, run in enumerate(runs) if run.pose])
+                self.page.scene.show_runners([(run.pose, _colour(i)) for i, run in enumerate(runs) if run.pose])
                 self._legend.content = _legend(runs)
                 self._raced = asked
                 self.page.client.flush()
@@ -257,11 +259,6 @@ class Why(Tab):
             )
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
-    """Return a colour as three numbers."""
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
-
-
 def _colour(number: int) -> str:
     """Return the colour of a solver, by its place in the race."""
     return _COLOURS[number % len(_COLOURS)]
@@ -283,13 +280,13 @@ def _legend(runs: Sequence[Run]) -> str:
     rows: list[str] = []
     for i, run in enumerate(runs):
         if run.trouble:
-            mark, told = f'<span style="color:{DIM}">–</span>', f"takes no part: {safe(run.trouble)}"
+            mark, result = f'<span style="color:{DIM}">–</span>', f"takes no part: {safe(run.trouble)}"
         else:
             mark = f'<span style="color:{_colour(i)}">■</span>'
             steps = f"{int(run.steps[-1])} step{'' if run.steps[-1] == 1 else 's'}"
-            told = f"{safe(run.status)}, {steps}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
+            result = f"{safe(run.status)}, {steps}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
         rows.append(
             f'<tr style="vertical-align:top"><td style="padding-right:.5em">{mark}</td>'
-            f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{told}</td></tr>'
+            f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{result}</td></tr>'
         )
     return f'<table style="padding:.2em .6em;font-size:.84em">{"".join(rows)}</table>'

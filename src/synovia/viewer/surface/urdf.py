@@ -66,12 +66,12 @@ class _Reader:
         reasons: dict[str, list[str]] = {}
         for name, why in self.lost.items():
             reasons.setdefault(why, []).append(name)
-        told: list[str] = []
+        listed: list[str] = []
         for why, names in reasons.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            told.append(f"{', '.join(names[:_NAMED])}{more} ({why})")
+            listed.append(f"{', '.join(names[:_NAMED])}{more} ({why})")
         some = "some meshes are not shown" if shown else "no mesh is shown, only the bones"
-        return (f"{some}: {', '.join(told)}",)
+        return (f"{some}: {', '.join(listed)}",)
 
     def shapes(self, link: Element, row: int, tag: str) -> list[Part]:
         """Return the shapes of a link that have a purpose: ``visual`` or ``collision``."""
