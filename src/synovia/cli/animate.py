@@ -68,7 +68,9 @@ def animate(
     clip: Clip = None,
     solver: Solver = None,
     root: Annotated[str | None, root_option("fixed with --goals, else free")] = None,
-    starts: Annotated[int, typer.Option("--starts", min=1, help="Poses to begin from; the best clip is taken.")] = 1,
+    starts: Annotated[
+        int, typer.Option("--starts", metavar="N", min=1, help="Poses to begin from; the best clip is taken.")
+    ] = 1,
     both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
     smooth: Annotated[
         float, typer.Option("--smooth", min=0.0, metavar="SECONDS", help="Take out motion quicker than this.")

@@ -40,6 +40,7 @@ Jobs = Annotated[
     typer.Option(
         "--jobs",
         "-j",
+        metavar="N",
         min=1,
         help="Number of threads; results are identical for any number.",
         show_default="all cores",

@@ -106,7 +106,9 @@ class Body(Tab):
     def _values(self, row: int) -> Array:
         """Return a joint's values as its sliders show them: degrees, length units."""
         joint = self.session.given.joints[row]
-        return to_sliders(joint.kind, joint.limit, np.atleast_1d(self.session.pose[row + self.session.rooted.added]))
+        with self.session.lock:  # another root changes pose and rows together
+            value = self.session.pose[row + self.session.rooted.added]
+        return to_sliders(joint.kind, joint.limit, np.atleast_1d(value))
 
     def _slide(self, row: int, part: int, number: float) -> None:
         joint = self.session.given.joints[row]
