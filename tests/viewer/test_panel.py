@@ -66,7 +66,7 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
         ("Weight", "", "takes a number"),
         ("Weight", "0", "goal on 'tool': weight is not positive"),
         ("Weight", "nan", "weight is not positive"),
-        ("Priority", "1.5", "no whole number"),
+        ("Priority", "1.5", "expected a whole number"),
         ("Target m", "1, 2", "takes 3 numbers"),
         ("Target m", "1e99 0 0", "too far"),
         ("Turn °", "1, inf, 2", "not finite"),

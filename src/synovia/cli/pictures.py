@@ -106,7 +106,7 @@ def _parse_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``."""
     parts = text.lower().split("x")
     if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise InputError("--size has another form", value=text, expected="WIDTHxHEIGHT, for example 960x540")
+        raise InputError("--size cannot be read", value=text, expected="WIDTHxHEIGHT, for example 960x540")
     return int(parts[0]), int(parts[1])
 
 
@@ -117,5 +117,5 @@ def _parse_view(text: str) -> str | tuple[float, float]:
     try:
         azimuth, elevation = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise InputError("--view has another form", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
+        raise InputError("--view cannot be read", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
     return azimuth, elevation

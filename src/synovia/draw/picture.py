@@ -177,7 +177,7 @@ def checked_size(size: object) -> tuple[int, int]:
         width, height = (int(n) for n in given)
         exact = (width, height) == given
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("size is no width and height", value=size, expected=wanted) from error
+        raise InputError("size: expected a width and a height", value=size, expected=wanted) from error
     if not exact or not all(_SIZES[0] <= n <= _SIZES[1] for n in (width, height)):
         raise InputError("size cannot be drawn", value=size, expected=wanted)
     return width, height

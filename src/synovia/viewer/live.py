@@ -272,7 +272,7 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
     if isinstance(getattr(model, "pose", None), Pose):
         return model.pose.skeleton, model.pose, [], model.pose.skeleton.name
     if not isinstance(model, str | Path):
-        raise InputError("model cannot be viewed", value=model, expected="a file, a Skeleton, a Pose or a Motion")
+        raise InputError("cannot view this", value=model, expected="a file, a Skeleton, a Pose or a Motion")
     from synovia.io.load import is_bundled, load_model, load_motions
 
     name = str(model)

@@ -75,7 +75,7 @@ class Tab(ABC):
             if event.client is None:  # set by the page itself
                 return
             if slow and not at_work.acquire(blocking=False):
-                self.page.notify("That is still being made.")
+                self.page.notify("The last request is still being processed.")
                 return
             before = self.page.message
             try:
@@ -243,7 +243,7 @@ class Page:
         if text and time.monotonic() - when < _SHOWN:
             return note(safe(text), WARN)
         if frame.busy:
-            return note("Preparing the solver; its first use compiles it, for 10 to 20 seconds, once.", WARN)
+            return note("Compiling the solver. This takes 10 to 20 seconds and happens once.", WARN)
         if frame.trouble:
             return note(safe(frame.trouble), WARN)
         if frame.solution is None:

@@ -18,7 +18,7 @@ class Clip(Tab):
         """Make the controls."""
         gui = self.gui
         if not self.session.clips:
-            gui.add_html(note("This model comes without a clip. Give one after it: synovia view MODEL CLIP."))
+            gui.add_html(note("This model has no clip. To play one: synovia view MODEL CLIP."))
             self._names: list[str] = []
             return
         self._names = [_NONE]
@@ -37,11 +37,11 @@ class Clip(Tab):
         )
         self._weight = self.connect(
             gui.add_slider(
-                "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip counts beside the pose without it."
+                "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip is mixed into the pose without it."
             ),
             lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
-        gui.add_html(note("Goals hold on top of the clip: what they do not need follows it."))
+        gui.add_html(note("Goals act on top of the clip. Joints that no goal needs follow the clip."))
 
     def _picked(self, name: str) -> None:
         number = self._names.index(name) - 1

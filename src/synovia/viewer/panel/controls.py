@@ -33,13 +33,13 @@ def written(values: Sequence[float], digits: int | None) -> str:
 
 
 def whole(what: str, value: float) -> int:
-    """Return a whole number.
+    """Return a number as an integer.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it is not whole.
     """
     if not float(value).is_integer():
-        raise InputError(f"{what} is no whole number", value=value)
+        raise InputError(f"{what}: expected a whole number", value=value)
     return int(value)
 
 

@@ -45,14 +45,14 @@ class Goals(Tab):
                 "Weight",
                 (1.0,),
                 lambda values: self._change(weight=values[0]),
-                hint="Beside goals of the same priority.",
+                hint="Compared with goals of the same priority.",
             )
             self._priority = Field(
                 self,
                 "Priority",
                 (0.0,),
                 lambda values: self._change(priority=whole("priority", values[0])),
-                hint="0 is the highest; needs a solver that has priorities.",
+                hint="0 is the highest. Only some solvers support priorities.",
             )
             unit = self.page.unit
             self._target = Field(self, f"Target {unit}".strip(), (0.0, 0.0, 0.0), self._moved, hint="x, y, z")

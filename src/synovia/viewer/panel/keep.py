@@ -109,7 +109,7 @@ class Keep(Tab):
         """Show how much is recorded."""
         seconds = self._recording.seconds
         if self._recording.on:  # the page sleeps while nothing moves, the recording does not
-            self._count.content = note("Recording. What does not move is recorded, too.")
+            self._count.content = note("Recording, also while nothing moves.")
         elif seconds:
             self._count.content = note(f"{seconds:.1f} s recorded.")
 

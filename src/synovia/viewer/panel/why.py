@@ -136,7 +136,7 @@ class Why(Tab):
             self._clear()
         if frame.solution is None:
             self._traced = None
-            self._say([frame.trouble or "Nothing is asked for."])
+            self._say([frame.trouble or "No goal is enabled."])
             return
         now = (asked, frame.pose.q.tobytes())
         if now == self._traced:
@@ -206,7 +206,7 @@ class Why(Tab):
                     runs.append(run)
                     self._tell(f"{len(runs)} of {len(names)} have run …")
                 if self.page.frame is None or self._asked(self.page.frame) != asked:
-                    self._tell("The targets moved meanwhile: race again.")
+                    self._tell("The targets have moved. Start the race again.")
                     return
                 self._draw(runs)
                 self.page.scene.show_runners([(run.pose, _colour(i)) for i, run in enumerate(runs) if run.pose])
@@ -280,7 +280,7 @@ def _legend(runs: Sequence[Run]) -> str:
     rows: list[str] = []
     for i, run in enumerate(runs):
         if run.trouble:
-            mark, result = f'<span style="color:{DIM}">–</span>', f"takes no part: {safe(run.trouble)}"
+            mark, result = f'<span style="color:{DIM}">–</span>', f"cannot solve this: {safe(run.trouble)}"
         else:
             mark = f'<span style="color:{_colour(i)}">■</span>'
             steps = f"{int(run.steps[-1])} step{'' if run.steps[-1] == 1 else 's'}"

@@ -132,14 +132,14 @@ class _Reader:
         if "://" in named:
             scheme, _, rest = named.partition("://")
             if scheme not in ("package", "file", "model"):
-                raise FileError("is no file", where=shape.place, value=named)
+                raise FileError("not the address of a file", where=shape.place, value=named)
             if scheme != "file":
                 package, _, rest = rest.partition("/")
         roots = [home.parent, home] if home.name in _HOMES else [home]
         if package:
             roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
         if "\0" in rest or "\\" in rest:
-            raise FileError("is no name of a file", where=shape.place, value=named)
+            raise FileError("not a valid file name", where=shape.place, value=named)
         inside = False
         for root in dict.fromkeys(roots):
             for start in (root, home):
