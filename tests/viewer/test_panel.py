@@ -226,7 +226,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
             f'{line["stroke"]}">■</span></td><td style="padding-right:.6em;white-space:nowrap">{line["label"]}' in table
         )
     assert table.count("■") == 2
-    assert "two-bone</td><td>takes no part: it is not made for these joints" in table
+    assert "two-bone</td><td>cannot solve this: it is not made for these joints" in table
     low, high = why._plot.scales["y"]["range"]
     assert high - low <= 1.01
     assert low < np.log10(0.3)
