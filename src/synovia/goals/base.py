@@ -97,6 +97,7 @@ class Goal(ChecksArguments):
     levels: ClassVar[bool] = True  # whether it has a priority
     paced: ClassVar[bool] = False  # whether solvers may bound by how much it turns a limb in a frame, as for poles
     weighs: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
     bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
     vector: ClassVar[str] = "position"  # what the three numbers of its target are
 

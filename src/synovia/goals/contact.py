@@ -66,7 +66,7 @@ class ContactGoal(Goal):
             take=lambda goal: goal.keep,
             plain="pose",
             control=True,
-            choices=_KEEPS,
+            choices=("pose", "normal", "point"),
         ),
         describe.position(),
         describe.Field(

@@ -47,7 +47,7 @@ class DistanceGoal(Goal):
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "The distance between a joint and another, or a point, should be within bounds."
     fields: ClassVar[tuple[describe.Field, ...]] = (
-        describe.plain("other", "joint", describe.OTHER_JOINT, control=True),
+        describe.plain("other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"),
         describe.position("point"),
         describe.plain("minimum", "length", _LENGTH, plain=0.0, control=True),
         describe.Field(

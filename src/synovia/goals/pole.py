@@ -43,8 +43,17 @@ class PoleGoal(Goal):
     summary: ClassVar[str] = "A limb should bend towards a point; joint is the one in its middle."
     fields: ClassVar[tuple[describe.Field, ...]] = (
         describe.position("point"),
-        describe.plain("root", "joint", "Joint at the limb's beginning.", control=True),
-        describe.plain("tip", "joint", "Joint at the limb's end.", control=True),
+        describe.plain(
+            "root",
+            "joint",
+            "Joint at the limb's beginning.",
+            control=True,
+            label="Limb begins",
+            absent="(the next one)",
+        ),
+        describe.plain(
+            "tip", "joint", "Joint at the limb's end.", control=True, label="Limb ends", absent="(the next one)"
+        ),
     )
     needs: ClassVar[str] = "pole"
     paced: ClassVar[bool] = True

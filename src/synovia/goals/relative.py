@@ -47,10 +47,11 @@ class RelativeGoal(Goal):
 
     __slots__ = ("other", "other_offset", "parts")
     kind: ClassVar[str] = "relative"
+    within_other: ClassVar[bool] = True
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "A frame on a joint should have a place in the frame of another joint."
     fields: ClassVar[tuple[describe.Field, ...]] = (
-        describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True),
+        describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True, label="Other joint"),
         describe.position(text="Position in the other joint's frame.", part=0),
         describe.rotation(text="Rotation in the other joint's frame.", part=0),
         describe.Field(
