@@ -16,6 +16,8 @@ from synovia.model.geometry import Array, rigid
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
+_NEXT: dict[str, Any] = {"control": True, "absent": "(the next one)"}
+
 
 class PoleGoal(Goal):
     """A limb should bend towards a point: elbow out, knee forward.
@@ -51,9 +53,7 @@ class PoleGoal(Goal):
             label="Limb begins",
             absent="(the next one)",
         ),
-        describe.plain(
-            "tip", "joint", "Joint at the limb's end.", control=True, label="Limb ends", absent="(the next one)"
-        ),
+        describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
     needs: ClassVar[str] = "pole"
     paced: ClassVar[bool] = True

@@ -139,7 +139,7 @@ class Session:
             InputError: If there are too many already.
         """
         with self.lock:
-            whole = kind_of(kind).whole
+            whole = not kind_of(kind).goal.on_joint
             row = None if whole else self.given.index(0 if joint is None else joint)
             called = label or (kind if row is None else self.given.joint_names[row])
             if len(self.editors) >= _MOST_EDITORS:
