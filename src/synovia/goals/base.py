@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -207,7 +205,10 @@ class Goal(ChecksArguments):
     @property
     def takes(self) -> int:
         """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        return self.place | reduce(or_, (term.takes for term in self.terms), 0)
+        bits = self.place
+        for term in self.terms:
+            bits |= term.takes
+        return bits
 
     @property
     def measures(self) -> int:

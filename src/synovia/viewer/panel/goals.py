@@ -153,7 +153,7 @@ class Goals(Tab):
         rows = {row: label for label, row in names.items()}
         with self._folder:
             for field in kind.controls:
-                value = editor.values.get(field.name)
+                value: Any = editor.values.get(field.name)
                 change = partial(self._set, field.name)
                 if field.form == "direction":
                     self._add_field(field.name, value or (0.0, 0.0, 0.0), "")
