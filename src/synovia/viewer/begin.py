@@ -148,8 +148,6 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
     frame = np.eye(4) if goal.target is None else goal.target
     editor.values = {field.argument or field.name: (field.held or field.take)(goal) for field in kind.goal.fields}
     editor.values = {name: value for name, value in editor.values.items() if name in kind.further}
-    if "other_offset" in editor.values and kind.frames:
-        editor.values["other_offset"] = _plain(np.array(getattr(goal, "other_offset", np.eye(4))), frame=kind.frames)
     editor.values = {name: value for name, value in editor.values.items() if value is not None}
     editor.values |= {name: skeleton.index(editor.values[name]) for name in kind.joints if name in editor.values}
     directions = [field.name for field in kind.controls if field.form == "direction"]
@@ -165,17 +163,3 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
     if turned and kind.rotation:
         editor.rotation = np.array(frame[:3, :3])
     editor.snap()
-
-
-def as_frame(offset: Any) -> Array:
-    """Return an offset, a point (3,) or a frame (4, 4) or nothing, as a frame."""
-    if offset is None:
-        return rigid()
-    return rigid(offset) if np.ndim(offset) == 1 else np.asarray(offset)
-
-
-def _plain(offset: Array, *, frame: bool) -> Array | None:
-    """Return a frame on a joint as its goal takes it; None where it is the joint's own."""
-    if np.array_equal(offset, np.eye(4)):
-        return None
-    return offset if frame else offset[:3, 3]
