@@ -141,7 +141,7 @@ _HEAD: Final = (
 
 
 def _print(result: Comparison) -> None:
-    """Print the table for people, the fastest of the sure ones first."""
+    """Print the table, sorted by success and then by time."""
     from rich.table import Table
     from rich.text import Text
 
@@ -181,5 +181,5 @@ def _cells(row: Row, most: int) -> Sequence[str]:
 
 
 def _time(us: float) -> str:
-    """Return microseconds as people read them."""
+    """Return a time given in microseconds, with its unit."""
     return f"{us:.0f} µs" if us < 1000.0 else f"{us / 1000.0:.1f} ms"

@@ -26,7 +26,7 @@ _EXTRAS: Final = {
 
 
 def examine(*, as_json: bool, warm: bool) -> None:
-    """Print the state of this installation, after compiling all solvers where asked to."""
+    """Print the state of this installation; with ``warm``, compile all solvers first."""
     times = compile_all() if warm else {}
     state = _state()
     if warm:
@@ -69,7 +69,7 @@ def _installed(package: str) -> str | None:
 
 
 def _imported(package: str) -> dict[str, str | None]:
-    """Return the version of a package, and what goes wrong when it is imported."""
+    """Return the version of a package, and the error of importing it."""
     try:
         if package != "numba":  # imported with the kernels, below
             import_module(package)
@@ -80,7 +80,7 @@ def _imported(package: str) -> dict[str, str | None]:
 
 
 def _cache() -> dict[str, Any]:
-    """Return where compiled code is kept, whether that works, and how much is there."""
+    """Return the folder of the compile cache, whether it is writable, and its size."""
     from synovia.kernels.compiler import jit as seam
 
     root = seam.cache_root()

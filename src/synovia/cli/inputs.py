@@ -68,7 +68,7 @@ Deadline = Annotated[
 
 
 def _parse_root(text: str | None) -> str | None:
-    """Return how the root moves, None where it is left open, or a usage error."""
+    """Return how the root moves, None if the option is not given."""
     if text is None:
         return None
     from synovia.errors import InputError

@@ -49,7 +49,7 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the bar away, however the work ended."""
+        """Remove the bar, also after an error."""
         if self._shown is not None:
             self._shown.stop()
             Bar.shown -= 1
@@ -69,7 +69,7 @@ class Bar:
             self._shown.update(self._task, completed=share, description=self._text, rate=told)
 
     def _started(self) -> Progress:
-        """Return the bar, shown."""
+        """Create and show the bar."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -89,13 +89,13 @@ class Bar:
 
 
 class CompileNotice(logging.Handler):
-    """Says what is compiled, and for how long, when that takes more than two seconds.
+    """Reports which solver is being compiled, and for how long, after two seconds.
 
     At a terminal a line counts the seconds and goes when the compiler is done; elsewhere one line says it, once.
     """
 
     def __init__(self) -> None:
-        """Prepare to listen."""
+        """Create the handler; entering the context attaches it."""
         super().__init__(logging.INFO)
         self._logger = logging.getLogger("synovia.kernels")
         self._level = self._logger.level
@@ -106,7 +106,7 @@ class CompileNotice(logging.Handler):
         self._told = False
 
     def __enter__(self) -> CompileNotice:
-        """Listen."""
+        """Attach the handler to the logger of kernels."""
         self._level = self._logger.level
         self._logger.addHandler(self)
         self._logger.setLevel(logging.INFO)
@@ -115,13 +115,13 @@ class CompileNotice(logging.Handler):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Listen no longer."""
+        """Detach the handler."""
         self._logger.setLevel(self._level)
         self._logger.removeHandler(self)
         self._stop()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Start the clock when a kernel is compiled, and stop it when that is done; pass on what is worth a warning."""
+        """Start the clock when a kernel is compiled, and stop it when that is done; print warnings."""
         self._stop()
         if record.levelno >= logging.WARNING:
             talk(record.getMessage())
@@ -133,7 +133,7 @@ class CompileNotice(logging.Handler):
             self._shows.start()
 
     def _stop(self) -> None:
-        """Stop the clock; what it has run counts for the next time."""
+        """Stop the clock; its time counts for the next kernel."""
         if self._going is not None and self._shows is not None:
             self._going.set()
             self._shows.join()
@@ -141,7 +141,7 @@ class CompileNotice(logging.Handler):
             self._left = max(self._left - (time.monotonic() - self._begun), 0.0)
 
     def _show(self, done: threading.Event, solver: str, seconds: float | None) -> None:
-        """Say what is compiled, once it has taken long enough, until it is done."""
+        """Show what is being compiled, from the moment that it has taken long enough."""
         terminal = at_terminal() and not Bar.shown  # which draws its own lines
         if done.wait(max(self._left, _BRIEF if terminal else 0.0)):
             return
@@ -161,11 +161,11 @@ class CompileNotice(logging.Handler):
 
 
 def compiling_text(solver: str, seconds: float | None) -> str:
-    """Return what is said of a solver that is compiled, and what would spare the wait."""
+    """Return the message about a solver that is being compiled, with a hint how to avoid the wait."""
     about = "" if seconds is None else f" (about {seconds:.0f} s)"
     return f"Compiling {solver}{about}: once, then it is kept. 'synovia doctor --warm' compiles all ahead."
 
 
 def at_terminal() -> bool:
-    """Return whether a person reads stderr."""
+    """Return whether stderr is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]

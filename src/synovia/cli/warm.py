@@ -98,7 +98,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
 
 
 def _process() -> subprocess.Popen[str]:
-    """Return a process that compiles what it is told; out of the way of what the terminal sends to this one."""
+    """Start a process that compiles entry points, in a session of its own, so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [sys.executable, "-m", "synovia.kernels.compiler.entries"],
         stdin=subprocess.PIPE,
@@ -111,7 +111,7 @@ def _process() -> subprocess.Popen[str]:
 
 
 def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done]) -> None:
-    """Give a process one group after the other, and pass on what it answers."""
+    """Give a process one group after the other, and pass on its answers."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         return
     name = ""

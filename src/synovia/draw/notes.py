@@ -86,7 +86,7 @@ class Notes:
         return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
-        """Draw a mark's ring, its axes, and the way that is left where it was missed."""
+        """Draw a mark's ring, its axes, and a line to the target if it was missed."""
         s, theme = self._scale, self._theme
         colour = theme.reached if mark.reached else theme.missed
         canvas = self._canvas

@@ -271,7 +271,7 @@ def _is_head(joint: Joint) -> bool:
 
 
 def up_of(skeleton: Skeleton) -> str:
-    """Return the axis that points up: the file's, else that of the head above the root at rest, else y."""
+    """Return the axis that points up: the file's, else the one from root to head at rest, else y."""
     if skeleton.up is not None:
         return skeleton.up
     head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
@@ -284,7 +284,7 @@ def up_of(skeleton: Skeleton) -> str:
 
 
 def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
-    """Return the colour of a joint by the side of the body that its role or name tells."""
+    """Return the colour of a joint by its side of the body, known from role or name."""
     joint = skeleton.joints[row]
     found = _SIDE.search(joint.role or "") or _SIDE.search(_plain(joint.name))
     if found is None:

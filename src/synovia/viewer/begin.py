@@ -24,7 +24,7 @@ _BEFORE: Final = 0.3  # of the body's size: how far before a joint the point is 
 
 
 def begin_values(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Give an editor the directions, numbers and second joint that its kind begins with."""
+    """Set the directions, numbers and second joint of an editor to the defaults of its kind."""
     kind = kind_of(editor.kind)
     values: dict[str, Any] = {}
     if "axis" in kind.vectors:
@@ -47,7 +47,7 @@ def begin_values(editor: GoalEditor, skeleton: Skeleton) -> None:
 
 
 def _beside(row: int, skeleton: Skeleton) -> int:
-    """Return the joint that a joint is measured against at first: the one above it, else one below it.
+    """Return the default second joint of a goal: the parent, else a child.
 
     Raises:
         InputError: If it is the only joint.
@@ -60,7 +60,7 @@ def _beside(row: int, skeleton: Skeleton) -> int:
 
 
 def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Turn the frame on an editor's joint as its kind wants it: as a sole, whose normal is the z axis, or not at all.
+    """Set the rotation of an editor's offset as its kind needs it: the z axis along the normal of a sole, else none.
 
     Raises:
         InputError: If nobody says which way is up.
@@ -82,7 +82,7 @@ def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
 def edited(
     editor: GoalEditor, values: dict[str, Any], skeleton: Skeleton, to_current: Callable[[GoalEditor], None]
 ) -> GoalEditor:
-    """Return an editor with some of its fields at other values; the target follows where it must.
+    """Return a copy of an editor with other values of some fields, and the target adapted to them.
 
     Args:
         editor: The editor.
@@ -112,7 +112,7 @@ def edited(
 
 
 def free_label(label: str, taken: Iterable[str]) -> str:
-    """Return the label, with a number where it is taken."""
+    """Return a label that is not taken: the given one, with a number if needed."""
     out, number, others = label, 2, set(taken)
     while out in others:
         out, number = f"{label} {number}", number + 1
@@ -120,7 +120,7 @@ def free_label(label: str, taken: Iterable[str]) -> str:
 
 
 def tip_of(pose: Pose, editor: GoalEditor, added: int) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3), in the world, of what should meet an editor's target."""
+    """Return the world position (3,) and rotation (3, 3) of the frame that should meet an editor's target."""
     if editor.row is None:
         return balance_of(pose), np.eye(3)
     row = pose.frames[editor.row + added]
@@ -129,7 +129,7 @@ def tip_of(pose: Pose, editor: GoalEditor, added: int) -> tuple[Array, Array]:
 
 
 def balance_of(pose: Pose) -> Array:
-    """Return the centre of mass, (3,), length units; the middle of the joints where the file names no masses."""
+    """Return the centre of mass, (3,), length units, or the mean joint position of a body without masses."""
     if any(joint.mass for joint in pose.skeleton.joints):
         return pose.center_of_mass()
     return pose.positions.mean(axis=0)
@@ -178,7 +178,7 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -
 
 
 def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: Callable[[GoalEditor], None]) -> None:
-    """Let an editor ask for what a goal asks for, with all that the goal has.
+    """Set an editor to all values of a goal.
 
     Args:
         editor: An editor of the goal's kind, on its joint.
@@ -220,14 +220,14 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
 
 
 def as_frame(offset: Any) -> Array:
-    """Return an offset, a point (3,) or a frame (4, 4) or nothing, as a frame."""
+    """Return an offset (a point (3,), a frame (4, 4) or None) as a frame."""
     if offset is None:
         return rigid()
     return rigid(offset) if np.ndim(offset) == 1 else np.asarray(offset)
 
 
 def _plain(offset: Array, *, frame: bool) -> Array | None:
-    """Return a frame on a joint as its goal takes it; None where it is the joint's own."""
+    """Return an offset in the form of a goal's argument, None for the joint's own frame."""
     if np.array_equal(offset, np.eye(4)):
         return None
     return offset if frame else offset[:3, 3]

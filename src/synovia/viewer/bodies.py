@@ -51,7 +51,7 @@ def ball(rings: int = 8) -> _Mesh:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Build:
-    """What of a skeleton is drawn, and how thick.
+    """The bones and joints of a skeleton that are drawn, with radii and colours.
 
     Args:
         bones: Rows whose bone (from the parent) is drawn.
@@ -81,7 +81,7 @@ class Build:
 
 
 def from_z(along: Array) -> Array:
-    """Return the shortest turns (n, 4; wxyz) that bring z to directions (n, 3); those of no length stay unturned."""
+    """Return the shortest rotations (n, 4; wxyz) from z to directions (n, 3); identity for those of length 0."""
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)

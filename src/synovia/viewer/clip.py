@@ -31,7 +31,7 @@ class Play:
     weight: float = 1.0
 
     def advance(self, seconds: float) -> None:
-        """Let time go on, round and round."""
+        """Advance the time by some seconds, in a loop."""
         if self.motion is not None and self.playing and self.motion.duration > 0.0:
             self.time = (self.time + seconds * self.speed) % self.motion.duration
 
@@ -56,7 +56,7 @@ def fitting(motion: Motion, skeleton: Skeleton) -> Motion:
 
 
 def sample(motion: Motion, seconds: float) -> Array:
-    """Return joint values at a time, (nq,), between frames where it lies there; the ends hold."""
+    """Return joint values at a time, (nq,), interpolated between frames; the first and the last frame hold outside."""
     place = float(np.clip(seconds * motion.fps, 0.0, len(motion) - 1))
     first = int(place)
     second = min(first + 1, len(motion) - 1)
@@ -64,7 +64,7 @@ def sample(motion: Motion, seconds: float) -> Array:
 
 
 def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
-    """Return joint values between two poses: 0 gives a, 1 gives b; rotations take the shorter way at even speed."""
+    """Return joint values between two poses: 0 gives a, 1 gives b; rotations by spherical interpolation."""
     if weight <= 0.0:
         return np.array(a)
     if weight >= 1.0:

@@ -141,7 +141,7 @@ class Engine:
         return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
-        """Go on by so many seconds; return what to show, and whether anything still moves.
+        """Advance by some seconds and solve; return what to show, and whether anything still moves.
 
         The solve itself runs outside the session's lock, so that whoever edits never waits for it.
         """
@@ -200,7 +200,7 @@ class Engine:
             )
 
     def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
-        """Return the answer from a start, or a better one from beside it.
+        """Return the solution from a start, or a better one from a start nearby.
 
         A straight limb that is asked to shorten has no slope to follow: a nudge shows it the way to bend. A nudge is
         taken only where it is clearly better, so that a body at the end of its reach does not tremble. Each step tries
@@ -240,7 +240,7 @@ _UNSEEN: Final = (1e-6, 1e-4)  # of a metre or unit, and radians: of two errors,
 
 
 def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
-    """Return how far an editor is missed, as people read it."""
+    """Return the error of a goal as text."""
     far = error.position * (meters_per_unit or 1.0) > _UNSEEN[0]
     parts: list[str] = []
     if far or error.position > 0.0 >= error.angle:

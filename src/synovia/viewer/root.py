@@ -36,7 +36,7 @@ class Rooted:
 
 
 def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
-    """Return a skeleton whose root moves as asked.
+    """Return a skeleton with a root that moves in a given mode.
 
     Args:
         skeleton: The skeleton.

@@ -262,7 +262,7 @@ class Scene:
 
 
 def scene_scale(session: Session) -> float:
-    """Return scene units per length unit: metres where the file names its unit, else a body of human size."""
+    """Return scene units per length unit: metres if the file names its unit, else a body of human size."""
     extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.reach
     unit = session.given.meters_per_unit
     if unit is not None and _SANE[0] <= extent * unit <= _SANE[1]:
@@ -283,7 +283,7 @@ def aim_camera(server: ViserServer, session: Session) -> None:
 
 
 def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
-    """Return from where, (3,), and at which point, (3,), a camera sees the whole body, scene units.
+    """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
     Args:
         session: The session.

@@ -33,7 +33,7 @@ _ONE: Final = 1.0  # seconds: edits of the same thing that follow each other mor
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What undo brings back."""
+    """A state of the session that undo restores."""
 
     editors: tuple[GoalEditor, ...]
     root: Rooted
@@ -44,7 +44,7 @@ class Memory:
 
 
 class Undo:
-    """Memories in order, and the one to return to.
+    """A stack of states, and the first one, to which reset returns.
 
     Args:
         now: Clock that returns seconds.
@@ -178,7 +178,7 @@ class Session:
             self.touch(structure=True)
 
     def move(self, key: int, place: Any = None, turn: Any = None) -> None:
-        """Ask an editor's target to be elsewhere; the target eases there.
+        """Move an editor's target; the eased target follows.
 
         Args:
             key: The editor.
@@ -297,19 +297,19 @@ class Session:
         return Pose.trusted(self.skeleton, blend(self.skeleton, self._base, clip, self.play.weight))
 
     def touch(self, *, structure: bool = False) -> None:
-        """Note a change; ``structure``: one for which the problem must be packed anew."""
+        """Signal a change; ``structure``: the problem must be packed anew."""
         self.version += structure
         self.changed.set()
 
     def remember(self, what: Hashable = None) -> None:
-        """Keep what is there for undo; edits of the same thing (``what``) in a row are one step."""
+        """Keep the present state for undo; edits of the same thing (``what``) in a row are one step."""
         with self.lock:
             if not self._within:
                 self._undo.keep(self._memory(), what)
 
     @contextmanager
     def one_step(self) -> Generator[None]:
-        """Let changes within be one step to undo."""
+        """Make all changes in the context one step to undo."""
         with self.lock:
             self.remember()
             self._within = True
@@ -319,12 +319,12 @@ class Session:
                 self._within = False
 
     def mark_first(self) -> None:
-        """Keep what is there as what ``reset`` brings back."""
+        """Keep the present state as the one that ``reset`` restores."""
         with self.lock:
             self._undo.begin(self._memory())
 
     def undo(self) -> bool:
-        """Bring back what was before the last change; return whether there was one."""
+        """Restore the state before the last change; return whether there was one."""
         with self.lock:
             memory = self._undo.take()
             if memory is not None:
@@ -332,7 +332,7 @@ class Session:
             return memory is not None
 
     def reset(self) -> None:
-        """Bring back what was at first."""
+        """Restore the first state."""
         with self.lock:
             if (first := self._undo.first) is not None:
                 self.remember()

@@ -44,7 +44,7 @@ def style(title: str) -> str:
 
 
 def safe(text: object) -> str:
-    """Return text from a file or a person as HTML that shows it and does nothing else."""
+    """Return text from a file or a person with HTML escaped."""
     return html.escape(str(text), quote=True)
 
 

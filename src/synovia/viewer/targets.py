@@ -46,7 +46,7 @@ def put(handle: Any, place: Array, turn: Array | None = None) -> None:
 
 
 def _there(at: Array, to: Array) -> bool:
-    """Return whether a few numbers are those that are there."""
+    """Return whether two vectors are equal but for rounding."""
     return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
 
 
@@ -247,7 +247,7 @@ class Targets:
 
     @staticmethod
     def _try(action: Callable[[], None]) -> None:
-        """Act; what a page asks for and cannot have is left as it was."""
+        """Run an action; an edit that is refused changes nothing."""
         try:
             action()
         except (SynoviaError, ValueError):

@@ -19,7 +19,7 @@ from synovia.viewer.style import note, safe
 
 
 class Keep(Tab):
-    """Hands things out as downloads; nothing is written on the machine that serves the page."""
+    """Offers downloads; no file is written on the machine that serves the page."""
 
     def build(self) -> None:
         """Make the controls."""
@@ -115,5 +115,5 @@ class Keep(Tab):
 
 
 def _file_name(name: str) -> str:
-    """Return a name that is harmless as a file's."""
+    """Return a name that is safe as the name of a file."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:60] or "synovia"
