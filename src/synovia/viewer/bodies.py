@@ -33,22 +33,6 @@ def rod(taper: float = 0.62) -> _Mesh:
     return vertices.astype(np.float32), np.array(faces, np.uint32)
 
 
-def ball(rings: int = 8) -> _Mesh:
-    """Return a ball of radius 1: vertices and faces."""
-    tilt = np.linspace(0.0, math.pi, rings + 1)
-    turn = np.linspace(0.0, 2.0 * math.pi, 2 * rings, endpoint=False)
-    vertices = np.array(
-        [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for a in tilt for b in turn]
-    )
-    width = 2 * rings
-    faces: list[tuple[int, int, int]] = []
-    for i in range(rings):
-        for k in range(width):
-            a, b = i * width + k, i * width + (k + 1) % width
-            faces += [(a, a + width, b), (b, a + width, b + width)]
-    return vertices.astype(np.float32), np.array(faces, np.uint32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Build:
     """The bones and joints of a skeleton that are drawn, with radii and colours.

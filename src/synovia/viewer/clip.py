@@ -73,16 +73,10 @@ def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
     variables = skeleton.tables.variables
     turns = variables[variables[:, 0] == 1, 1]
     if len(turns):
+        from scipy.spatial.transform import Rotation
+
         at = turns[:, None] + np.arange(4)
-        p, q = a[at], b[at]
-        cosine = np.sum(p * q, axis=1, keepdims=True)
-        q = np.where(cosine < 0.0, -q, q)
-        angle = np.arccos(np.minimum(np.abs(cosine), 1.0))
-        sine = np.sin(angle)
-        near = sine < 1e-6  # the straight line is the arc there, to rounding
-        sine = np.where(near, 1.0, sine)
-        left = np.where(near, 1.0 - weight, np.sin((1.0 - weight) * angle) / sine)
-        right = np.where(near, weight, np.sin(weight * angle) / sine)
-        mixed = left * p + right * q
-        out[at] = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+        start = Rotation.from_quat(a[at])
+        way = (start.inv() * Rotation.from_quat(b[at])).as_rotvec()
+        out[at] = (start * Rotation.from_rotvec(weight * way)).as_quat()
     return skeleton.follow(out)

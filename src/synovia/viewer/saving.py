@@ -55,7 +55,7 @@ def goal_file(session: Session) -> bytes:
 
 
 def command_line(session: Session, model: str) -> str:
-    """Return the command that solves the saved goals from the saved pose; what it has no options for follows as comments."""
+    """Return the command that solves the saved goals from the saved pose; settings without an option are comments."""
     settings, root = session.solver, _root_of(session)
     words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
     if root != "fixed":

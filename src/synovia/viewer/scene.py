@@ -14,11 +14,12 @@ from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.viewer.bodies import Build, ahead_of, ball, build, rod
+from synovia.viewer.bodies import Build, ahead_of, build, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
 from synovia.viewer.surface import Surface
+from synovia.viewer.surface.shapes import ball
 from synovia.viewer.targets import Ranges, Targets
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Scene:
             batched_colors=self._build.bone_colours,
             **options,
         )
-        vertices, faces = ball()
+        vertices, faces = ball(np.ones(3))
         joints = self._build.joints
         self._joints = scene.add_batched_meshes_simple(
             "/body/joints",

@@ -16,7 +16,6 @@ INKS: Final[dict[bool, dict[str, str]]] = {
     False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a"},
     True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf"},
 }
-GROUNDS: Final = {False: "#ffffff", True: "#2e2e2e"}  # the brightest of the dark ones: that of fields
 
 GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
 

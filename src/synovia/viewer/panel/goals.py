@@ -34,7 +34,6 @@ class Goals(Tab):
         gui = self.gui
         self._list = gui.add_html("")
         self._shown = ""
-        self._filling = False
         names = self.page.joint_labels
         self._pick = self.connect(gui.add_dropdown("Selected", (_NOBODY,)), self._picked)
         with gui.add_folder("Selected goal", expand_by_default=True) as self._folder:

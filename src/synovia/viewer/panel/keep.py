@@ -32,9 +32,7 @@ class Keep(Tab):
         self.connect(
             gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True
         )
-        self._record = self.connect(
-            gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch
-        )
+        self.connect(gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch)
         self._count = gui.add_html(note("Without a recording, the clip with the goals on top is saved."))
         self.connect(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
         self.connect(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
