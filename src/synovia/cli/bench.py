@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, load_body, parse_tolerance
+from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, joints_option, load_body, parse_tolerance
 from synovia.cli.output import emit_json, emit_rich, number, unit_name
 from synovia.cli.progress import Bar
 from synovia.errors import UnsupportedError
@@ -23,13 +23,7 @@ SCHEMA: Final = "synovia.bench/1"
 def bench(
     file: Model,
     joint: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--joint",
-            metavar="JOINT",
-            help="A joint with a goal; repeat for more.",
-            show_default="hands, feet and head, else the tips",
-        ),
+        list[str] | None, joints_option("A joint with a goal", "hands, feet and head, else the tips")
     ] = None,
     solver: Annotated[
         list[str] | None,
