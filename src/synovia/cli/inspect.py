@@ -126,7 +126,7 @@ def _is_taken_beyond(skeleton: Skeleton, row: int) -> bool:
     return lower < limit.lower - slack or upper > limit.upper + slack
 
 
-def _is_narrowed(skeleton: Skeleton, row: int) -> bool:
+def _is_restricted(skeleton: Skeleton, row: int) -> bool:
     """Return whether mimic joints restrict their leader to less than its own limits."""
     joint = skeleton.joints[row]
     if joint.kind not in (Kind.HINGE, Kind.SLIDE) or joint.mimic is not None:
@@ -208,8 +208,8 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> Text:
         notes.append(f"follows {joint.mimic.leader}")
         if _is_taken_beyond(skeleton, row):
             notes[-1] += f", which takes it beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
-    elif _is_narrowed(skeleton, row):
-        notes.append(f"narrowed by what follows it: {_ends(skeleton.value_range(row), joint.kind, unit)}")
+    elif _is_restricted(skeleton, row):
+        notes.append(f"restricted by mimic joints: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:
         notes.append(f"carries {joint.body}")
     if joint.role and joint.role != joint.name:
@@ -230,8 +230,8 @@ def _limit_text(joint: Joint, unit: str) -> str:
 
 def _ends(interval: tuple[float, float], kind: Kind, unit: str) -> str:
     """Return an interval as text, in degrees or in length units for a slide."""
-    turns = kind is Kind.HINGE
+    is_angle = kind is Kind.HINGE
     lower, upper = (
-        number(round(math.degrees(end), 2) if turns else end) if math.isfinite(end) else "no end" for end in interval
+        number(round(math.degrees(end), 2) if is_angle else end) if math.isfinite(end) else "no end" for end in interval
     )
-    return f"{lower} to {upper} {'deg' if turns else unit}"
+    return f"{lower} to {upper} {'deg' if is_angle else unit}"

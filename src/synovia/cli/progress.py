@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE: Final = 1.0  # seconds; what is done by then needs no bar
-_COMPILING: Final = 2.0  # seconds of compiling before it is told
-_BRIEF: Final = 0.5  # seconds of compiling that need no line of their own, once the first is told
-_TICK: Final = 0.2  # seconds between two looks at the clock
+_COMPILING: Final = 2.0  # seconds of compiling before a message
+_BRIEF: Final = 0.5  # seconds of compiling that need no line of their own after the first
+_TICK: Final = 0.2  # seconds between two updates of the line
 
 
 class Bar:
@@ -27,7 +27,7 @@ class Bar:
     Args:
         text: What is being done.
         unit: What the work is counted in, for the rate.
-        count: How many of them the whole work has; 0 where only shares are told.
+        count: How many of them the whole work has; 0 if only shares are known.
     """
 
     shown: ClassVar[int] = 0  # how many there are at the terminal now
@@ -65,8 +65,8 @@ class Bar:
             share = done / of if of else 1.0
             many = share * (self._count or (of if of > 1.0 else 0.0))
             rate = many / max(time.monotonic() - self._begun, 1e-9)
-            told = f"{rate:,.0f} {self._unit}/s" if rate >= 10.0 else f"{rate:.1f} {self._unit}/s" if rate else ""
-            self._shown.update(self._task, completed=share, description=self._text, rate=told)
+            speed = f"{rate:,.0f} {self._unit}/s" if rate >= 10.0 else f"{rate:.1f} {self._unit}/s" if rate else ""
+            self._shown.update(self._task, completed=share, description=self._text, rate=speed)
 
     def _started(self) -> Progress:
         """Create and show the bar."""
@@ -128,8 +128,8 @@ class CompileNotice(logging.Handler):
         if getattr(record, "compiling", False):
             self._begun = time.monotonic()
             self._going = threading.Event()
-            told = (self._going, getattr(record, "solver", "a solver"), getattr(record, "seconds", None))
-            self._shows = threading.Thread(target=self._show, args=told, daemon=True)
+            arguments = (self._going, getattr(record, "solver", "a solver"), getattr(record, "seconds", None))
+            self._shows = threading.Thread(target=self._show, args=arguments, daemon=True)
             self._shows.start()
 
     def _stop(self) -> None:

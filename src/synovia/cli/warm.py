@@ -17,7 +17,7 @@ from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import FileError, SynoviaError
 
-_LOOK = 0.25  # seconds between two looks at the clock
+_LOOK = 0.25  # seconds between two updates of the bar
 
 
 class _Done(NamedTuple):
@@ -31,7 +31,7 @@ class _Done(NamedTuple):
 def compile_all(names: Iterable[str] | None = None, workers: int | None = None) -> dict[str, float]:
     """Compile entry points, the most wanted first; return the seconds of each, by what it is for.
 
-    Processes, because one process compiles one thing at a time. The compiler hears no Ctrl-C: they are killed by it.
+    It uses processes because one process compiles one thing at a time. Ctrl-C kills them: the compiler ignores it.
 
     Args:
         names: Entry points by module and function; None for all that solve.

@@ -102,7 +102,7 @@ class Notes:
         if mark.reached:
             canvas.ring(place, 1.75 * s, 3.5 * s, theme.paper)
             canvas.ring(place, 1.25 * s, 2.5 * s, colour)
-        else:  # a cross as well: its meaning must not hang on the colour alone
+        else:  # a cross as well: its meaning must not depend on the colour alone
             arm = 0.36 * radius
             for k in (1.0, -1.0):
                 ends = ((place[0] - arm, place[1] - k * arm), (place[0] + arm, place[1] + k * arm))

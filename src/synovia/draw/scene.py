@@ -147,10 +147,10 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
     )
     names: list[tuple[Array, str]] = []
     if joint_names:
-        told = {mark.label for mark in marks}
+        written = {mark.label for mark in marks}
         rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist()
         named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
-        names = [(place, name) for place, name in named if name not in told]
+        names = [(place, name) for place, name in named if name not in written]
     return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
 
 
@@ -163,8 +163,8 @@ def _extent(pose: Pose) -> float:
 def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (parent to joint) is part of the body.
 
-    A free joint hangs on nothing, unless it alone continues the bone of a ball (toes that a clip also moves); of a
-    character only what hangs on its hips is body: the rest places it in its file.
+    A free joint has no bone, unless it is the only child of a ball (toes that a clip also moves). Of a character only
+    the joints below its hips are body: those above place it in its file.
     """
     hips = skeleton.index(skeleton.roles["hips"]) if "hips" in skeleton.roles else None
     inside = [hips in (None, row) for row in range(len(skeleton))]
@@ -192,7 +192,7 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
 
 def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
-    """Return each joint's radius, (n,), length units: the more of the body hangs on it, the thicker.
+    """Return each joint's radius, (n,), length units: the more of the body it carries, the thicker.
 
     It follows from lengths at rest alone, so that a body keeps its build from pose to pose.
     """

@@ -63,7 +63,7 @@ def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
     """Set the rotation of an editor's offset as its kind needs it: the z axis along the normal of a sole, else none.
 
     Raises:
-        InputError: If nobody says which way is up.
+        InputError: If the upward direction is unknown.
     """
     turn = editor.offset[:3, :3]
     if "keep" in kind_of(editor.kind).further and editor.row is not None:

@@ -68,7 +68,7 @@ class Engine:
 
     Args:
         session: The session.
-        stopped: Set when nobody waits for the session any more.
+        stopped: Set when the session is no longer needed.
     """
 
     def __init__(self, session: Session, stopped: threading.Event | None = None) -> None:
@@ -143,7 +143,7 @@ class Engine:
     def step(self, seconds: float) -> tuple[Frame, bool]:
         """Advance by some seconds and solve; return what to show, and whether anything still moves.
 
-        The solve itself runs outside the session's lock, so that whoever edits never waits for it.
+        The solve itself runs outside the session's lock, so that edits never wait for it.
         """
         session = self.session
         self.prepare()

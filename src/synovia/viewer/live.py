@@ -21,7 +21,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
 from synovia.viewer.first_goals import add_goals, ends_of, first_goals
-from synovia.viewer.root import lifted
+from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, is_local
 from synovia.viewer.session import Session
 from synovia.viewer.surface import Surface
@@ -238,7 +238,7 @@ def view(
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
         if start is not None:
-            session.put(lifted(start.q, session.rooted))
+            session.put(with_root_values(start.q, session.rooted))
         if playing is not None:
             session.set_clip(playing)
             session.set_play(playing=True)

@@ -1,7 +1,7 @@
 """Controls of numbers: lines of text, the bounds of a range, and rotations as angles.
 
-Numbers are typed as text: every key is heard, and what is typed stays until it has been typed to its end. A browser's
-number field loses the sign of ``-0.25`` on the way (it becomes ``-0``, then ``0``), and says nothing when it is
+Numbers are typed as text: every key stroke is processed, and the text stays until it is complete. A browser's number
+field loses the sign of ``-0.25`` on the way (it becomes ``-0``, then ``0``), and says nothing when it is
 emptied; a line of text does neither.
 """
 
@@ -62,7 +62,7 @@ class Field:
         values: Numbers that it shows at first.
         action: Called with the numbers when others are typed.
         digits: How many digits after the point are shown; None for six in all.
-        hint: What a pointer that rests on it tells.
+        hint: Tooltip.
     """
 
     def __init__(
