@@ -57,7 +57,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
     wanted = list(ENTRIES) if names is None else list(names)
     # what lies in one file shares its helpers, so one process compiles it all
     groups: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.partition(".")[0])]
+    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
     for group in sizes:
         groups.put(group)
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()

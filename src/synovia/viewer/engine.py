@@ -38,6 +38,7 @@ class Frame:
 
     Args:
         pose: The body.
+        added: Rows of its pose before those of the skeleton that was given.
         editors: Copies of all editors.
         errors: How far each enabled editor is missed, by key.
         missed: Keys of the editors that are not met.
@@ -51,6 +52,7 @@ class Frame:
     """
 
     pose: Pose
+    added: int
     editors: tuple[GoalEditor, ...]
     errors: dict[int, GoalError]
     missed: frozenset[int]
@@ -61,6 +63,12 @@ class Frame:
     time: float
     moved: frozenset[int] = frozenset()
     still: bool = False
+
+    def state(self, editor: GoalEditor) -> str:
+        """Return the state of a goal as a theme names its colour: ``reached``, ``missed`` or ``quiet``, not solved."""
+        if editor.key in self.missed:
+            return "missed"
+        return "reached" if editor.enabled and editor.key in self.errors else "quiet"
 
 
 class Engine:
@@ -227,7 +235,8 @@ class Engine:
             missed = frozenset(self.active[i] for i in solution.missed)
         spent = 1e3 * median(self._times) if self._times else 0.0
         moved = self._moved if solution is not None else frozenset[int]()
-        return Frame(pose, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
+        added = len(pose.skeleton) - len(self.session.given)
+        return Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
 
 
 def _total(solution: Solution) -> float:

@@ -190,8 +190,7 @@ class Scene:
 
     def show(self, frame: Frame) -> None:
         """Show a frame."""
-        added = len(frame.pose.skeleton) - len(self.session.given)
-        world = frame.pose.frames[added:]
+        world = frame.pose.frames[frame.added :]
         positions = world[:, 9:] * self.scale
         place, turn, scale = self._build.bone_frames(positions)
         with self.client.atomic():
@@ -202,14 +201,14 @@ class Scene:
                 self._bones.batched_scales = scale.astype(np.float32)
             self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
             self._skin.show(world)
-            self.targets.show(frame, added)
-            self.ranges.show(frame, added)
+            self.targets.show(frame)
+            self.ranges.show(frame)
             self._show_limits(world)
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and those above it, or of all."""
-        skeleton, added = self.session.given, 0
+        skeleton = self.session.given
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
@@ -229,7 +228,7 @@ class Scene:
             count += len(arc)
             if not len(arc) or count > _SEGMENTS:
                 continue
-            parent = skeleton.parents[row] + added
+            parent = skeleton.parents[row]
             turn = world[parent, :9].reshape(3, 3) if parent >= 0 else np.eye(3)
             parts.append(arc @ turn.T + world[row, 9:] * self.scale)
         if parts:

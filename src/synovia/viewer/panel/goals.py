@@ -254,11 +254,10 @@ class Goals(Tab):
         self._fill(editor)
         if (self._enabled.value, self._kind.value) != (editor.enabled, editor.kind):
             self.select(editor.key)
-        added = len(frame.pose.skeleton) - len(self.session.given)
-        place, turn = tip_of(frame.pose, editor, added)
+        place, turn = tip_of(frame.pose, editor, frame.added)
         parts: list[str] = []
         if self._span is not None and editor.kind == "range" and editor.row is not None:
-            parts.append(f"now {self._span.now(value_of(frame.pose, editor.row + added))}")
+            parts.append(f"now {self._span.now(value_of(frame.pose, editor.row + frame.added))}")
         if editor.has_position:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
         if editor.has_rotation:
