@@ -19,7 +19,7 @@ from synovia.viewer.engine import Engine, Frame, miss_text
 from synovia.viewer.first_goals import add_goals, first_goals
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
 from synovia.viewer.panel.why import problem_of, trace
-from synovia.viewer.root import ROOTS, lifted, lowered, rooted
+from synovia.viewer.root import ROOTS, rooted, with_root_values, without_root_values
 from synovia.viewer.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
 from synovia.viewer.session import Session, Undo
 from synovia.viewer.worker import Background, Worker
@@ -247,10 +247,10 @@ def test_roots_move_as_told_and_the_body_stays(mode: str) -> None:
     body = sy.bundled("humanoid")
     pose = body.random_pose(4)
     to = rooted(body, mode)
-    q = lifted(pose.q, to)
+    q = with_root_values(pose.q, to)
     lifted_pose = sy.Pose(to.skeleton, q)
     np.testing.assert_allclose(lifted_pose.positions[to.added :], pose.positions, atol=1e-12)
-    np.testing.assert_array_equal(lowered(q, body), pose.q)
+    np.testing.assert_array_equal(without_root_values(q, body), pose.q)
     if mode not in ("fixed", "free"):
         q[: to.added] = 0.25 * np.array([axis in "xyz" for axis in mode.split(",")])
         moved = sy.Pose(to.skeleton, q).positions[to.added :] - pose.positions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, load_body, parse_tolerance
+from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, joints_option, load_body, parse_tolerance
 from synovia.cli.output import emit_json, emit_rich, number, unit_name
 from synovia.cli.progress import Bar
 from synovia.errors import UnsupportedError
@@ -23,13 +23,7 @@ SCHEMA: Final = "synovia.bench/1"
 def bench(
     file: Model,
     joint: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--joint",
-            metavar="JOINT",
-            help="A joint with a goal; repeat for more.",
-            show_default="hands, feet and head, else the tips",
-        ),
+        list[str] | None, joints_option("A joint with a goal", "hands, feet and head, else the tips")
     ] = None,
     solver: Annotated[
         list[str] | None,
@@ -141,7 +135,7 @@ _HEAD: Final = (
 
 
 def _print(result: Comparison) -> None:
-    """Print the table for people, the fastest of the sure ones first."""
+    """Print the table, sorted by success and then by time."""
     from rich.table import Table
     from rich.text import Text
 
@@ -181,5 +175,5 @@ def _cells(row: Row, most: int) -> Sequence[str]:
 
 
 def _time(us: float) -> str:
-    """Return microseconds as people read them."""
+    """Return a time given in microseconds, with its unit."""
     return f"{us:.0f} µs" if us < 1000.0 else f"{us / 1000.0:.1f} ms"

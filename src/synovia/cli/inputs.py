@@ -68,7 +68,7 @@ Deadline = Annotated[
 
 
 def _parse_root(text: str | None) -> str | None:
-    """Return how the root moves, None where it is left open, or a usage error."""
+    """Return how the root moves, None if the option is not given."""
     if text is None:
         return None
     from synovia.errors import InputError
@@ -96,6 +96,16 @@ def root_option(default: str | None) -> typer.models.OptionInfo:
 
 
 Root = Annotated[str, root_option(None)]
+
+
+def joints_option(text: str, default: str) -> typer.models.OptionInfo:
+    """Return the option ``--joint`` of a command, which may be repeated.
+
+    Args:
+        text: What is done with such a joint.
+        default: Which joints are taken without it.
+    """
+    return typer.Option("--joint", metavar="JOINT", help=f"{text}; repeat for more.", show_default=default)
 
 
 def output_option(metavar: str, text: str) -> typer.models.OptionInfo:

@@ -22,7 +22,7 @@ _UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 
 
 def emit(text: str) -> None:
-    """Write data to stdout; a reader that has gone away (``synovia ... | head``) is no error.
+    """Write data to stdout; a closed pipe (``synovia ... | head``) is ignored.
 
     Raises:
         FileError: If it is closed or full.
@@ -45,7 +45,7 @@ def emit_json(content: Mapping[str, Any]) -> None:
 
 
 def emit_rich(*parts: RenderableType) -> None:
-    """Write tables, trees and text to stdout, coloured on a terminal; rich would cut what is wider than it."""
+    """Write tables, trees and text to stdout, coloured on a terminal, without cutting wide lines."""
     from rich.console import Console
 
     drawn = StringIO()  # never stdout itself: rich would write to it whatever it cannot be written to
@@ -71,7 +71,7 @@ def talk(text: str) -> None:
 
 
 def printable(name: str) -> str:
-    """Return a name from a file without signs that would steer a terminal or break a line."""
+    """Return a name from a file with control characters escaped."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
@@ -83,5 +83,5 @@ def unit_name(meters_per_unit: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as people read it; never ``-0``."""
+    """Return a number with six digits; never ``-0``."""
     return f"{value + 0.0:.6g}"

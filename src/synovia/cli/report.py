@@ -36,7 +36,7 @@ _MOST_SHOWN: Final = 8  # runs of frames in one line
 
 
 def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
-    """Return what ``--json`` prints: errors in length units and radians, 0 where a goal asks for none."""
+    """Return what ``--json`` prints: errors in length units and radians, 0 for parts that a goal does not have."""
     skeleton, missed = ik.skeleton, solution.missed
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
@@ -105,7 +105,7 @@ def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> li
 
 
 def _goals(solution: Solution, ik: IK) -> RenderableType:
-    """Return a table of the goals and what is left to each."""
+    """Return a table of the goals and their errors."""
     from rich.table import Table
     from rich.text import Text
 
@@ -128,7 +128,7 @@ def _goals(solution: Solution, ik: IK) -> RenderableType:
 
 
 def _target(goal: Goal, target: Array) -> str:
-    """Return where a goal's target is, or what else it asks for."""
+    """Return a goal's target position, or its kind if it has none."""
     if not goal.takes & POSITION:
         return goal.kind.replace("_", " ")
     seen = "" if goal.other_joint is None else f" from {goal.other_joint}"
@@ -136,7 +136,7 @@ def _target(goal: Goal, target: Array) -> str:
 
 
 def _joints(pose: Pose, start: Pose) -> RenderableType:
-    """Return a table of the joints that are elsewhere than at the start; the others are counted."""
+    """Return a table of the joints that have moved since the start; the others are counted."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -170,7 +170,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
 
 
 def _vector(values: Iterable[float]) -> str:
-    """Return three numbers in brackets, to a millionth."""
+    """Return three numbers in brackets, rounded to six decimals."""
     return "(" + ", ".join(number(round(float(v), 6)) for v in values) + ")"
 
 
@@ -225,7 +225,7 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
 
 
 def _of_these(frames: tuple[int, ...]) -> str:
-    """Return how many of the missed frames are meant."""
+    """Return the first words of a line about some of the missed frames."""
     return f"  of these {len(frames)} {'is' if len(frames) == 1 else 'are'}"
 
 

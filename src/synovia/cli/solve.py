@@ -223,7 +223,7 @@ def _goals_from(positions: Sequence[str], rotations: Sequence[str], skeleton: Sk
 def _joint_and_value(
     text: str, option: str, form: str, skeleton: Skeleton, joints: dict[int, str | int]
 ) -> tuple[int, str]:
-    """Return the row of a joint and what is asked of it: the text left and right of the last equals sign.
+    """Return the row of a joint and the value for it: the texts on both sides of the last equals sign.
 
     A joint is named by its name, body, role or row; names go first. ``joints`` gets what its goal calls it.
     """

@@ -17,7 +17,7 @@ from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import FileError, SynoviaError
 
-_LOOK = 0.25  # seconds between two looks at the clock
+_LOOK = 0.25  # seconds between two updates of the bar
 
 
 class _Done(NamedTuple):
@@ -31,7 +31,7 @@ class _Done(NamedTuple):
 def compile_all(names: Iterable[str] | None = None, workers: int | None = None) -> dict[str, float]:
     """Compile entry points, the most wanted first; return the seconds of each, by what it is for.
 
-    Processes, because one process compiles one thing at a time. The compiler hears no Ctrl-C: they are killed by it.
+    It uses processes because one process compiles one thing at a time. Ctrl-C kills them: the compiler ignores it.
 
     Args:
         names: Entry points by module and function; None for all that solve.
@@ -57,7 +57,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
     wanted = list(ENTRIES) if names is None else list(names)
     # what lies in one file shares its helpers, so one process compiles it all
     groups: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.partition(".")[0])]
+    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
     for group in sizes:
         groups.put(group)
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
@@ -98,7 +98,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
 
 
 def _process() -> subprocess.Popen[str]:
-    """Return a process that compiles what it is told; out of the way of what the terminal sends to this one."""
+    """Start a process that compiles entry points, in a session of its own, so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [sys.executable, "-m", "synovia.kernels.compiler.entries"],
         stdin=subprocess.PIPE,
@@ -111,7 +111,7 @@ def _process() -> subprocess.Popen[str]:
 
 
 def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done]) -> None:
-    """Give a process one group after the other, and pass on what it answers."""
+    """Give a process one group after the other, and pass on its answers."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         return
     name = ""

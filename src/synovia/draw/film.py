@@ -26,7 +26,7 @@ _PALETTE: Final = 6  # frames whose colours make the palette
 
 
 def check_film(path: Path, *, force: bool) -> None:
-    """Refuse a film's file that could not be written in the end, before anything is drawn.
+    """Check that a film can be written, before anything is drawn.
 
     Raises:
         UnsupportedError: If no film has its extension.

@@ -86,7 +86,7 @@ class Notes:
         return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
-        """Draw a mark's ring, its axes, and the way that is left where it was missed."""
+        """Draw a mark's ring, its axes, and a line to the target if it was missed."""
         s, theme = self._scale, self._theme
         colour = theme.reached if mark.reached else theme.missed
         canvas = self._canvas
@@ -102,7 +102,7 @@ class Notes:
         if mark.reached:
             canvas.ring(place, 1.75 * s, 3.5 * s, theme.paper)
             canvas.ring(place, 1.25 * s, 2.5 * s, colour)
-        else:  # a cross as well: its meaning must not hang on the colour alone
+        else:  # a cross as well: its meaning must not depend on the colour alone
             arm = 0.36 * radius
             for k in (1.0, -1.0):
                 ends = ((place[0] - arm, place[1] - k * arm), (place[0] + arm, place[1] + k * arm))

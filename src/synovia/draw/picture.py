@@ -184,7 +184,7 @@ def checked_size(size: object) -> tuple[int, int]:
 
 
 def _png(path: str | os.PathLike[str]) -> Path:
-    """Return where to write; checked before anything is drawn."""
+    """Return the path of a PNG file, checked before anything is drawn."""
     where = as_path(path)
     if where.suffix.lower() != ".png":
         raise UnsupportedError("pictures are written as PNG", where=str(where), expected="a name that ends in .png")

@@ -24,7 +24,7 @@ _SAMPLES: Final = 4  # samples each way per pixel of lines and rings, which Pill
 
 
 def require_pillow() -> None:
-    """Do nothing if Pillow is there.
+    """Check that Pillow is installed.
 
     Raises:
         MissingExtraError: If it is not installed.

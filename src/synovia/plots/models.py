@@ -55,7 +55,7 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
 
 
 def _draw_solver(axes: Any, row: Row, number: int, bottom: float) -> tuple[float, float, str, str]:
-    """Draw one solver; return the end of what is seen of its line, its colour and its name."""
+    """Draw one solver; return the visible end of its line, its colour and its name."""
     colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number // len(COLOURS) % len(_DASHES)]
     low, middle, high = (np.maximum(band, _FLOOR) for band in np.percentile(row.curve, (25, 50, 75), axis=1))
     axes.fill_between(row.curve_steps, low, high, color=colour, alpha=0.10, linewidth=0)

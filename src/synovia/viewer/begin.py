@@ -23,17 +23,17 @@ _FRAMES: Final = ("keep", "parts", "other")  # the frame of a goal's target depe
 
 
 def begin_values(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Give an editor the directions, numbers and second joint that its kind begins with."""
+    """Set the directions, numbers and second joint of an editor to the defaults of its kind."""
     row = 0 if editor.row is None else editor.row
     editor.values = kind_of(editor.kind).goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
     fit_frame(editor, skeleton)
 
 
 def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Turn the frame on an editor's joint as its kind wants it: as a sole, whose normal is the z axis, or not at all.
+    """Set the rotation of an editor's offset as its kind needs it: the z axis along the normal of a sole, else none.
 
     Raises:
-        InputError: If nobody says which way is up.
+        InputError: If the upward direction is unknown.
     """
     turn = editor.offset[:3, :3]
     if "keep" in kind_of(editor.kind).further and editor.row is not None:
@@ -52,7 +52,7 @@ def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
 def edited(
     editor: GoalEditor, values: dict[str, Any], skeleton: Skeleton, to_current: Callable[[GoalEditor], None]
 ) -> GoalEditor:
-    """Return an editor with some of its fields at other values; the target follows where it must.
+    """Return a copy of an editor with other values of some fields, and the target adapted to them.
 
     Args:
         editor: The editor.
@@ -82,7 +82,7 @@ def edited(
 
 
 def free_label(label: str, taken: Iterable[str]) -> str:
-    """Return the label, with a number where it is taken."""
+    """Return a label that is not taken: the given one, with a number if needed."""
     out, number, others = label, 2, set(taken)
     while out in others:
         out, number = f"{label} {number}", number + 1
@@ -90,7 +90,7 @@ def free_label(label: str, taken: Iterable[str]) -> str:
 
 
 def tip_of(pose: Pose, editor: GoalEditor, added: int) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3), in the world, of what should meet an editor's target."""
+    """Return the world position (3,) and rotation (3, 3) of the frame that should meet an editor's target."""
     if editor.row is None:
         return balance_of(pose), np.eye(3)
     row = pose.frames[editor.row + added]
@@ -99,7 +99,7 @@ def tip_of(pose: Pose, editor: GoalEditor, added: int) -> tuple[Array, Array]:
 
 
 def balance_of(pose: Pose) -> Array:
-    """Return the centre of mass, (3,), length units; the middle of the joints where the file names no masses."""
+    """Return the centre of mass, (3,), length units, or the mean joint position of a body without masses."""
     if any(joint.mass for joint in pose.skeleton.joints):
         return pose.center_of_mass()
     return pose.positions.mean(axis=0)
@@ -131,7 +131,7 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -
 
 
 def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: Callable[[GoalEditor], None]) -> None:
-    """Let an editor ask for what a goal asks for, with all that the goal has.
+    """Set an editor to all values of a goal.
 
     Args:
         editor: An editor of the goal's kind, on its joint.

@@ -33,25 +33,9 @@ def rod(taper: float = 0.62) -> _Mesh:
     return vertices.astype(np.float32), np.array(faces, np.uint32)
 
 
-def ball(rings: int = 8) -> _Mesh:
-    """Return a ball of radius 1: vertices and faces."""
-    tilt = np.linspace(0.0, math.pi, rings + 1)
-    turn = np.linspace(0.0, 2.0 * math.pi, 2 * rings, endpoint=False)
-    vertices = np.array(
-        [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for a in tilt for b in turn]
-    )
-    width = 2 * rings
-    faces: list[tuple[int, int, int]] = []
-    for i in range(rings):
-        for k in range(width):
-            a, b = i * width + k, i * width + (k + 1) % width
-            faces += [(a, a + width, b), (b, a + width, b + width)]
-    return vertices.astype(np.float32), np.array(faces, np.uint32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Build:
-    """What of a skeleton is drawn, and how thick.
+    """The bones and joints of a skeleton that are drawn, with radii and colours.
 
     Args:
         bones: Rows whose bone (from the parent) is drawn.
@@ -81,7 +65,7 @@ class Build:
 
 
 def from_z(along: Array) -> Array:
-    """Return the shortest turns (n, 4; wxyz) that bring z to directions (n, 3); those of no length stay unturned."""
+    """Return the shortest rotations (n, 4; wxyz) from z to directions (n, 3); identity for those of length 0."""
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)

@@ -80,7 +80,7 @@ def kind_of(name: str) -> Kind:
 
 
 def address(skeleton: Skeleton, row: int) -> str | int:
-    """Return what a goal and its messages call a joint: its name where it means that joint alone, else its row."""
+    """Return how goals and messages name a joint: by its name if that is unique, else by its row."""
     name = skeleton.joint_names[row]
     try:
         return name if skeleton.index(name) == row else row
@@ -90,7 +90,7 @@ def address(skeleton: Skeleton, row: int) -> str | int:
 
 @dataclass(slots=True, eq=False)
 class GoalEditor:
-    """A goal as the page edits it: where it is asked to be, and where the eased target is by now.
+    """A goal as the page edits it, with its target and with the eased target that follows.
 
     Args:
         key: Number that stays the same while it lives.
@@ -144,7 +144,7 @@ class GoalEditor:
         return replace(self, values=dict(self.values))
 
     def become(self, other: GoalEditor) -> None:
-        """Take all that another has."""
+        """Copy all fields of another editor."""
         for part in fields(self):
             setattr(self, part.name, getattr(other, part.name))
 
@@ -154,11 +154,11 @@ class GoalEditor:
         return self.idle and not self.enabled
 
     def snap(self) -> None:
-        """Let the eased target be where it is asked to be."""
+        """Move the eased target to the target at once."""
         self.eased_position, self.eased_rotation = self.position, self.rotation
 
     def ease(self, part: float, near: float) -> bool:
-        """Bring the eased target a part of the way nearer; return whether some of the way is left.
+        """Move the eased target a part of the way to the target; return whether some of the way is left.
 
         Args:
             part: From 0 to 1.
@@ -218,14 +218,14 @@ class GoalEditor:
 
 
 def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
-    """Return the range that an editor asks for, None for editors of other kinds."""
+    """Return the bounds of a range goal's editor, None for other kinds."""
     if not kind_of(editor.kind).goal.bounds_value or editor.row is None:
         return None
     return float(editor.values.get("lower", -math.inf)), float(editor.values.get("upper", math.inf))
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Return a rotation brought part of the way to another, and whether some of the way is left."""
+    """Return a rotation part of the way to another, and whether some of the way is left."""
     if at is to:
         return to, False
     from scipy.spatial.transform import Rotation

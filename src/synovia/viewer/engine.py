@@ -38,6 +38,7 @@ class Frame:
 
     Args:
         pose: The body.
+        added: Rows of its pose before those of the skeleton that was given.
         editors: Copies of all editors.
         errors: How far each enabled editor is missed, by key.
         missed: Keys of the editors that are not met.
@@ -51,6 +52,7 @@ class Frame:
     """
 
     pose: Pose
+    added: int
     editors: tuple[GoalEditor, ...]
     errors: dict[int, GoalError]
     missed: frozenset[int]
@@ -62,13 +64,19 @@ class Frame:
     moved: frozenset[int] = frozenset()
     still: bool = False
 
+    def state(self, editor: GoalEditor) -> str:
+        """Return the state of a goal as a theme names its colour: ``reached``, ``missed`` or ``quiet``, not solved."""
+        if editor.key in self.missed:
+            return "missed"
+        return "reached" if editor.enabled and editor.key in self.errors else "quiet"
+
 
 class Engine:
     """Solves a session, step by step.
 
     Args:
         session: The session.
-        stopped: Set when nobody waits for the session any more.
+        stopped: Set when the session is no longer needed.
     """
 
     def __init__(self, session: Session, stopped: threading.Event | None = None) -> None:
@@ -141,9 +149,9 @@ class Engine:
         return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
-        """Go on by so many seconds; return what to show, and whether anything still moves.
+        """Advance by some seconds and solve; return what to show, and whether anything still moves.
 
-        The solve itself runs outside the session's lock, so that whoever edits never waits for it.
+        The solve itself runs outside the session's lock, so that edits never wait for it.
         """
         session = self.session
         self.prepare()
@@ -200,7 +208,7 @@ class Engine:
             )
 
     def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
-        """Return the answer from a start, or a better one from beside it.
+        """Return the solution from a start, or a better one from a start nearby.
 
         A straight limb that is asked to shorten has no slope to follow: a nudge shows it the way to bend. A nudge is
         taken only where it is clearly better, so that a body at the end of its reach does not tremble. Each step tries
@@ -227,7 +235,8 @@ class Engine:
             missed = frozenset(self.active[i] for i in solution.missed)
         spent = 1e3 * median(self._times) if self._times else 0.0
         moved = self._moved if solution is not None else frozenset[int]()
-        return Frame(pose, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
+        added = len(pose.skeleton) - len(self.session.given)
+        return Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
 
 
 def _total(solution: Solution) -> float:
@@ -240,7 +249,7 @@ _UNSEEN: Final = (1e-6, 1e-4)  # of a metre or unit, and radians: of two errors,
 
 
 def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
-    """Return how far an editor is missed, as people read it."""
+    """Return the error of a goal as text."""
     far = error.position * (meters_per_unit or 1.0) > _UNSEEN[0]
     parts: list[str] = []
     if far or error.position > 0.0 >= error.angle:

@@ -27,7 +27,7 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
 
 
 def ends_of(skeleton: Skeleton, word: str) -> list[int]:
-    """Return the left and the right hand or foot, by role or by name; none where there are not two.
+    """Return the rows of the left and the right hand or foot, by role or by name; an empty list unless there are two.
 
     Robots have wrists and ankles: ``left_ankle_roll_joint`` carries the foot.
 

@@ -45,7 +45,7 @@ class Tab(ABC):
 
     @abstractmethod
     def show(self, frame: Frame) -> None:
-        """Bring what the controls show up to date; called a few times a second."""
+        """Update what the controls show; called a few times a second."""
 
     def select(self, key: int | None) -> None:
         """Follow the selection of a goal, or of none."""
@@ -61,7 +61,7 @@ class Tab(ABC):
         del frame, now
 
     def connect(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
-        """Let an action follow a control, with its new value; mistakes are shown on the page.
+        """Call an action with a control's new value whenever it changes; errors are shown on the page.
 
         Args:
             handle: The control.
@@ -193,12 +193,12 @@ class Page:
             self.notify("")
 
     def wake(self, seconds: float) -> None:
-        """Look at the text now and after some seconds, also where nothing changes."""
+        """Update the text now and again after some seconds, also if nothing changes."""
         self._due.append(time.monotonic() + seconds)
         self.session.touch()
 
     def _again(self) -> float | None:
-        """Return after how many seconds the text is to be looked at again, None for when something changes."""
+        """Return the seconds until the next update of the text, None to wait for a change."""
         now = time.monotonic()
         self._due = [due for due in self._due if due > now]
         return min(self._due) - now + 0.02 if self._due else None
@@ -238,7 +238,7 @@ class Page:
         self.client.flush()
 
     def _status_note(self, frame: Frame) -> str:
-        """Return how the solve ended, in how long, or what there is to say instead."""
+        """Return the status line: a message, or how the solve ended and its time."""
         text, when = self.message
         if text and time.monotonic() - when < _SHOWN:
             return note(safe(text), WARN)
@@ -273,5 +273,5 @@ def _labels(session: Session) -> dict[str, int]:
 
 
 def unit_of(meters: float | None) -> str:
-    """Return what a length unit is called, empty where it is unknown or has no name."""
+    """Return the name of a length unit, empty if it is unknown or has none."""
     return "" if meters is None else next((name for name, size in _UNITS.items() if math.isclose(size, meters)), "")

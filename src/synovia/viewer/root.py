@@ -36,7 +36,7 @@ class Rooted:
 
 
 def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
-    """Return a skeleton whose root moves as asked.
+    """Return a skeleton with a root that moves in a given mode.
 
     Args:
         skeleton: The skeleton.
@@ -75,15 +75,15 @@ def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Root
     Raises:
         InputError: If there is no such mode.
     """
-    own, to = lowered(q, given), rooted(given, mode)
+    own, to = without_root_values(q, given), rooted(given, mode)
     left = _carried(q, at, given)
     if np.abs(left - np.eye(4)).max() <= _SAME:
-        return to, lifted(own, to)
+        return to, with_root_values(own, to)
     first = given.joints[0]
     if first.kind is Kind.FREE:  # it can say all, whatever is put before it
         own[:7] = _free_values(np.linalg.inv(first.rest) @ left @ first.rest @ rigid(own[:3], quat_to_matrix(own[3:7])))
-        return to, lifted(own, to)
-    out = lifted(own, to)
+        return to, with_root_values(own, to)
+    out = with_root_values(own, to)
     if to.mode == "free":
         out[:7] = _free_values(left)
         return to, out
@@ -109,12 +109,12 @@ def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
     return Pose(at.skeleton, before).transform(at.added) @ np.linalg.inv(given.rest_pose().transform(0))
 
 
-def lifted(q: Array, to: Rooted) -> Array:
+def with_root_values(q: Array, to: Rooted) -> Array:
     """Return joint values (..., nq) of the given skeleton as values of the rooted one, its own joints at rest."""
     more = to.skeleton.nq - q.shape[-1]
     return with_root_at_rest(q, more) if more else q.copy()
 
 
-def lowered(q: Array, given: Skeleton) -> Array:
+def without_root_values(q: Array, given: Skeleton) -> Array:
     """Return the joint values of the given skeleton's own joints."""
     return q[..., q.shape[-1] - given.nq :].copy()

@@ -33,7 +33,7 @@ _LONGEST: Final = 40  # times as long as it is may a clip become that is played 
 
 
 def goals_of(session: Session) -> list[Goal]:
-    """Return the enabled goals, on the skeleton that was given, where they are asked to be."""
+    """Return the enabled goals on the given skeleton, with their targets."""
     with session.lock:
         return [
             editor.goal(lambda row: address(session.given, row), kept=True)
@@ -55,7 +55,7 @@ def goal_file(session: Session) -> bytes:
 
 
 def command_line(session: Session, model: str) -> str:
-    """Return the command that solves the saved goals from the saved pose; what it cannot say follows as comments."""
+    """Return the command that solves the saved goals from the saved pose; settings without an option are comments."""
     settings, root = session.solver, _root_of(session)
     words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
     if root != "fixed":
@@ -76,19 +76,19 @@ def command_line(session: Session, model: str) -> str:
 
 
 def _changed(settings: Solver) -> dict[str, Any]:
-    """Return the settings of a solver that are not as they are by themselves."""
+    """Return the settings of a solver that differ from the defaults."""
     plain = type(settings)()
     names = settings.__dataclass_fields__
     return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(plain, name)}
 
 
 def _root_of(session: Session) -> str:
-    """Return how the root moves elsewhere: one that is held away from where the file has it is free there."""
+    """Return the root mode for the saved problem: free if the page holds the root away from its place in the file."""
     return session.mode if session.rooted.base is None else "free"
 
 
 def _moved_root(session: Session) -> str | None:
-    """Return what to say of a root that is held away from where the file has it."""
+    """Return a remark if the root is held away from its place in the file, else None."""
     if session.rooted.base is None:
         return None
     held = "held" if session.mode == "fixed" else f"moved along {session.mode} only"
@@ -135,7 +135,7 @@ def _start_values(pose: Pose) -> list[str]:
 
 
 def _arguments(goal: Goal) -> list[str]:
-    """Return the arguments of a goal's constructor: those of a goal file, turned into Python."""
+    """Return the arguments of a goal's constructor in Python, made from its entry in a goal file."""
     entry = entry_of(goal)
     out = [repr(entry.pop("joint"))] if "joint" in entry else []
     entry.pop("kind")
@@ -150,7 +150,7 @@ def _arguments(goal: Goal) -> list[str]:
 
 
 def _python(value: Any) -> str:
-    """Return a value in Python's words; points and quaternions with nine digits."""
+    """Return a value as Python source; points and quaternions with nine digits."""
     if isinstance(value, list):
         parts = cast("list[Any]", value)
         if all(isinstance(part, float) for part in parts):
@@ -252,7 +252,7 @@ class Recording:
             self.on = False
 
     def take(self, pose: Pose, now: float) -> None:
-        """Note that the body has a pose from now on."""
+        """Record that the body has a pose from now on."""
         with self._lock:
             if not self.on:
                 return

@@ -14,11 +14,12 @@ from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.viewer.bodies import Build, ahead_of, ball, build, rod
+from synovia.viewer.bodies import Build, ahead_of, build, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
 from synovia.viewer.surface import Surface
+from synovia.viewer.surface.shapes import ball
 from synovia.viewer.targets import Ranges, Targets
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Scene:
             batched_colors=self._build.bone_colours,
             **options,
         )
-        vertices, faces = ball()
+        vertices, faces = ball(np.ones(3))
         joints = self._build.joints
         self._joints = scene.add_batched_meshes_simple(
             "/body/joints",
@@ -189,8 +190,7 @@ class Scene:
 
     def show(self, frame: Frame) -> None:
         """Show a frame."""
-        added = len(frame.pose.skeleton) - len(self.session.given)
-        world = frame.pose.frames[added:]
+        world = frame.pose.frames[frame.added :]
         positions = world[:, 9:] * self.scale
         place, turn, scale = self._build.bone_frames(positions)
         with self.client.atomic():
@@ -201,14 +201,14 @@ class Scene:
                 self._bones.batched_scales = scale.astype(np.float32)
             self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
             self._skin.show(world)
-            self.targets.show(frame, added)
-            self.ranges.show(frame, added)
+            self.targets.show(frame)
+            self.ranges.show(frame)
             self._show_limits(world)
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and those above it, or of all."""
-        skeleton, added = self.session.given, 0
+        skeleton = self.session.given
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
@@ -228,7 +228,7 @@ class Scene:
             count += len(arc)
             if not len(arc) or count > _SEGMENTS:
                 continue
-            parent = skeleton.parents[row] + added
+            parent = skeleton.parents[row]
             turn = world[parent, :9].reshape(3, 3) if parent >= 0 else np.eye(3)
             parts.append(arc @ turn.T + world[row, 9:] * self.scale)
         if parts:
@@ -262,7 +262,7 @@ class Scene:
 
 
 def scene_scale(session: Session) -> float:
-    """Return scene units per length unit: metres where the file names its unit, else a body of human size."""
+    """Return scene units per length unit: metres if the file names its unit, else a body of human size."""
     extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.reach
     unit = session.given.meters_per_unit
     if unit is not None and _SANE[0] <= extent * unit <= _SANE[1]:
@@ -283,7 +283,7 @@ def aim_camera(server: ViserServer, session: Session) -> None:
 
 
 def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
-    """Return from where, (3,), and at which point, (3,), a camera sees the whole body, scene units.
+    """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
     Args:
         session: The session.

@@ -274,7 +274,7 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
 
 
 def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
-    """Return a handler of errors in viser's tasks that prints only a few: a stranger must not fill the terminal."""
+    """Return a handler of errors in viser's tasks that prints only a few, so that no client can fill the terminal."""
 
     def report(loop: Any, context: dict[str, Any]) -> None:
         if not rules.mistakes.spend():

@@ -23,7 +23,7 @@ from synovia.solver import Solver, as_solver
 from synovia.viewer.begin import begin_values, edited, free_label, place_at_current
 from synovia.viewer.clip import Play, blend, fitting, sample
 from synovia.viewer.editor import GoalEditor, address, kind_of
-from synovia.viewer.root import Rooted, changed_root, lifted, rooted
+from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
 
 _MOST_EDITORS: Final = 64
 _FAR: Final = 1e4  # targets are kept within so many body sizes
@@ -32,8 +32,8 @@ _ONE: Final = 1.0  # seconds: edits of the same thing that follow each other mor
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """What undo brings back."""
+class Snapshot:
+    """A state of the session that undo restores."""
 
     editors: tuple[GoalEditor, ...]
     root: Rooted
@@ -44,7 +44,7 @@ class Memory:
 
 
 class Undo:
-    """Memories in order, and the one to return to.
+    """A stack of states, and the first one, to which reset returns.
 
     Args:
         now: Clock that returns seconds.
@@ -52,29 +52,29 @@ class Undo:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         """Remember nothing."""
-        self.first: Memory | None = None
-        self._memories: deque[Memory] = deque(maxlen=_MOST_STEPS)
+        self.first: Snapshot | None = None
+        self._snapshots: deque[Snapshot] = deque(maxlen=_MOST_STEPS)
         self._now = now
         self._what: Hashable = None
         self._when = 0.0
 
-    def keep(self, memory: Memory, what: Hashable = None) -> None:
+    def keep(self, snapshot: Snapshot, what: Hashable = None) -> None:
         """Push a state before an edit of ``what``, unless the last edit was of the same thing a moment ago."""
         now = self._now()
-        again = what is not None and what == self._what and now - self._when < _ONE and len(self._memories) > 0
+        again = what is not None and what == self._what and now - self._when < _ONE and len(self._snapshots) > 0
         self._what, self._when = what, now
         if not again:
-            self._memories.append(memory)
+            self._snapshots.append(snapshot)
 
-    def begin(self, memory: Memory) -> None:
-        """Begin anew from a memory."""
-        self.first, self._what = memory, None
-        self._memories.clear()
+    def begin(self, snapshot: Snapshot) -> None:
+        """Begin anew from a snapshot."""
+        self.first, self._what = snapshot, None
+        self._snapshots.clear()
 
-    def take(self) -> Memory | None:
-        """Return the last memory and forget it, None without any."""
+    def take(self) -> Snapshot | None:
+        """Return the last snapshot and forget it, None without any."""
         self._what = None
-        return self._memories.pop() if self._memories else None
+        return self._snapshots.pop() if self._snapshots else None
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +112,7 @@ class Session:
         self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
         self.rooted = rooted(self.given, self.mode)
         self.mode = self.rooted.mode
-        self.pose = Pose(self.skeleton, lifted(self.given.rest_q, self.rooted))
+        self.pose = Pose(self.skeleton, with_root_values(self.given.rest_q, self.rooted))
         self._base = self.pose.q.copy()
 
     @property
@@ -178,7 +178,7 @@ class Session:
             self.touch(structure=True)
 
     def move(self, key: int, place: Any = None, turn: Any = None) -> None:
-        """Ask an editor's target to be elsewhere; the target eases there.
+        """Move an editor's target; the eased target follows.
 
         Args:
             key: The editor.
@@ -293,23 +293,23 @@ class Session:
         """
         if self.play.motion is None:
             return self.pose
-        clip = lifted(sample(self.play.motion, self.play.time if seconds is None else seconds), self.rooted)
+        clip = with_root_values(sample(self.play.motion, self.play.time if seconds is None else seconds), self.rooted)
         return Pose.trusted(self.skeleton, blend(self.skeleton, self._base, clip, self.play.weight))
 
     def touch(self, *, structure: bool = False) -> None:
-        """Note a change; ``structure``: one for which the problem must be packed anew."""
+        """Signal a change; ``structure``: the problem must be packed anew."""
         self.version += structure
         self.changed.set()
 
     def remember(self, what: Hashable = None) -> None:
-        """Keep what is there for undo; edits of the same thing (``what``) in a row are one step."""
+        """Keep the present state for undo; edits of the same thing (``what``) in a row are one step."""
         with self.lock:
             if not self._within:
-                self._undo.keep(self._memory(), what)
+                self._undo.keep(self._snapshot(), what)
 
     @contextmanager
     def one_step(self) -> Generator[None]:
-        """Let changes within be one step to undo."""
+        """Make all changes in the context one step to undo."""
         with self.lock:
             self.remember()
             self._within = True
@@ -319,36 +319,36 @@ class Session:
                 self._within = False
 
     def mark_first(self) -> None:
-        """Keep what is there as what ``reset`` brings back."""
+        """Keep the present state as the one that ``reset`` restores."""
         with self.lock:
-            self._undo.begin(self._memory())
+            self._undo.begin(self._snapshot())
 
     def undo(self) -> bool:
-        """Bring back what was before the last change; return whether there was one."""
+        """Restore the state before the last change; return whether there was one."""
         with self.lock:
-            memory = self._undo.take()
-            if memory is not None:
-                self._recall(memory)
-            return memory is not None
+            snapshot = self._undo.take()
+            if snapshot is not None:
+                self._restore(snapshot)
+            return snapshot is not None
 
     def reset(self) -> None:
-        """Bring back what was at first."""
+        """Restore the first state."""
         with self.lock:
             if (first := self._undo.first) is not None:
                 self.remember()
                 self.play = replace(first.play)
-                self._recall(first)
+                self._restore(first)
 
-    def _memory(self) -> Memory:
+    def _snapshot(self) -> Snapshot:
         editors = tuple(editor.copy() for editor in self.editors)
-        return Memory(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
+        return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
 
-    def _recall(self, memory: Memory) -> None:
-        self.editors = [editor.copy() for editor in memory.editors]
+    def _restore(self, snapshot: Snapshot) -> None:
+        self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:
             editor.snap()
-        self.solver, clip = memory.solver, memory.play
+        self.solver, clip = snapshot.solver, snapshot.play
         same = self.play.motion is clip.motion  # then its time goes on
         self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)
-        self._root(memory.root, memory.q)
-        self._base = memory.base
+        self._root(snapshot.root, snapshot.q)
+        self._base = snapshot.base

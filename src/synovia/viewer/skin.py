@@ -66,7 +66,7 @@ class Skin:
             handle.opacity = _THROUGH if shown == "both" else None
 
     def show(self, world: Array) -> None:
-        """Let the surface follow the joints' frames, (n, 12), length units; what is still or hidden waits."""
+        """Move the surface with the joints' frames, (n, 12), length units; bones that stand still are not sent."""
         if self._hidden:
             return
         frames = frames_to_transforms(world)

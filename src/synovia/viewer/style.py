@@ -16,7 +16,6 @@ INKS: Final[dict[bool, dict[str, str]]] = {
     False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a"},
     True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf"},
 }
-GROUNDS: Final = {False: "#ffffff", True: "#2e2e2e"}  # the brightest of the dark ones: that of fields
 
 GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
 
@@ -44,7 +43,7 @@ def style(title: str) -> str:
 
 
 def safe(text: object) -> str:
-    """Return text from a file or a person as HTML that shows it and does nothing else."""
+    """Return text from a file or a person with HTML escaped."""
     return html.escape(str(text), quote=True)
 
 

@@ -46,7 +46,7 @@ def put(handle: Any, place: Array, turn: Array | None = None) -> None:
 
 
 def _there(at: Array, to: Array) -> bool:
-    """Return whether a few numbers are those that are there."""
+    """Return whether two vectors are equal but for rounding."""
     return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
 
 
@@ -82,7 +82,6 @@ class Targets:
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
-        self._colours: dict[int, tuple[int, int, int]] = {}
         self._grab: dict[str, tuple[int, Array]] = {}
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str] | None = None
@@ -97,10 +96,10 @@ class Targets:
         )
         self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
-    def show(self, frame: Frame, added: int) -> None:
-        """Show the targets of a frame; ``added``: rows of its pose before those of the skeleton that was given."""
-        self._show_editors(frame, added)
-        self._show_gizmo(frame, added)
+    def show(self, frame: Frame) -> None:
+        """Show the targets of a frame."""
+        self._show_editors(frame)
+        self._show_gizmo(frame)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -109,29 +108,25 @@ class Targets:
         for ghost in self._ghosts.values():
             ghost.origin_color = theme.quiet
 
-    def _show_editors(self, frame: Frame, added: int) -> None:
+    def _show_editors(self, frame: Frame) -> None:
         """Show targets, ghosts of what should meet them, and lines to those that are missed."""
         alive = {editor.key for editor in frame.editors}
         for key in [key for key in self._balls if key not in alive]:
             self._balls.pop(key).remove()
             self._ghosts.pop(key).remove()
-            self._colours.pop(key)
         lines: list[tuple[Array, Array]] = []
         for editor in frame.editors:
-            tip, tip_turn = tip_of(frame.pose, editor, added)
+            tip, tip_turn = tip_of(frame.pose, editor, frame.added)
             place = (editor.eased_position if editor.has_position else tip) * self.scale
-            missed = editor.key in frame.missed
-            solved = editor.enabled and editor.key in frame.errors
-            colour = self.theme.missed if missed else self.theme.reached if solved else self.theme.quiet
+            colour = getattr(self.theme, frame.state(editor))
             if editor.key not in self._balls:
                 self._add_ball(editor, place, colour)
             ball_handle, ghost = self._balls[editor.key], self._ghosts[editor.key]
             put(ball_handle, place)
-            if self._colours[editor.key] != colour:
-                self._colours[editor.key] = colour
+            if ball_handle.color != colour:
                 ball_handle.color = colour
             put(ghost, tip * self.scale, wxyz(tip_turn))
-            if missed and editor.has_position:
+            if editor.key in frame.missed and editor.has_position:
                 lines.append((tip * self.scale, place))
         if lines:
             self._misses.points = np.array(lines, np.float32)
@@ -155,7 +150,6 @@ class Targets:
         handle.on_click(on_click)
         handle.on_drag("left")(on_drag)
         self._balls[key] = handle
-        self._colours[key] = colour
         self._ghosts[key] = self.client.scene.add_frame(
             f"/ghosts/{key}",
             show_axes=editor.has_rotation,
@@ -166,7 +160,7 @@ class Targets:
             position=tuple(place),
         )
 
-    def _show_gizmo(self, frame: Frame, added: int) -> None:
+    def _show_gizmo(self, frame: Frame) -> None:
         """Keep the gizmo on the selected target."""
         editor = next((editor for editor in frame.editors if editor.key == self.selected), None)
         shape = (editor.key, editor.kind) if editor is not None and self.gizmo else None
@@ -181,7 +175,7 @@ class Targets:
         if editor is None:
             self._label.visible = False
             return
-        place = editor.position if editor.has_position else tip_of(frame.pose, editor, added)[0]
+        place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
         if self._gizmo is not None and not self._held:
             put(self._gizmo, place * self.scale, wxyz(editor.rotation) if editor.has_rotation else None)
         put(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
@@ -247,7 +241,7 @@ class Targets:
 
     @staticmethod
     def _try(action: Callable[[], None]) -> None:
-        """Act; what a page asks for and cannot have is left as it was."""
+        """Run an action; an edit that is refused changes nothing."""
         try:
             action()
         except (SynoviaError, ValueError):
@@ -287,14 +281,12 @@ class Ranges:
         for state, handle in self._lines.items():
             handle.colors = np.array(getattr(theme, state), np.uint8)
 
-    def show(self, frame: Frame, added: int) -> None:
-        """Show the ranges of a frame; ``added``: rows of its pose before those of the skeleton that was given."""
+    def show(self, frame: Frame) -> None:
+        """Show the ranges of a frame."""
         parts: dict[str, list[Array]] = {state: [] for state in _STATES}
         for editor in frame.editors:
             if (bounds := bounds_of(editor)) is not None and editor.row is not None:
-                solved = editor.enabled and editor.key in frame.errors
-                state = "missed" if editor.key in frame.missed else "reached" if solved else "quiet"
-                parts[state] += self._segments(frame, editor.row, bounds, added)
+                parts[frame.state(editor)] += self._segments(frame, editor.row, bounds)
         for state, handle in self._lines.items():
             if parts[state]:
                 points = np.concatenate(parts[state]).astype(np.float32)
@@ -303,11 +295,12 @@ class Ranges:
             if handle.visible != bool(parts[state]):
                 handle.visible = bool(parts[state])
 
-    def _segments(self, frame: Frame, row: int, bounds: tuple[float, float], added: int) -> list[Array]:
+    def _segments(self, frame: Frame, row: int, bounds: tuple[float, float]) -> list[Array]:
         """Return the line segments of one range, each (s, 2, 3), scene units."""
-        skeleton, world = self._skeleton, frame.pose.frames[added:]
+        skeleton, world = self._skeleton, frame.pose.frames[frame.added :]
         above = skeleton.parents[row]
         turn = world[above, :9].reshape(3, 3) if above >= 0 else np.eye(3)
-        lines = range_lines(skeleton, row, bounds, value_of(frame.pose, row + added), self._radius, self._beside[row])
+        value = value_of(frame.pose, row + frame.added)
+        lines = range_lines(skeleton, row, bounds, value, self._radius, self._beside[row])
         placed = [(line @ turn.T + world[row, 9:]) * self._scale for line in lines]
         return [np.stack([line[:-1], line[1:]], axis=1) for line in placed]

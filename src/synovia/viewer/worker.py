@@ -75,7 +75,7 @@ class Background:
 
 
 class Worker:
-    """Runs a session in a thread of its own and tells a listener what to show.
+    """Runs a session in a thread of its own and calls a listener with what to show.
 
     It solves 60 times a second while anything moves, always for the latest targets, and sleeps else. After a moment of
     rest it shows its last frame once more, marked as still, so that the listener may do what takes long.

@@ -39,7 +39,7 @@ class Body(Tab):
             ),
             self.session.set_root,
         )
-        self._arcs = self.connect(
+        self.connect(
             gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Which joints' limits are drawn as arcs."),
             self._draw_arcs,
         )
@@ -60,7 +60,7 @@ class Body(Tab):
             return
         if self._many:
             names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
-            self._choice = self.connect(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
+            self.connect(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
             self._folder = gui.add_folder(None)
             self._choose(next(iter(names.values())))
         else:

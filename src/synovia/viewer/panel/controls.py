@@ -1,7 +1,7 @@
 """Controls of numbers: lines of text, the bounds of a range, and rotations as angles.
 
-Numbers are typed as text: every key is heard, and what is typed stays until it has been typed to its end. A browser's
-number field loses the sign of ``-0.25`` on the way (it becomes ``-0``, then ``0``), and says nothing when it is
+Numbers are typed as text: every key stroke is processed, and the text stays until it is complete. A browser's number
+field loses the sign of ``-0.25`` on the way (it becomes ``-0``, then ``0``), and says nothing when it is
 emptied; a line of text does neither.
 """
 
@@ -26,7 +26,7 @@ _PARTS: Final = 1000  # steps of a slide's slider
 
 
 def written(values: Sequence[float], digits: int | None) -> str:
-    """Return numbers as text, with so many digits after the point, or six in all; there is no negative zero."""
+    """Return numbers as text, with some digits after the point, or six in all; never a negative zero."""
     if digits is None:
         return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)
     return ", ".join(f"{round(float(value), digits) + 0.0:.10g}" for value in values)
@@ -44,7 +44,7 @@ def whole(what: str, value: float) -> int:
 
 
 def numbers(text: str, count: int) -> tuple[float, ...] | None:
-    """Return the numbers of a text, between commas, semicolons or blanks; None where it is not so many."""
+    """Return the numbers of a text, separated by commas, semicolons or blanks; None unless there are ``count``."""
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     try:
         values = tuple(float(word) for word in words)
@@ -62,7 +62,7 @@ class Field:
         values: Numbers that it shows at first.
         action: Called with the numbers when others are typed.
         digits: How many digits after the point are shown; None for six in all.
-        hint: What a pointer that rests on it tells.
+        hint: Tooltip.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Field:
         tab.connect(self.handle, self._typed)
 
     def _typed(self, text: str) -> None:
-        """Take what is typed, as soon as it is as many numbers as there should be."""
+        """Pass on what is typed once it has the right number of numbers."""
         self._last = time.monotonic()
         self._page.wake(PAUSE)
         values = numbers(text, self._count)
@@ -91,7 +91,7 @@ class Field:
             self._action(values)
 
     def show(self, values: Sequence[float]) -> None:
-        """Show numbers, unless what stands there means the same or is being typed."""
+        """Show numbers, unless the text already means the same or is being typed."""
         text, typed = written(values, self._digits), numbers(self.handle.value, self._count)
         if typed is not None and written(typed, self._digits) == text:
             return
@@ -172,7 +172,7 @@ class Span:
             self.slider.value = within
 
     def now(self, value: float) -> str:
-        """Return a value as people read it."""
+        """Return a value as text, with its unit."""
         return f"{written((self._per * value,), 3)} {self.unit}".strip()
 
     def remove(self) -> None:

@@ -31,7 +31,6 @@ class Goals(Tab):
         gui = self.gui
         self._list = gui.add_html("")
         self._shown = ""
-        self._filling = False
         names = self.page.joint_labels
         self._pick = self.connect(gui.add_dropdown("Selected", (_NOBODY,)), self._picked)
         with gui.add_folder("Selected goal", expand_by_default=True) as self._folder:
@@ -248,11 +247,10 @@ class Goals(Tab):
         self._fill(editor)
         if (self._enabled.value, self._kind.value) != (editor.enabled, editor.kind):
             self.select(editor.key)
-        added = len(frame.pose.skeleton) - len(self.session.given)
-        place, turn = tip_of(frame.pose, editor, added)
+        place, turn = tip_of(frame.pose, editor, frame.added)
         parts: list[str] = []
         if self._span is not None and editor.row is not None and bounds_of(editor) is not None:
-            parts.append(f"now {self._span.now(value_of(frame.pose, editor.row + added))}")
+            parts.append(f"now {self._span.now(value_of(frame.pose, editor.row + frame.added))}")
         if editor.has_position:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")
         if editor.has_rotation:

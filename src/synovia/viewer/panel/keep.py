@@ -19,7 +19,7 @@ from synovia.viewer.style import note, safe
 
 
 class Keep(Tab):
-    """Hands things out as downloads; nothing is written on the machine that serves the page."""
+    """Offers downloads; no file is written on the machine that serves the page."""
 
     def build(self) -> None:
         """Make the controls."""
@@ -32,9 +32,7 @@ class Keep(Tab):
         self.connect(
             gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True
         )
-        self._record = self.connect(
-            gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch
-        )
+        self.connect(gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch)
         self._count = gui.add_html(note("Without a recording, the clip with the goals on top is saved."))
         self.connect(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
         self.connect(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
@@ -115,5 +113,5 @@ class Keep(Tab):
 
 
 def _file_name(name: str) -> str:
-    """Return a name that is harmless as a file's."""
+    """Return a name that is safe as the name of a file."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:60] or "synovia"

@@ -103,7 +103,7 @@ def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
 
 
 def _total(errors: Array, reach: float) -> float:
-    """Return one error for those of the goals, (goals, 2): lengths and radians."""
+    """Return one error for the errors of all goals, (goals, 2): lengths and radians."""
     return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)
 
 
@@ -148,7 +148,7 @@ class Why(Tab):
             self.page.background.start("synovia-trace", self._explain)
 
     def _asked(self, frame: Frame) -> tuple[Any, ...]:
-        """Return what a frame is asked for, to be compared."""
+        """Return the goals and targets of a frame in a form that can be compared."""
         targets = tuple(
             (editor.key, editor.position.tobytes(), editor.rotation.tobytes())
             for editor in frame.editors
@@ -162,7 +162,7 @@ class Why(Tab):
         self._legend.content = note(_RACE)
 
     def _explain(self) -> None:
-        """Explain the last solve and trace the page's own solver, beside the page; then what came meanwhile."""
+        """Explain the last solve and trace the page's own solver, in the background; then do so for newer frames."""
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
@@ -276,7 +276,7 @@ def _span(lines: Sequence[Array]) -> tuple[float, float]:
 
 
 def _legend(runs: Sequence[Run]) -> str:
-    """Return who ran, in which colour, and how it went."""
+    """Return a table of the solvers, their colours and their results."""
     rows: list[str] = []
     for i, run in enumerate(runs):
         if run.trouble:

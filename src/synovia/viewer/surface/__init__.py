@@ -21,7 +21,7 @@ _READERS: Final = {"glTF": "gltf", "URDF": "urdf", "MJCF": "mjcf"}  # by the nam
 
 
 def surface_of(path: Path, skeleton: Skeleton) -> Surface:
-    """Return what the body of a file looks like; nothing for formats that hold joints alone.
+    """Return the surface of a file's body, empty for formats that hold joints alone.
 
     Args:
         path: The file that the skeleton was read from.

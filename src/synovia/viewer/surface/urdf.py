@@ -100,7 +100,7 @@ class _Reader:
         return parts
 
     def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
-        """Return one shape, None for what is none."""
+        """Return one shape, None for unknown elements."""
         if shape.tag == "mesh":
             path = self.file(shape)
             if path not in self._meshes:
