@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals.base import Goal, placed
+from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, as_numbers, dimensions, is_number
 
 if TYPE_CHECKING:
@@ -122,3 +123,7 @@ class CustomGoal(Goal):
     def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the length of the residual, in its own unit."""
         return f"is missed by {length:.3g}"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return nothing: nobody knows where it is."""
+        return Sketch(on_joint=False)

@@ -86,7 +86,7 @@ def rows(problem, q, frames, targets, h, J):
         mass.support_rows(problem, q, frames, h, J)
     elif kind == RELATIVE:
         relative.rows(problem, q, frames, targets, h, J)
-    else:
+    elif kind == CONTACT:
         contact.rows(problem, q, frames, h, J)
 
 
