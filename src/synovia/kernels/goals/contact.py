@@ -1,4 +1,12 @@
-"""Contact: a sole's normal, the z axis of the goal's frame, is that of the target; its point is a position goal."""
+"""Contact: the normal of a sole points along a wanted normal. Its point is a position goal, its full pose a pose goal.
+
+With u the z axis of the goal's frame and n that of the target, the error is the rotation vector of the smallest turn:
+
+    w = θ (u × n) / |u × n|,  θ = atan2(|u × n|, u·n)
+
+The turn about u is free, so that a foot may pivot. Where the sole turns by δω, its normal moves by δω × u, so that the
+rows are those of 1 - u uᵀ; a shift changes nothing.
+"""
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame

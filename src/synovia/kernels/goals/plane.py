@@ -1,4 +1,8 @@
-"""Plane: a point p stays on the side of the plane through t to which its normal n points, n·(p - t) ≥ 0."""
+"""Plane: a point p stays on the side of the plane through t to which its normal n points.
+
+The height n·(p - t) is a number with the lower bound 0 and no upper one. The error is what it lacks, max(0, n·(t - p)),
+so nothing is asked in front of the plane.
+"""
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
