@@ -94,14 +94,18 @@ def normal_of(goal: Any) -> Array | None:
     return goal.target[:3, 2] if goal.given & ROTATION else None
 
 
-def offset(name: str = "offset", text: str = "Point on the joint, in its frame, that should meet the target.") -> Field:
+def offset(
+    name: str = "offset",
+    text: str = "Point on the joint, in its frame, that should meet the target.",
+    held: Callable[[Any], Any] | None = None,
+) -> Field:
     """Return the field of the point of a frame on a joint."""
 
     def take(goal: Any) -> Array | None:
         point = getattr(goal, name)[:3, 3]
         return point if point.any() else None
 
-    return Field(name=name, form="point", text=text, take=take)
+    return Field(name=name, form="point", text=text, take=take, held=held)
 
 
 def offset_rotation(

@@ -64,7 +64,7 @@ class RelativeGoal(Goal):
         ),
         describe.offset(),
         describe.offset_rotation(),
-        dataclasses.replace(describe.offset("other_offset", describe.OTHER_POINT), held=lambda goal: goal.other_offset),
+        describe.offset("other_offset", describe.OTHER_POINT, held=lambda goal: goal.other_offset),
         describe.offset_rotation("other_offset", "Rotation of the frame on the other joint."),
     )
 
