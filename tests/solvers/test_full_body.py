@@ -38,6 +38,14 @@ def outside(skeleton, rows):
     return worst.max()
 
 
+def test_a_limit_that_holds_a_goal_back_is_told():
+    """One level alone: its gradient has nowhere to go but through a limit."""
+    arm = planar(1.0, limit=sy.Interval(-0.5, 0.5))
+    solution = sy.solve(arm, sy.PositionGoal("tip", (np.cos(2.0), np.sin(2.0), 0.0)), sy.FullBody())
+    assert solution.status is sy.Status.LIMITED
+    assert solution.pose.q[0] == pytest.approx(0.5)
+
+
 def test_the_higher_of_two_goals_that_exclude_each_other_is_met():
     """Whichever hand comes first arrives; the other is as near as that leaves it, and says CONFLICT."""
     arm = planar(1.0, 1.0, 1.0)
