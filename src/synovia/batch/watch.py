@@ -38,7 +38,7 @@ def deadline_of(seconds: Any) -> float:
     """
     if seconds is None:
         return 0.0
-    from synovia.kernels.compiler.process import now
+    from synovia.kernels.compiler.watch import now
 
     number = float(as_numbers(seconds, (), "deadline"))
     if number < 0.0:
@@ -63,7 +63,7 @@ def has_ended(scratch: Array) -> bool:
 def is_over(scratch: Array) -> bool:
     """Return whether to stop, for loops in Python: kernels on this memory then end at once."""
     if scratch[_DEADLINE] != 0.0 and scratch[_ENDED] == 0.0:
-        from synovia.kernels.compiler.process import now
+        from synovia.kernels.compiler.watch import now
 
         scratch[_ENDED] = float(now() >= scratch[_DEADLINE])
     return has_ended(scratch)
@@ -134,7 +134,7 @@ class Watch:
         """Whether the deadline has passed."""
         if self._deadline == 0.0:
             return False
-        from synovia.kernels.compiler.process import now
+        from synovia.kernels.compiler.watch import now
 
         return now() >= self._deadline
 
