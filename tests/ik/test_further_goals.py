@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from conftest import UNCOMPILED
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
 from synovia.kernels.tree import problem as kp
@@ -46,7 +47,7 @@ class Probe:
         self.packed = ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(ik._door._own[0][:, :16])
         self.q = q
         self.goals = len(ik.goals)
-        self.rows, self.columns = int(ik._ints[kp.N_RESIDUALS]), int(ik._ints[kp.N_COLUMNS])
+        self.rows, self.columns = int(ik._ints[layout.N_RESIDUALS]), int(ik._ints[layout.N_COLUMNS])
 
     def residual(self, dq=None):
         """Return the residuals after a step."""

@@ -8,13 +8,15 @@ from scipy.optimize import minimize
 
 import synovia as sy
 from synovia.errors import InputError
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.null_space import free_motion
 from synovia.kernels.jacobian.secondary import write_wish
-from synovia.kernels.jacobian.workspace import DAMPING, LARGEST_TURN, METHOD, open_room
+from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.layout import DAMPING, LARGEST_TURN, METHOD
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
 
@@ -55,7 +57,7 @@ class Step:
 
     def __init__(self, skeleton, goals, solver, pose, root="fixed"):
         ik = sy.IK(skeleton, goals, solver, root=root)
-        m, n = int(ik._ints[kp.N_RESIDUALS]), int(ik._ints[kp.N_COLUMNS])
+        m, n = int(ik._ints[layout.N_RESIDUALS]), int(ik._ints[layout.N_COLUMNS])
         self.e, self.J, self.held = np.zeros(m), np.zeros((m, n)), np.zeros((m, n))
         self.dq, self.wish, self.z = np.zeros(n), np.zeros(n), np.zeros(n)
         targets = np.ascontiguousarray(ik._door._own[0][:, :16])

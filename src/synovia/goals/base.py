@@ -12,6 +12,7 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, restated
+from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import (
     Array,
     as_matrix,
@@ -27,7 +28,6 @@ from synovia.model.joint import LONGEST
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-POSITION, ROTATION = 1, 2  # the bits of the kernels
 # Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.goals.general``
 AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 

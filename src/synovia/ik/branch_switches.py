@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.kernels.layout import IS_ANGLE, TRANSFORM_WIDTH
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
-from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -32,7 +32,7 @@ _SAME: Final = 0.25  # share of the large step within which two poses count as o
 def changes(ik: IK, a: Array, b: Array) -> Array:
     """Return the squared change of all joints, radians and reaches, between rows of joint values."""
     variables = ik.skeleton.tables.variables
-    angles = ik.skeleton.tables.limits[:, MARK] != 0.0
+    angles = ik.skeleton.tables.limits[:, IS_ANGLE] != 0.0
     total = np.zeros(len(a))
     for (block, at, _), angle in zip(variables.tolist(), angles.tolist(), strict=True):
         if block == 0:
@@ -91,9 +91,9 @@ def between(a: Array, b: Array, parts: int) -> Array:
     share = np.linspace(0.0, 1.0, parts + 1)
     out = np.repeat(b[None], parts + 1, axis=0)
     for g in range(len(a)):
-        A, B = (row[g, :16].reshape(4, 4) for row in (a, b))
+        A, B = (row[g, :TRANSFORM_WIDTH].reshape(4, 4) for row in (a, b))
         p, q = matrix_to_quat(A[:3, :3]), matrix_to_quat(B[:3, :3])
-        frames = out[:, g, :16].reshape(-1, 4, 4)
+        frames = out[:, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
         frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * rotation_between(p, q)))
         frames[:, :3, 3] = A[:3, 3] + share[:, None] * (B[:3, 3] - A[:3, 3])
     return out

@@ -26,6 +26,7 @@ from synovia.ik.targets import (
     place,
     place_many,
 )
+from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.joint import LONGEST
@@ -52,11 +53,11 @@ class Desk:
         """
         self.table = own.copy()
         self.scratch = scratch
-        rows = self.table[0]
-        frames = [row[:16].reshape(4, 4) for row in rows]
+        rows = self.table[0, :, :TRANSFORM_WIDTH]
+        frames = [row.reshape(4, 4) for row in rows]
         # by key: shape of the plain form, mark, where a place or a frame goes, the same frame as bytes
         self.slots = {
-            key: (shape, mark, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i, :16]).cast("B"))
+            key: (shape, mark, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
             for key, (i, shape, mark) in names.items()
         }
         self.plain = False  # whether every goal is marked as given
@@ -115,7 +116,7 @@ class Door:
             else:
                 if written == self._every:
                     if not desk.plain:
-                        desk.table[0, :, 16] = self._takes
+                        desk.table[0, :, GIVEN] = self._takes
                         desk.plain = True
                     return
         desk.plain = False
@@ -160,7 +161,7 @@ class Door:
                 place(frame, goal, one)
         raise InputError(
             f"target of {goal.label!r} is too far away",
-            value=frame[:16].reshape(4, 4)[:3, 3].tolist(),
+            value=frame[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist(),
             expected=f"a position within {LONGEST:g} length units of the origin",
         )
 

@@ -13,6 +13,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
+from synovia.kernels.layout import GOAL_ROW
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
@@ -169,7 +170,7 @@ def _too_few(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        count = freedoms(ik._reduced, int(ik._reduced.goals.table[i, 1]))  # pyright: ignore[reportPrivateUsage]
+        count = freedoms(ik._reduced, int(ik._reduced.goals.table[i, GOAL_ROW]))  # pyright: ignore[reportPrivateUsage]
         if goal.place and 0 < count < goal.rows:
             what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "pose")
             lines.append(

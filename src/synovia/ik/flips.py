@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.rows import kept_targets
+from synovia.kernels.layout import IS_ANGLE
 from synovia.model import Pose
 from synovia.model.geometry import Array, rotation_between
-from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
@@ -39,7 +39,7 @@ def flips(ik: IK, rows: Array) -> NDArray[np.bool_]:
     joints = [
         (slice(at, at + 4) if block else slice(at, at + 1), owner)
         for (block, at, _), angle, owner in zip(
-            tables.variables.tolist(), (tables.limits[:, MARK] != 0.0).tolist(), tables.owner.tolist(), strict=True
+            tables.variables.tolist(), (tables.limits[:, IS_ANGLE] != 0.0).tolist(), tables.owner.tolist(), strict=True
         )
         if block or angle
     ]

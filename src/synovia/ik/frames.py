@@ -10,6 +10,20 @@ from numpy.typing import NDArray
 
 from synovia.batch import Progress
 from synovia.ik.solution import INTERRUPTED
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COST,
+    CUT,
+    MAX_STEPS,
+    N_Q,
+    OUT_HEAD,
+    PATIENCE,
+    REACHED,
+    STATUS,
+    STEPS,
+    TRIES,
+    UNREACHABLE,
+)
 from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
@@ -42,8 +56,6 @@ def follow_frames(
             normally given up early because another start may be cheaper; in a track another start is a jump.
         progress: Called with (frames done, all).
     """
-    from synovia.kernels.tree.problem import ATTEMPTS, CUT, MAX_STEPS, PATIENCE
-
     once = ints
     if patient:
         once = ints.copy()
@@ -71,8 +83,6 @@ def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: in
     A straight limb whose target lies right behind it has no first-order step to take. The last descent leaves such
     saddles; a restart would be a jump.
     """
-    from synovia.kernels.tree.problem import N_Q, OUT_HEAD, REACHED, STATUS, UNREACHABLE
-
     values = slice(OUT_HEAD, OUT_HEAD + int(ints[N_Q]))
     moved = np.abs(rows[frame, values] - rows[frame - 1, values]).max(initial=0.0)
     if moved > _STILL or rows[frame, STATUS] == UNREACHABLE:
@@ -83,8 +93,6 @@ def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: in
 
 def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
     """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
-    from synovia.kernels.tree.problem import COST, CUT, STEPS, TRIES
-
     alone = rows[frame].copy()
     _, missed = run(ints, 0, frame, frame + 1)
     steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, CUT]

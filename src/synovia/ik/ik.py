@@ -27,11 +27,12 @@ from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
 from synovia.ik.root import as_root, with_root
 from synovia.ik.rows import rows_apart, rows_in_turn
-from synovia.ik.solution import HEAD, Solution, mark_cut, rows_of
+from synovia.ik.solution import Solution, mark_cut, rows_of
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
 from synovia.ik.tolerance import checked_tolerance
 from synovia.ik.track import tracked
+from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, OUT_HEAD, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -110,7 +111,7 @@ class IK:
             seed=self.solver.seed,
             patience=self.solver.progress[0],
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
-            own=self.solver.own(),
+            params=self.solver.params(),
         )
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.tree.problem import work_size
@@ -121,7 +122,7 @@ class IK:
         self.default_start = self.skeleton.rest_pose()
         self._rest = self.default_start.q.copy().reshape(1, -1)
         self._shape = rows_of(self, 1).shape
-        self.places = slice(HEAD, HEAD + self.skeleton.nq)  # of the joint values in a row of the answer
+        self.places = slice(OUT_HEAD, OUT_HEAD + self.skeleton.nq)  # of the joint values in a row of the answer
         desk = self._door.desk(new_scratch(self._scratch_size))
         self._idle: list[Desk] = [desk]
         none = (self._ints, self._floats, desk.table[:0], self._rest, rows_of(self, 0), desk.scratch, False, 0)
@@ -267,8 +268,6 @@ class IK:
         Raises:
             InputError: If a value cannot be used.
         """
-        from synovia.kernels.tree.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
-
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
         table = self._door.own_table() if targets is None else self._door.table_of_many(targets)

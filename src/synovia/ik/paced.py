@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.rows import kept_targets
-from synovia.ik.solution import STATUS
 from synovia.ik.status import Status
+from synovia.kernels.layout import STATUS
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
 from synovia.trajectory import Model, Terms, solve_in_windows

@@ -26,6 +26,7 @@ from synovia.batch import Watch, new_scratch
 from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, rows_of
+from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.derived import with_joints
 from synovia.model.geometry import Array
@@ -175,9 +176,9 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
     tables = skeleton.tables
-    elements = tables.followers[tables.followers[:, 1] == tables.ints[row, 2], 0]
+    elements = tables.followers[tables.followers[:, LEADER] == tables.ints[row, FIRST_Q], FOLLOWER]
     for other, joint in enumerate(joints):
-        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, 2] in elements:
+        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, FIRST_Q] in elements:
             joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
     return with_joints(skeleton, joints)
 
@@ -205,9 +206,9 @@ def _solve(
     ik = _of(solution)
     settings = ik.solver.unhindered().replace(attempts=1)
     again = IK(skeleton, goals, settings, tolerance=ik.tolerance, root=ik.root)
-    table = np.zeros((len(goals), 17))
-    table[:, :16] = solution.targets[list(places)].reshape(-1, 16)
-    table[:, 16] = [goal.takes for goal in again.goals]
+    table = np.zeros((len(goals), TARGET_WIDTH))
+    table[:, :TRANSFORM_WIDTH] = solution.targets[list(places)].reshape(-1, TRANSFORM_WIDTH)
+    table[:, GIVEN] = [goal.takes for goal in again.goals]
     return _answer(again, table, solution.pose.q, watch, attempts)
 
 

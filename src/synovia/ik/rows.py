@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from synovia.batch import Progress, Watch, new_scratch, run_rows
 from synovia.ik.frames import Ints, follow_frames
 from synovia.ik.solution import mark_cut, rows_of
+from synovia.kernels.layout import TRANSFORM_WIDTH
 from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def kept_targets(ik: IK, rows: Array) -> Array:
     """Return the targets that rows of answers (T, ...) hold for each goal, (T, goals, 16)."""
-    return rows[:, ik.places.stop + 2 * len(ik.goals) :].reshape(len(rows), len(ik.goals), 16)
+    return rows[:, ik.places.stop + 2 * len(ik.goals) :].reshape(len(rows), len(ik.goals), TRANSFORM_WIDTH)
 
 
 def rows_apart(

@@ -9,6 +9,18 @@ import numpy as np
 
 from synovia.errors import UnsolvedError
 from synovia.ik.status import Status
+from synovia.kernels.layout import (
+    CUT,
+    DEADLINE_PASSED,
+    FINISH,
+    OUT_HEAD,
+    SIGNAL,
+    STATUS,
+    STEPS,
+    TRANSFORM_WIDTH,
+    TRIES,
+    WINNER,
+)
 from synovia.model import Pose
 from synovia.model.geometry import Array
 
@@ -19,9 +31,7 @@ if TYPE_CHECKING:
     from synovia.ik.ik import IK
     from synovia.ik.reasons import Reason
 
-_STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _CUT, _HEAD = 0, 1, 2, 3, 5, 6, 7  # see kernels.tree.problem
-STATUS, WINNER, CUT, HEAD = _STATUS, _WINNER, _CUT, _HEAD
-INTERRUPTED = (1.0, 2.0)  # what a deadline or a signal leaves at ``CUT``, see kernels.compiler.watch
+INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # what a deadline or a signal leaves at ``CUT``
 _EVERY_STATUS = tuple(Status)
 
 
@@ -73,7 +83,7 @@ class Solution:
     @property
     def status(self) -> Status:
         """How the solve ended."""
-        return _EVERY_STATUS[int(self._rows[self._b, _STATUS])]
+        return _EVERY_STATUS[int(self._rows[self._b, STATUS])]
 
     @property
     def reached(self) -> bool:
@@ -117,7 +127,7 @@ class Solution:
     @property
     def errors(self) -> tuple[GoalError, ...]:
         """How far each goal is missed, in the order of the goals."""
-        first = _HEAD + self._ik.skeleton.nq
+        first = OUT_HEAD + self._ik.skeleton.nq
         values = self._row[first : first + 2 * len(self._ik.goals)].tolist()
         return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
 
@@ -127,7 +137,7 @@ class Solution:
 
         Of a normal, as of a plane, the z axis counts. What a goal does not ask for is as in the unit frame.
         """
-        first = _HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
+        first = OUT_HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
         return self._row[first:].reshape(-1, 4, 4).copy()
 
     @property
@@ -144,27 +154,27 @@ class Solution:
     @property
     def steps(self) -> int:
         """Steps taken in all attempts together."""
-        return int(self._row[_STEPS])
+        return int(self._row[STEPS])
 
     @property
     def attempts(self) -> int:
         """Attempts made."""
-        return int(self._row[_TRIES])
+        return int(self._row[TRIES])
 
     @property
     def attempt(self) -> int:
         """The attempt that led to the pose; 0 is the one from the start."""
-        return int(self._row[_WINNER])
+        return int(self._row[WINNER])
 
     @property
     def finish_steps(self) -> int:
         """How many of ``steps`` were the last descent of a miss (Jacobian family, or ``finish="lm"``)."""
-        return int(self._row[_FINISH])
+        return int(self._row[FINISH])
 
     @property
     def interrupted(self) -> bool:
         """Whether a deadline cut the solve short: the pose is the best until then, and no two runs need agree on it."""
-        return self._row[_CUT] in INTERRUPTED
+        return self._row[CUT] in INTERRUPTED
 
     @property
     def start_clamped(self) -> tuple[str, ...]:
@@ -261,4 +271,4 @@ def mark_cut(rows: Array) -> None:
 
 def rows_of(ik: IK, count: int) -> Array:
     """Return an empty table of answers."""
-    return np.empty((count, _HEAD + ik.skeleton.nq + 18 * len(ik.goals)))
+    return np.empty((count, OUT_HEAD + ik.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(ik.goals)))

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.ik.solution import CUT, INTERRUPTED, STATUS, Frame, Solution
+from synovia.ik.solution import INTERRUPTED, Frame, Solution
 from synovia.ik.status import Status
+from synovia.kernels.layout import CUT, STATUS, STEPS
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 
 if TYPE_CHECKING:
     from synovia.ik.ik import IK
-
-_STEPS = 1  # see kernels.tree.problem
 
 
 class Solutions:
@@ -71,7 +70,7 @@ class Solutions:
     @property
     def steps(self) -> NDArray[np.int64]:
         """Steps taken, (B,)."""
-        return self._rows[:, _STEPS].astype(np.int64)
+        return self._rows[:, STEPS].astype(np.int64)
 
     @property
     def q(self) -> Array:

@@ -10,20 +10,20 @@ import numpy as np
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import GIVEN, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions
 
-TARGET = 17  # see kernels.tree.problem
 _BOTH = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 
 
 def default_rows(goals: Sequence[Goal]) -> Array:
     """Return the table (goals, 17) of the goals' own targets."""
-    rows = np.zeros((len(goals), TARGET))
+    rows = np.zeros((len(goals), TARGET_WIDTH))
     for row, goal in zip(rows, goals, strict=True):
-        row[:16] = (np.eye(4) if goal.target is None else goal.target).ravel()
-        row[16] = float(goal.given)
+        row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
+        row[GIVEN] = float(goal.given)
     return rows
 
 
@@ -102,7 +102,7 @@ def place(row: Array, goal: Goal, value: Any) -> None:
         InputError: If the value cannot be used or the goal does not ask for that.
     """
     where = f"target of {goal.label!r}"
-    frame = row[:16].reshape(4, 4)
+    frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     parts = parts_of(value)
     if parts == 0:
         raise InputError(
@@ -124,7 +124,7 @@ def place(row: Array, goal: Goal, value: Any) -> None:
         if parts & ROTATION:
             as_matrix(pair[1], where)
             frame[:3, :3] = _numbers_of(pair[1])
-    row[16] = float(int(row[16]) | (parts & goal.takes))
+    row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
 
 
 def _numbers_of(rotation: Any) -> Any:
@@ -174,7 +174,7 @@ def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
     where = f"targets of {goal.label!r}"
     count = len(rows)
     parts = parts_of(value, batch=1)
-    frames = rows[:, i, :16].reshape(count, 4, 4)
+    frames = rows[:, i, :TRANSFORM_WIDTH].reshape(count, 4, 4)
     if parts == 0:
         raise InputError(
             f"{where} have shape {shape_of(value) or 'none'}",
@@ -191,8 +191,8 @@ def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
             frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
         if parts & ROTATION:
             frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
-    rows[:, i, :16] = frames.reshape(count, 16)
-    rows[:, i, 16] = rows[:, i, 16].astype(np.int64) | (parts & goal.takes)
+    rows[:, i, :TRANSFORM_WIDTH] = frames.reshape(count, TRANSFORM_WIDTH)
+    rows[:, i, GIVEN] = rows[:, i, GIVEN].astype(np.int64) | (parts & goal.takes)
 
 
 def one_of(value: Any, row: int) -> Any:

@@ -16,9 +16,10 @@ from synovia.ik.branch_switches import Bools, Follow, branch_switches, changes
 from synovia.ik.flips import flips
 from synovia.ik.paced import slowed, smoothed, velocity_limits
 from synovia.ik.rows import kept_targets
-from synovia.ik.solution import CUT, STATUS, WINNER, mark_cut
+from synovia.ik.solution import mark_cut
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
+from synovia.kernels.layout import CUT, GIVEN, STATUS, TRANSFORM_WIDTH, WINNER
 from synovia.model.geometry import Array, as_numbers
 
 if TYPE_CHECKING:
@@ -181,8 +182,8 @@ def complete(ik: IK, table: Array, rows: Array) -> Array:
     given = np.array([goal.what for goal in ik.goals])
     plain = given > 0
     kept = kept_targets(ik, rows)
-    out[:, plain, :16] = kept[:, plain]
-    out[:, plain, 16] = given[plain]
+    out[:, plain, :TRANSFORM_WIDTH] = kept[:, plain]
+    out[:, plain, GIVEN] = given[plain]
     return out
 
 

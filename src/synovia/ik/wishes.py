@@ -12,6 +12,7 @@ import numpy as np
 
 from synovia.batch import is_over
 from synovia.ik.columns import column_units, column_velocities
+from synovia.kernels.layout import MAX_STEPS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
@@ -64,7 +65,6 @@ class Wishes:
         Only poses that meet the goals and lower H are kept; the length of a slide follows from that.
         """
         from synovia.kernels.search.custom import slip
-        from synovia.kernels.tree.problem import MAX_STEPS
 
         most = int(row.packed[0][MAX_STEPS])
         best, here = row.q.copy(), self.at(row)

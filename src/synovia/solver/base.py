@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
+from synovia.kernels.layout import KIND, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -177,9 +178,9 @@ class Solver(ChecksArguments, ABC):
 
         return told
 
-    def own(self) -> Sequence[float]:
-        """Return the settings that only this algorithm reads, in the order of its kernel."""
-        return ()
+    def params(self) -> dict[int, float]:
+        """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""
+        return {}
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return how many numbers of scratch memory the kernel needs beyond what all solvers have (``Work.spare``)."""
@@ -256,7 +257,7 @@ class Heuristic(Solver):
             UnsupportedError: If the joint at a limb's root is no ball that moves.
         """
         for g, root in () if self.settles else reduced.limbs:
-            if root < 0 or reduced.rows[root, 0] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, 5] < 0:
+            if root < 0 or reduced.rows[root, KIND] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, VARIABLE] < 0:
                 raise UnsupportedError(
                     f"{self.name} turns a limb by the ball joint at its root, and there is none that moves",
                     where=f"goal {g}, a pole",

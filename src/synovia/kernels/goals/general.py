@@ -13,16 +13,35 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import frame_on, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.goals.masses import across, centre_of_mass, outside_support
 from synovia.kernels.goals.ranges import joint_value
+from synovia.kernels.layout import (
+    ANGLES,
+    FIRST,
+    GIVEN,
+    GOAL,
+    GOAL_ROW,
+    KIND,
+    LENGTHS,
+    NUMBERS,
+    ORIENTATION,
+    ORIGIN,
+    POSITION,
+    ROTATION,
+    SECOND,
+    SECOND_ORIENTATION,
+    SECOND_ORIGIN,
+    TAKES,
+    THIRD,
+    THIRD_POINT,
+    VERTEX,
+    VERTICES,
+    WEIGHT,
+)
 from synovia.kernels.math.bend import bend_of
 from synovia.kernels.math.rotations import PI, apply, column, load_rotation, log_rotation, matmul, matmul_t
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 # Kinds
 AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
-# Places among the integers and the numbers of a further goal
-KIND, GOAL, FIRST, LENGTHS, ANGLES, TAKES, SECOND, THIRD, VERTEX, VERTICES = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-WEIGHT, TURN, PLACE, POINT, NUMBERS = 0, 1, 10, 13, 16
 PARALLEL = F(1e-12)  # sine below which two directions count as one or as opposite
 TOUCHING = F(1e-6)  # of the reach: nearer, there is no direction to aim in
 NOTHING = (F(0), F(0), F(0))
@@ -46,14 +65,19 @@ def turn_between(u, d):
 def second_frame(problem, frames, h):
     """Return the world frame (R, p) on the second joint of further goal h."""
     data = problem.further.data
-    return frame_on(frames, problem.further.ints[h, SECOND], load_rotation(data, h, TURN), load(data, h, PLACE))
+    return frame_on(
+        frames,
+        problem.further.ints[h, SECOND],
+        load_rotation(data, h, SECOND_ORIENTATION),
+        load(data, h, SECOND_ORIGIN),
+    )
 
 
 @inline
 def third_point(problem, frames, h):
     """Return the point on the third joint of further goal h, in the world."""
-    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, POINT)
-    return p if row < 0 else add(load(frames, row, 9), apply(load_rotation(frames, row, 0), p))
+    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, THIRD_POINT)
+    return p if row < 0 else add(load(frames, row, ORIGIN), apply(load_rotation(frames, row, ORIENTATION), p))
 
 
 @inline
@@ -99,7 +123,7 @@ def lack(problem, q, frames, targets, h):
     if kind == DISTANCE:
         return (lacking(f.data, h, norm(away_from(problem, frames, targets, h))), F(0), F(0)), NOTHING
     if kind == RANGE:
-        x = lacking(f.data, h, joint_value(problem, q, problem.goals[g, 1]))
+        x = lacking(f.data, h, joint_value(problem, q, problem.goals[g, GOAL_ROW]))
         return ((x, F(0), F(0)), NOTHING) if f.ints[h, LENGTHS] > 0 else (NOTHING, (x, F(0), F(0)))
     if kind == PLANE:
         return (max(F(0), dot(column(T, 2), sub(t, p))), F(0), F(0)), NOTHING
@@ -140,7 +164,7 @@ def refused_further(further, problem, targets):
         return -1
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        if is_refused(problem, targets, g, further.ints[h, TAKES] & int(targets[g, 16])):
+        if is_refused(problem, targets, g, further.ints[h, TAKES] & int(targets[g, GIVEN])):
             return g
     return -1
 
@@ -152,7 +176,7 @@ def all_further_given(further, targets):
         return True
     for h in range(further.ints.shape[0]):
         takes = further.ints[h, TAKES]
-        if takes & int(targets[further.ints[h, GOAL], 16]) != takes:
+        if takes & int(targets[further.ints[h, GOAL], GIVEN]) != takes:
             return False
     return True
 
@@ -164,7 +188,7 @@ def complete_further(further, problem, frames, targets, kept):
         return
     for h in range(further.ints.shape[0]):
         g, takes = further.ints[h, GOAL], further.ints[h, TAKES]
-        if takes & int(targets[g, 16]) != takes:
+        if takes & int(targets[g, GIVEN]) != takes:
             R, p = target_frame(kept, g)
             S, s = stay(problem, frames, h)
             set_target(kept, g, S if takes & ROTATION else R, s if takes & POSITION else p)
@@ -177,7 +201,7 @@ def replace_further(further, targets, kept):
         return
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        put_given(targets, kept, g, further.ints[h, TAKES] & int(targets[g, 16]))
+        put_given(targets, kept, g, further.ints[h, TAKES] & int(targets[g, GIVEN]))
 
 
 @device

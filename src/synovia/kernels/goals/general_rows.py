@@ -9,25 +9,14 @@ from synovia.kernels.goals.frames import climb, goal_frame, pull_up, target_fram
 from synovia.kernels.goals.general import (
     AIM,
     ALIGN,
-    ANGLES,
     CENTRE,
     DISTANCE,
-    FIRST,
-    GOAL,
-    KIND,
-    LENGTHS,
     NOTHING,
-    NUMBERS,
     PLANE,
     POLE,
     RANGE,
     RELATIVE,
-    SECOND,
-    THIRD,
     TOUCHING,
-    VERTEX,
-    VERTICES,
-    WEIGHT,
     away_from,
     lacking,
     second_frame,
@@ -36,10 +25,25 @@ from synovia.kernels.goals.general import (
 )
 from synovia.kernels.goals.masses import across, centre_of_mass, outside_support, pull_centre, sum_branches
 from synovia.kernels.goals.ranges import joint_value, pull_value
+from synovia.kernels.layout import (
+    ANGLES,
+    FIRST,
+    GOAL,
+    GOAL_ROW,
+    KIND,
+    LENGTHS,
+    NUMBERS,
+    POSITION,
+    ROTATION,
+    SECOND,
+    THIRD,
+    VERTEX,
+    VERTICES,
+    WEIGHT,
+)
 from synovia.kernels.math.bend import bend_of
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 
 @inline
@@ -52,7 +56,7 @@ def unit(i):
 def direction_rows(problem, q, frames, targets, h, J):
     """Aim and alignment: turns about all axes but the direction itself, and shifts across the way to the target."""
     f = problem.further
-    g, row = f.ints[h, GOAL], problem.goals[f.ints[h, GOAL], 1]
+    g, row = f.ints[h, GOAL], problem.goals[f.ints[h, GOAL], GOAL_ROW]
     R, p = goal_frame(problem, frames, g)
     u = column(R, 2)
     by = NOTHING  # d / |d|²: a shift δp turns the direction to the target by δp × d / |d|²
@@ -81,7 +85,7 @@ def pole_row(problem, q, frames, targets, h, J):
     w = f.data[h, WEIGHT] * bend.share
     if w > F(0):
         pull_up(problem, q, frames, f.ints[h, SECOND], r, scale(w, bend.at_root), NOTHING, J, k)
-        pull_up(problem, q, frames, problem.goals[g, 1], m, scale(w, bend.at_middle), NOTHING, J, k)
+        pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], m, scale(w, bend.at_middle), NOTHING, J, k)
         pull_up(problem, q, frames, f.ints[h, THIRD], t, scale(w, bend.at_tip), NOTHING, J, k)
 
 
@@ -96,12 +100,12 @@ def clearance_row(problem, q, frames, targets, h, J):
         T, t = target_frame(targets, g)
         n = column(T, 2)
         if dot(n, sub(t, p)) > F(0):
-            pull_up(problem, q, frames, problem.goals[g, 1], p, scale(w, n), NOTHING, J, k)
+            pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], p, scale(w, n), NOTHING, J, k)
         return
     apart = away_from(problem, frames, targets, h)
     if lacking(f.data, h, norm(apart)) != F(0):
         n = normalize(apart, (F(0), F(0), F(1)))  # at one place any way is out: the same one every time
-        pull_up(problem, q, frames, problem.goals[g, 1], p, scale(w, n), NOTHING, J, k)
+        pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], p, scale(w, n), NOTHING, J, k)
         pull_up(problem, q, frames, f.ints[h, SECOND], sub(p, apart), scale(-w, n), NOTHING, J, k)
 
 
@@ -109,7 +113,7 @@ def clearance_row(problem, q, frames, targets, h, J):
 def range_row(problem, q, frames, h, J):
     """Range of a joint's value, where it is violated."""
     f = problem.further
-    row = problem.goals[f.ints[h, GOAL], 1]
+    row = problem.goals[f.ints[h, GOAL], GOAL_ROW]
     if lacking(f.data, h, joint_value(problem, q, row)) != F(0):
         pull_value(problem, q, frames, row, f.ints[h, LENGTHS] > 0, f.data[h, WEIGHT], J, f.ints[h, FIRST])
 
@@ -122,7 +126,7 @@ def relative_rows(problem, q, frames, targets, h, J):
     what = (POSITION if f.ints[h, LENGTHS] > 0 else 0) | (ROTATION if f.ints[h, ANGLES] > 0 else 0)
     _, p = goal_frame(problem, frames, g)
     _, t = wanted_on_other(problem, frames, targets, h)
-    climb(problem, q, frames, problem.goals[g, 1], p, what, k, w / problem.reach, w, J)
+    climb(problem, q, frames, problem.goals[g, GOAL_ROW], p, what, k, w / problem.reach, w, J)
     climb(problem, q, frames, f.ints[h, SECOND], t, what, k, -w / problem.reach, -w, J)
 
 

@@ -6,23 +6,24 @@ from the tips to the root, give the joint's column z × (s - μ o) for a turn an
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import pull_joint
+from synovia.kernels.layout import MASS, MOMENT, ORIENTATION, ORIGIN, PARENT
 from synovia.kernels.math.rotations import apply, load_rotation
 from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
-
-MASS, MOMENT = 0, 1  # columns of the second half of ``work.frames``
 
 
 @inline
 def moment_of(masses, frames, i):
     """Return mass times place, in the world, of what row i carries rigidly."""
-    return axpy(masses[i, 0], load(frames, i, 9), apply(load_rotation(frames, i, 0), load(masses, i, 1)))
+    return axpy(
+        masses[i, MASS], load(frames, i, ORIGIN), apply(load_rotation(frames, i, ORIENTATION), load(masses, i, MOMENT))
+    )
 
 
 @device
 def centre_of_mass(masses, frames):
     """Return the centre of mass in the world."""
     n = masses.shape[0] - 1
-    c = load(masses, n, 1)
+    c = load(masses, n, MOMENT)
     for i in range(n):
         c = add(c, moment_of(masses, frames, i))
     return c
@@ -33,10 +34,10 @@ def sum_branches(tree, masses, frames):
     """Write mass and moment of everything that hangs on each row i to row n + i of the frames."""
     n = tree.ints.shape[0]
     for i in range(n):
-        frames[n + i, MASS] = masses[i, 0]
+        frames[n + i, MASS] = masses[i, MASS]
         store(frames, n + i, MOMENT, moment_of(masses, frames, i))
     for i in range(n - 1, -1, -1):
-        a = tree.ints[i, 1]
+        a = tree.ints[i, PARENT]
         if a >= 0:
             frames[n + a, MASS] += frames[n + i, MASS]
             store(frames, n + a, MOMENT, add(load(frames, n + a, MOMENT), load(frames, n + i, MOMENT)))
@@ -49,7 +50,7 @@ def pull_centre(problem, q, frames, force, J, k):
     for i in range(n):
         mass = frames[n + i, MASS]
         if mass > F(0):
-            arm = axpy(-mass, load(frames, i, 9), load(frames, n + i, MOMENT))
+            arm = axpy(-mass, load(frames, i, ORIGIN), load(frames, n + i, MOMENT))
             pull_joint(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
 
 

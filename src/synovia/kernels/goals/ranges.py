@@ -2,9 +2,9 @@
 
 from synovia.kernels.compiler.jit import F, inline
 from synovia.kernels.goals.frames import pull_joint
+from synovia.kernels.layout import BALL, FIRST_Q, KIND, OFFSET, ORIENTATION, RATIO
 from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, quat_log
 from synovia.kernels.math.vectors import norm, normalize, scale
-from synovia.kernels.tree.forward import BALL
 
 NOTHING = (F(0), F(0), F(0))
 
@@ -13,10 +13,10 @@ NOTHING = (F(0), F(0), F(0))
 def joint_value(problem, q, row):
     """Return the value of a row's joint: radians of a hinge, a slide's length, how far a ball is turned from rest."""
     tree = problem.tree
-    at = tree.ints[row, 2]
-    if tree.ints[row, 0] == BALL:
+    at = tree.ints[row, FIRST_Q]
+    if tree.ints[row, KIND] == BALL:
         return norm(quat_log(load_quat(q, at)))
-    return tree.couple[row, 0] * q[at] + tree.couple[row, 1]
+    return tree.couple[row, RATIO] * q[at] + tree.couple[row, OFFSET]
 
 
 @inline
@@ -25,9 +25,9 @@ def value_axis(problem, q, frames, row):
 
     A ball at rest has none: its own z axis is taken, the same one every time.
     """
-    R = load_rotation(frames, row, 0)
-    if problem.tree.ints[row, 0] == BALL:
-        return apply(R, normalize(quat_log(load_quat(q, problem.tree.ints[row, 2])), (F(0), F(0), F(1))))
+    R = load_rotation(frames, row, ORIENTATION)
+    if problem.tree.ints[row, KIND] == BALL:
+        return apply(R, normalize(quat_log(load_quat(q, problem.tree.ints[row, FIRST_Q])), (F(0), F(0), F(1))))
     return column(R, 2)
 
 

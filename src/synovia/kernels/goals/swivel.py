@@ -18,7 +18,8 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.goals.general import GOAL, KIND, POLE, second_frame, third_point
+from synovia.kernels.goals.general import POLE, second_frame, third_point
+from synovia.kernels.layout import ACROSS, BENT, GOAL, KIND, KNOWN
 from synovia.kernels.math.bend import FLAT, bend_of
 from synovia.kernels.math.swing_twist import wrap
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, load, norm, store, sub
@@ -26,7 +27,6 @@ from synovia.kernels.tree.forward import forward
 
 LEFT = F(0.5)
 RATE = F(50)  # 3.6 degrees a millimetre on a limb of 0.8 metres
-ACROSS, BENT, KNOWN = 0, 9, 12
 FORGOTTEN, LOOSE, HELD = F(0), F(1), F(2)  # of a pole: no frame before; one before; one before that holds the turn back
 
 

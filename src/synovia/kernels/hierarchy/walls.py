@@ -13,25 +13,11 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
-from synovia.kernels.goals.general import (
-    DISTANCE,
-    FIRST,
-    GOAL,
-    KIND,
-    LENGTHS,
-    NUMBERS,
-    PLANE,
-    RANGE,
-    SECOND,
-    SUPPORT,
-    VERTEX,
-    VERTICES,
-    WEIGHT,
-    away_from,
-)
+from synovia.kernels.goals.general import DISTANCE, PLANE, RANGE, SUPPORT, away_from
 from synovia.kernels.goals.masses import centre_of_mass, outside_support, pull_centre
 from synovia.kernels.goals.ranges import joint_value, pull_value
 from synovia.kernels.hierarchy.basis import LOWER, PLACE, SEALED, SIDE, STEP, STIFF, UPPER, WISH
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, KIND, LENGTHS, NUMBERS, SECOND, VERTEX, VERTICES, WEIGHT
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
@@ -119,7 +105,7 @@ def wall(problem, q, frames, targets, h, edge):
         n = column(T, 2)
         return dot(n, sub(t, p)), NEVER, n
     if kind == RANGE:
-        x = joint_value(problem, q, problem.goals[g, 1])
+        x = joint_value(problem, q, problem.goals[g, GOAL_ROW])
         return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x, (F(1), F(0), F(0))
     if kind == DISTANCE:
         apart_by = away_from(problem, frames, targets, h)
@@ -165,11 +151,18 @@ def wall_rows(further, problem, q, frames, targets, edges, J):
             J[k, v] = F(0)
         if kind == RANGE:
             pull_value(
-                problem, q, frames, problem.goals[g, 1], further.ints[h, LENGTHS] > 0, further.data[h, WEIGHT], J, k
+                problem,
+                q,
+                frames,
+                problem.goals[g, GOAL_ROW],
+                further.ints[h, LENGTHS] > 0,
+                further.data[h, WEIGHT],
+                J,
+                k,
             )
             continue
         _, p = goal_frame(problem, frames, g)
-        pull_up(problem, q, frames, problem.goals[g, 1], p, scale(w, n), NOTHING, J, k)
+        pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], p, scale(w, n), NOTHING, J, k)
         if kind == DISTANCE:
             apart_by = away_from(problem, frames, targets, h)
             pull_up(problem, q, frames, further.ints[h, SECOND], sub(p, apart_by), scale(-w, n), NOTHING, J, k)
