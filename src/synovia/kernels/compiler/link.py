@@ -51,6 +51,9 @@ try:
             self._raise_if_finalized()
             self._inherit_reloads()
             self._link_into(self._final_module)
+            for one in self._final_module.functions:  # called, it would end the process
+                if one.is_declaration and one.name.startswith("_ZN"):
+                    raise RuntimeError(f"{one.name} is not linked")
             passes, builder = self._codegen._module_pass_manager()
             passes.run(self._final_module, builder)
             self._final_module.verify()
