@@ -5,8 +5,9 @@ the function everything that it calls, and optimises all of that again inside ea
 module that numba's front end writes. An entry point links each helper below it once and is optimised once, as a whole.
 
 CPU seconds until the first answer of a new process without kept code, numba 0.68, with linking as here and without:
-``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55. (A front end with fewer passes and a memory for types saved a
-further tenth to a fifth, for more private parts of numba than this file uses; it is gone for that reason.)
+``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55. (A shortened
+front end saved a further fifth of ``lm``, a seventh of ``fabrik`` and nothing of ``ccd``, with most of numba's private
+parts that were in use; it is gone for that reason.)
 
 The libraries below override private methods of numba's code generator. Whatever goes wrong with them, on import or in a
 compilation, ``jit`` compiles the ordinary way instead: slower, same results. See ``compile_events.guard``.
