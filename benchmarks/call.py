@@ -15,7 +15,7 @@ from common import machine, save, table
 
 import synovia as sy
 from synovia.ik.solution import Solution
-from synovia.kernels.compiler.direct import ready
+from synovia.kernels.compiler.jit import ready
 
 
 @numba.njit

@@ -37,7 +37,7 @@ def deadline_of(seconds: Any) -> float:
     """
     if seconds is None:
         return 0.0
-    from synovia.kernels.compiler.process import now
+    from synovia.kernels.compiler.watch import now
 
     number = float(as_numbers(seconds, (), "deadline"))
     if number < 0.0:
@@ -62,7 +62,7 @@ def has_ended(scratch: Array) -> bool:
 def is_over(scratch: Array) -> bool:
     """Return whether to stop, for loops in Python: kernels on this memory then end at once."""
     if scratch[DEADLINE] != 0.0 and scratch[ENDED] == 0.0:
-        from synovia.kernels.compiler.process import now
+        from synovia.kernels.compiler.watch import now
 
         scratch[ENDED] = float(now() >= scratch[DEADLINE])
     return has_ended(scratch)
@@ -133,7 +133,7 @@ class Watch:
         """Whether the deadline has passed."""
         if self._deadline == 0.0:
             return False
-        from synovia.kernels.compiler.process import now
+        from synovia.kernels.compiler.watch import now
 
         return now() >= self._deadline
 

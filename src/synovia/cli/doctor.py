@@ -84,11 +84,10 @@ def _imported(package: str) -> dict[str, str | None]:
 
 def _cache() -> dict[str, Any]:
     """Return the folder of the compile cache, whether it is writable, and its size."""
-    from synovia.kernels.compiler import jit as seam
+    from synovia.kernels.compiler import cache, numba, sources
 
-    root = seam.cache_root()
-    kernels = Path(seam.__file__).parents[1]
-    current = {seam.cache_folder(path) for path in kernels.rglob("*.py")}
+    root = cache.cache_root()
+    current = {cache.cache_folder(path) for path in sources.modules().values()}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):
         for path in root.rglob("*"):
@@ -99,11 +98,12 @@ def _cache() -> dict[str, Any]:
     off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return {
         "folder": str(root),
-        "writable": seam.WRITABLE or (off and os.access(_nearest(root), os.W_OK)),
-        "compiling": not off and seam.numba is not None,
+        "writable": cache.WRITABLE or (off and os.access(_nearest(root), os.W_OK)),
+        "compiling": not off and numba is not None,
         "files": here[0],
         "bytes": here[1],
         "bytes_of_other_versions": older[1],
+        "days": cache.DAYS,
     }
 
 
@@ -139,7 +139,7 @@ def _text(state: dict[str, Any]) -> list[Any]:
     compiling = "yes" if kept["compiling"] else "no: kernels run as plain Python, correct and slow"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
-        size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions"
+        size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions, removed after {kept['days']} days"
     if not kept["files"] and kept["compiling"]:
         size += "; 'synovia doctor --warm' compiles ahead"
     cache = [

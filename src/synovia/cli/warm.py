@@ -41,16 +41,16 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
         FileError: If compiled code cannot be kept.
         SynoviaError: If a process ends before its work is done.
     """
-    from synovia.kernels.compiler import jit as seam
+    from synovia.kernels.compiler import cache, compiled
     from synovia.kernels.compiler.entries import ENTRIES
 
-    if not seam.compiled():
+    if not compiled():
         talk("kernels run as plain Python here: there is nothing to compile")
         return {}
-    if not seam.WRITABLE:
+    if not cache.WRITABLE:
         raise FileError(
             "compiled kernels cannot be kept",
-            where=str(seam.cache_root()),
+            where=str(cache.cache_root()),
             expected="a folder that can be written",
             hint="set SYNOVIA_CACHE_DIR",
         )

@@ -113,7 +113,7 @@ class IK:
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
             params=self.solver.params(),
         )
-        from synovia.kernels.compiler.direct import ready
+        from synovia.kernels.compiler.jit import ready
         from synovia.kernels.tree.problem import work_size
 
         self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver)
