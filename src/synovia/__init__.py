@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from synovia.clips import Fitted, FootLocked, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
+    from synovia.diagnosis.reasons import Reason, Relief
     from synovia.draw import picture, render
     from synovia.errors import (
         FileError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         UnsolvedError,
         UnsupportedError,
     )
+    from synovia.facade import IK, solve
     from synovia.goals import (
         AimGoal,
         CenterOfMassGoal,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
         RestGoal,
         RotationGoal,
     )
-    from synovia.ik import IK, GoalError, Reason, Relief, Solution, Solutions, Status, Tracked, solve
+    from synovia.ik import GoalError, Solution, Solutions, Status, Tracked
     from synovia.ik.follow import targets_from
     from synovia.ik.goalwrite import write_goals
     from synovia.io import load_motion, load_skeleton
@@ -112,8 +114,10 @@ _HOMES = {
         "RestGoal",
         "RotationGoal",
     ),
+    "synovia.diagnosis.reasons": ("Reason", "Relief"),
+    "synovia.facade": ("IK", "solve"),
+    "synovia.ik": ("GoalError", "Solution", "Solutions", "Status", "Tracked"),
     "synovia.ik.follow": ("targets_from",),
-    "synovia.ik": ("IK", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status", "Tracked", "solve"),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),

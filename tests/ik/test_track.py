@@ -8,10 +8,10 @@ from scipy.spatial.transform import Rotation
 
 import synovia as sy
 from synovia.errors import InputError, UnsupportedError
-from synovia.ik.paced import _turned
 from synovia.ik.solution import STATUS, rows_of
-from synovia.ik.track import best_path
 from synovia.model import Joint, Kind
+from synovia.tracking.postprocessing import _turned
+from synovia.tracking.track import best_path
 
 ARM = sy.bundled("arm7")
 

@@ -118,8 +118,8 @@ def _check(request: Request) -> None:
 
 def _track(request: Request) -> Tracked:
     """Return the clip that follows the targets."""
+    from synovia.facade import IK
     from synovia.goals import PositionGoal
-    from synovia.ik import IK
 
     skeleton = load_body(request.file)
     start = None

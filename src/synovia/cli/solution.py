@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.cli.output import number, printable
+from synovia.diagnosis.reason_text import as_json as reasons_as_json
 from synovia.goals import RelativeGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
 from synovia.io.base import joint_keys
 from synovia.io.posefile import values_of
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from synovia.facade import IK
     from synovia.goals import Goal
-    from synovia.ik import IK, Solution
+    from synovia.ik import Solution
     from synovia.model import Pose
     from synovia.model.geometry import Array
 

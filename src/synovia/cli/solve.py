@@ -17,7 +17,8 @@ from synovia.errors import UnsupportedError
 from synovia.io.base import check_writable
 
 if TYPE_CHECKING:
-    from synovia.ik import IK, Solution
+    from synovia.facade import IK
+    from synovia.ik import Solution
     from synovia.model import Pose, Skeleton
 
 _DEFAULT_ANGLE: Final = 1e-3  # rad; the library's, where --tol gives a length alone
@@ -94,7 +95,7 @@ def _build(request: Request, skeleton: Skeleton, tolerance: tuple[float, float] 
         from synovia.ik.goalfile import read_goals
 
         goals = [*read_goals(request.goals), *goals]
-    from synovia.ik import IK
+    from synovia.facade import IK
     from synovia.solver import as_solver
 
     settings = {"attempts": request.attempts, "seed": request.seed}

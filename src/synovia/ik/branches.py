@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from synovia.batch import new_scratch
+from synovia.ik.interrupts import new_scratch
 from synovia.ik.solution import rows_of
 from synovia.ik.solutions import Solutions
 from synovia.ik.starts import as_start
@@ -15,8 +15,8 @@ from synovia.model import Pose
 from synovia.solver import lister_of
 
 if TYPE_CHECKING:
-    from synovia.ik.door import Targets
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
+    from synovia.ik.target_writer import Targets
     from synovia.solver.base import Kernel
 
 _MOST = 65  # rows of the answer, one of which is the kernel's own

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from synovia.batch import Progress, Watch, new_scratch, run_rows
-from synovia.ik.frames import Ints, follow_frames
+from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.parallel import Progress, run_rows
 from synovia.ik.solution import mark_cut, rows_of
 from synovia.model.geometry import Array
+from synovia.tracking.frames import Ints, follow_frames
 
 if TYPE_CHECKING:
-    from synovia.ik.door import Targets
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
+    from synovia.ik.target_writer import Targets
 
 
 def kept_targets(ik: IK, rows: Array) -> Array:

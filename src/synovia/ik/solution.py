@@ -15,9 +15,9 @@ from synovia.model.geometry import Array
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from synovia.diagnosis.reasons import Reason
+    from synovia.facade import IK
     from synovia.goals import Goal
-    from synovia.ik.ik import IK
-    from synovia.ik.reasons import Reason
 
 _STATUS, _STEPS, _TRIES, _WINNER, _FINISH, _CUT, _HEAD = 0, 1, 2, 3, 5, 6, 7  # see kernels.tree.problem
 STATUS, WINNER, CUT, HEAD = _STATUS, _WINNER, _CUT, _HEAD
@@ -185,7 +185,7 @@ class Solution:
 
     def explain(self) -> list[str]:
         """Return sentences that say what came out and, for a miss, by how much and what stands in the way."""
-        from synovia.ik.explain import explain
+        from synovia.diagnosis.explain import explain
 
         return explain(self)
 
@@ -198,7 +198,7 @@ class Solution:
         if self._reasons is None and self.interrupted:  # more time might show that there are none
             self._reasons = ()
         if self._reasons is None:
-            from synovia.ik.reasons import reasons
+            from synovia.diagnosis.reasons import reasons
 
             self._reasons = reasons(self) if self._ik.solver.ranks else ()
         return self._reasons
@@ -224,7 +224,7 @@ class Solution:
         line = f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
         if self.reached:
             return line
-        from synovia.ik.explain import unit_hint
+        from synovia.diagnosis.explain import unit_hint
 
         hint = unit_hint(self)
         return line if hint is None else f"{line}; {hint}"

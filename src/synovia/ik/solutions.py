@@ -16,7 +16,7 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 
 if TYPE_CHECKING:
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
 
 _STEPS = 1  # see kernels.tree.problem
 

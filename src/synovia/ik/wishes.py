@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from synovia.batch import is_over
 from synovia.ik.columns import column_units, column_velocities
+from synovia.ik.interrupts import is_over
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synovia.batch import Progress
+from synovia.ik.parallel import Progress
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion

@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
-from synovia.ik import IK, Solution
+from synovia.facade import IK
+from synovia.ik import Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton

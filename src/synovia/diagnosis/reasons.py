@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from synovia.batch import Watch, new_scratch
 from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.solution import GoalError, Solution, rows_of
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.derived import with_joints
@@ -33,8 +33,8 @@ from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 
 if TYPE_CHECKING:
+    from synovia.facade import IK
     from synovia.goals import Goal
-    from synovia.ik.ik import IK
 
 _GAIN = 0.01  # share of a miss that must go away for something to count as its reason
 _ATTEMPTS = 40  # in search of the nearest place: among all poses, not only near the present one
@@ -200,7 +200,7 @@ def _solve(
         watch: When to stop.
         attempts: Starts, random ones after the first.
     """
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
 
     ik = _of(solution)
     settings = ik.solver.unhindered().replace(attempts=1)

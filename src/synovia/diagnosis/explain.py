@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.diagnosis.reason_text import sentences
 from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RangeGoal, RelativeGoal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.reason_text import sentences
 from synovia.ik.solution import length_text
 from synovia.ik.status import Status
 from synovia.model import Kind
@@ -19,8 +19,8 @@ from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
 
 if TYPE_CHECKING:
-    from synovia.ik.ik import IK
-    from synovia.ik.reasons import Reason
+    from synovia.diagnosis.reasons import Reason
+    from synovia.facade import IK
     from synovia.ik.solution import GoalError, Solution
 
 _MOST_JOINTS = 6  # names in one sentence

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.batch import Progress, Watch
 from synovia.errors import InputError
-from synovia.ik.branch_switches import Bools, Follow, branch_switches, changes
-from synovia.ik.flips import flips
-from synovia.ik.paced import slowed, smoothed, velocity_limits
+from synovia.ik.interrupts import Watch
+from synovia.ik.parallel import Progress
 from synovia.ik.rows import kept_targets
 from synovia.ik.solution import CUT, STATUS, WINNER, mark_cut
 from synovia.ik.solutions import Tracked
 from synovia.ik.status import Status
 from synovia.model.geometry import Array, as_numbers
+from synovia.tracking.flips import flips
+from synovia.tracking.jumps import Bools, Follow, branch_switches, changes
+from synovia.tracking.postprocessing import slowed, smoothed, velocity_limits
 
 if TYPE_CHECKING:
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
     from synovia.model import Pose
 
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion

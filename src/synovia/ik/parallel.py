@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.batch.pace import Pace
-from synovia.batch.watch import Watch, new_scratch
 from synovia.errors import InputError, UnsupportedError
+from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.pace import Pace
 from synovia.model.geometry import Array
 
 Kernel = Callable[..., int]

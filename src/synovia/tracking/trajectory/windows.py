@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from synovia.model.geometry import Array
-from synovia.trajectory.model import Model
-from synovia.trajectory.solve import Terms, solve_trajectory
+from synovia.tracking.trajectory.model import Model
+from synovia.tracking.trajectory.solve import Terms, solve_trajectory
 
 WINDOW: Final = 600  # frames that are solved at once
 LEAD: Final = 120  # of them, those that the next window solves again, knowing what follows

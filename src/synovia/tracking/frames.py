@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.batch import Progress
+from synovia.ik.parallel import Progress
 from synovia.ik.solution import INTERRUPTED
 from synovia.model.geometry import Array
 

@@ -14,10 +14,10 @@ from synovia.ik.solution import STATUS
 from synovia.ik.status import Status
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
-from synovia.trajectory import Model, Terms, solve_in_windows
+from synovia.tracking.trajectory import Model, Terms, solve_in_windows
 
 if TYPE_CHECKING:
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
 
 Bools = NDArray[np.bool_]
 _PULL: Final = 1e-6  # weight of the track as it was, for joints that no goal determines

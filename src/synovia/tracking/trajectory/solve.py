@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from synovia.model.geometry import Array
-from synovia.trajectory.model import Model
+from synovia.tracking.trajectory.model import Model
 
 _DAMPING = 1e-7  # of the first step, of every variable's curvature
 _MOST_DAMPING = 1e3

@@ -18,7 +18,7 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotati
 from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
 
 Bools = NDArray[np.bool_]
 Follow = Callable[["IK", Array, Array, Callable[..., None]], Array]

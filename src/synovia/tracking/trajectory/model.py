@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.batch import checked_threads, new_scratch
 from synovia.goals import Goal
+from synovia.ik.interrupts import new_scratch
+from synovia.ik.parallel import checked_threads
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
 from synovia.model.limits.base import MARK

@@ -19,7 +19,7 @@ from synovia.model.geometry import Array, rotation_between
 from synovia.model.limits.base import MARK
 
 if TYPE_CHECKING:
-    from synovia.ik.ik import IK
+    from synovia.facade import IK
 
 _LARGE: Final = 0.7  # radians that one joint turns in a frame; below, nothing flips
 _SEEN: Final = 0.15  # change of one number below which no joint turns so far: of a quaternion it is at least 0.17

@@ -8,35 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from synovia.batch import (
-    Progress,
-    Watch,
-    checked_threads,
-    clear,
-    deadline_of,
-    has_ended,
-    in_lanes,
-    new_scratch,
-    raise_signal,
-    set_deadline,
-)
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.ik.branches import list_branches
-from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
+from synovia.ik.interrupts import Watch, clear, deadline_of, has_ended, new_scratch, raise_signal, set_deadline
+from synovia.ik.parallel import Progress, checked_threads, in_lanes
 from synovia.ik.root import as_root, with_root
 from synovia.ik.rows import rows_apart, rows_in_turn
 from synovia.ik.solution import HEAD, Solution, mark_cut, rows_of
 from synovia.ik.solutions import Solutions, Tracked
 from synovia.ik.starts import as_start, joints_beyond, start_rows
+from synovia.ik.target_writer import Desk, Door, Targets
 from synovia.ik.tolerance import checked_tolerance
-from synovia.ik.track import tracked
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.problem import pack, reduce
 from synovia.solver import Solver, as_solver
+from synovia.tracking.track import tracked
 
 _JOINTS = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
 _empty = np.empty  # one look-up less in each call
@@ -134,8 +124,6 @@ class IK:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
-        from synovia.ik.once import rebuild
-
         return rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
 
     def solve(
@@ -352,3 +340,34 @@ class IK:
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
         """Return the joints that a pose has at a limit (within 1e-6)."""
         return joints_beyond(self.skeleton, pose, -1e-6)
+
+
+def solve(
+    skeleton: Skeleton,
+    goals: Goal | Iterable[Goal],
+    solver: Solver | str | None = None,
+    start: Pose | Any = None,
+    *,
+    tolerance: tuple[float, float] | None = None,
+    root: str | Sequence[str] = "fixed",
+    deadline: float | None = None,
+) -> Solution:
+    """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
+
+    Args:
+        skeleton: The skeleton.
+        goals: One goal or several.
+        solver: Settings, a solver's name, or None for the default.
+        start: Pose to start from, or joint values (nq,); None for the rest pose.
+        tolerance: As in ``IK``.
+        root: As in ``IK``.
+        deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.
+    """
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)
+
+
+def rebuild(
+    skeleton: Skeleton, goals: tuple[Goal, ...], solver: Solver, tolerance: tuple[float, float], root: str
+) -> IK:
+    """Return the same ``IK`` in another process."""
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root)

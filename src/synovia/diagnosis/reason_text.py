@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.diagnosis.reasons import Reason, Relief
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.reasons import Reason, Relief
 from synovia.ik.solution import Solution, length_text
 from synovia.io.posefile import values_of
 
 if TYPE_CHECKING:
+    from synovia.facade import IK
     from synovia.goals import Goal
-    from synovia.ik.ik import IK
 
 
 def sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:

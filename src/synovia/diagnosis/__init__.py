@@ -1,0 +1,1 @@
+"""Diagnosis: why a goal is missed."""

@@ -1,0 +1,1 @@
+"""Tracking: one frame after the other."""
