@@ -40,15 +40,15 @@ def cases() -> dict[str, tuple[sy.IK, dict[str, object]]]:
 
 def parts(ik: sy.IK, targets: dict[str, object]) -> dict[str, Callable[[], object]]:
     """Return the parts of a call, each as a function without arguments."""
-    desk = ik._door.desk(np.zeros(ik._scratch_size))
-    ik._door.fill(targets, desk)
-    row = np.empty(ik._shape)
-    given = (ik._ints, ik._floats, desk.table, ik._rest, row, desk.scratch, False, 0)
+    desk = ik.writer.desk(np.zeros(ik.scratch_size))
+    ik.writer.fill(targets, desk)
+    row = np.empty(ik.row_shape)
+    given = (ik.ints, ik.floats, desk.table, ik.rest, row, desk.scratch, False, 0)
     empty = ready(nothing, *given)
-    if ik._call(*given) & 1:
+    if ik.call(*given) & 1:
         raise SystemExit(f"the target {targets} is missed: this measures calls that reach")
-    fill, kernel, shape, idle = ik._door.fill, ik._call, ik._shape, [desk]
-    ints, floats, aim, rest, scratch = ik._ints, ik._floats, desk.table, ik._rest, desk.scratch
+    fill, kernel, shape, idle = ik.writer.fill, ik.call, ik.row_shape, [desk]
+    ints, floats, aim, rest, scratch = ik.ints, ik.floats, desk.table, ik.rest, desk.scratch
     return {
         "whole call": lambda: ik.solve(targets),
         "targets": lambda: fill(targets, desk),

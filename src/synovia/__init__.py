@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from synovia.clips import Fitted, FootLocked, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
-    from synovia.diagnosis.reasons import Reason, Relief
     from synovia.draw import picture, render
     from synovia.errors import (
         FileError,
@@ -50,9 +49,9 @@ if TYPE_CHECKING:
         RestGoal,
         RotationGoal,
     )
-    from synovia.ik import GoalError, Solution, Solutions, Status, Tracked
-    from synovia.ik.follow import targets_from
+    from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
     from synovia.ik.goalwrite import write_goals
+    from synovia.ik.targets import targets_from
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
         TwoBone,
         solvers,
     )
+    from synovia.tracking import Tracked
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
@@ -114,10 +114,9 @@ _HOMES = {
         "RestGoal",
         "RotationGoal",
     ),
-    "synovia.diagnosis.reasons": ("Reason", "Relief"),
     "synovia.facade": ("IK", "solve"),
-    "synovia.ik": ("GoalError", "Solution", "Solutions", "Status", "Tracked"),
-    "synovia.ik.follow": ("targets_from",),
+    "synovia.ik": ("GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"),
+    "synovia.ik.targets": ("targets_from",),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),
@@ -148,6 +147,7 @@ _HOMES = {
         "solvers",
     ),
     "synovia.ik.goalwrite": ("write_goals",),
+    "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
 }

@@ -1,38 +1,33 @@
-"""``IK``: a skeleton, goals and a solver, compiled once and asked many times."""
+"""``IK`` and ``solve``: what users ask, over the compiled problem, its diagnosis, and tracking."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from synovia import diagnosis
 from synovia.errors import InputError
 from synovia.goals import Goal
-from synovia.ik.branches import list_branches
-from synovia.ik.engine import engine_of
-from synovia.ik.interrupts import Watch, clear, deadline_of, has_ended, new_scratch, raise_signal, set_deadline
-from synovia.ik.parallel import Progress, checked_threads, in_lanes
-from synovia.ik.root import as_root, with_root
-from synovia.ik.rows import rows_apart, rows_in_turn
-from synovia.ik.solution import HEAD, Solution, mark_cut, rows_of
-from synovia.ik.solutions import Solutions, Tracked
-from synovia.ik.starts import as_start, joints_beyond, start_rows
-from synovia.ik.target_writer import Desk, Door, Targets
-from synovia.ik.tolerance import checked_tolerance
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
+from synovia.ik.parallel import Progress, checked_threads, simd_kernel
+from synovia.ik.solution import Solution, Solutions
+from synovia.ik.targets import Targets
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
-from synovia.problem import pack, reduce
-from synovia.solver import Solver, as_solver
-from synovia.tracking.track import tracked
+from synovia.solver import Solver, lister_of
+from synovia.solver.base import Kernel
+from synovia.tracking import track
 
-_JOINTS = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
 _empty = np.empty  # one look-up less in each call
+_MOST_BRANCHES = 64
+_DISTANCE = 4  # column in which a kernel that lists branches leaves how far each is from the start
 
 
-class IK:
+class IK(CompiledProblem):
     """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
 
     Args:
@@ -51,80 +46,8 @@ class IK:
         UnsupportedError: If the solver cannot honour a goal, or is not made for these joints.
     """
 
-    def __init__(
-        self,
-        skeleton: Skeleton,
-        goals: Goal | Iterable[Goal],
-        solver: Solver | str | None = None,
-        *,
-        tolerance: tuple[float, float] | None = None,
-        root: str | Sequence[str] = "fixed",
-    ) -> None:
-        """Pack the problem, and load or compile the kernel."""
-        if not isinstance(skeleton, Skeleton):
-            raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
-        root = as_root(root)
-        if isinstance(goals, str):  # it would come apart into letters
-            raise InputError("a goal is no goal", value=goals, expected="for example PositionGoal(joint, position)")
-        self.goals: tuple[Goal, ...] = tuple(goals) if isinstance(goals, Iterable) else (goals,)
-        for goal in self.goals:
-            if not isinstance(goal, Goal):
-                raise InputError("a goal is no goal", value=goal, expected="for example PositionGoal(joint, position)")
-            if not hasattr(goal, "priority"):
-                raise InputError(
-                    "a goal is not set up", value=type(goal), hint="its __init__ must call super().__init__()"
-                )
-        if not self.goals:
-            raise InputError("there are no goals", expected="at least one")
-        self.solver = as_solver(solver)
-        self.solver.check(self.goals)
-        self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
-        self._given = skeleton
-        self.skeleton = with_root(skeleton, root)
-        self.root = root
-        before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
-        self.hangs: tuple[tuple[int, ...], ...] = tuple(
-            tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
-        )
-        whole = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free", before=before)
-        self._reduced = reduced = self.solver.narrow(whole, self.skeleton, self.goals, self.hangs)
-        self.moving = reduced.moving  # rows of ``skeleton`` that the solver may move: the others stay as they are
-        self.reach = reduced.reach
-        self.tolerance = checked_tolerance(tolerance, self.reach)
-        self._ints, self._floats = pack(
-            self.skeleton,
-            reduced,
-            tolerance=self.tolerance,
-            max_steps=self.solver.max_steps,
-            attempts=self.solver.attempts,
-            seed=self.solver.seed,
-            patience=self.solver.progress[0],
-            most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
-            own=self.solver.own(),
-        )
-        from synovia.kernels.compiler.direct import ready
-        from synovia.kernels.tree.problem import work_size
-
-        self._kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver)
-        self._scratch_size = work_size(self._ints, self.solver.spare(reduced.residuals, reduced.columns))
-        self._door = Door(self.skeleton, self.goals, self.rows)
-        self.default_start = self.skeleton.rest_pose()
-        self._rest = self.default_start.q.copy().reshape(1, -1)
-        self._shape = rows_of(self, 1).shape
-        self.places = slice(HEAD, HEAD + self.skeleton.nq)  # of the joint values in a row of the answer
-        desk = self._door.desk(new_scratch(self._scratch_size))
-        self._idle: list[Desk] = [desk]
-        none = (self._ints, self._floats, desk.table[:0], self._rest, rows_of(self, 0), desk.scratch, False, 0)
-        self._call = ready(self._kernel, *none)  # for arrays of our own making
-
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
-        return tuple(rows[0] if rows else -1 for rows in self.hangs)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
-        return rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
+    diagnosis = diagnosis
+    _lister: Kernel | None = None  # lists the branches of a closed form
 
     def solve(
         self, targets: Targets | None = None, start: Pose | Any = None, deadline: float | None = None
@@ -143,52 +66,62 @@ class IK:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
-        first = self._rest
+        first = self.rest
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
-                start = Pose.quick(self.skeleton, start) or self._as_start(start)
+                start = Pose.quick(self.skeleton, start) or self.as_start(start)
             first = start.ready
             if first is None:
                 first = start.inside
         try:
-            desk = self._idle.pop()  # atomic, so two threads never share a desk
+            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
         except IndexError:
-            desk = self._door.desk(new_scratch(self._scratch_size))
+            workspace = self.new_workspace()
         try:
             if deadline is not None:
-                set_deadline(desk.scratch, deadline)
-            self._door.fill(targets, desk)
-            row = _empty(self._shape)
-            code = self._call(self._ints, self._floats, desk.table, first, row, desk.scratch, False, 0)
+                set_deadline(workspace.scratch, deadline)
+            self.writer.fill(targets, workspace)
+            row = _empty(self.row_shape)
+            code = self.call(self.ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
             if code < 0:
-                self._door.refuse(code, targets)
+                self.writer.refuse(code, targets)
             if code & 1:
-                self._conclude(first, row, desk.scratch)
+                self.classify(first, row, workspace.scratch)
         finally:
             if deadline is not None:
-                clear(desk.scratch)
-            self._idle.append(desk)
+                clear(workspace.scratch)
+            self.idle.append(workspace)
         return Solution(self, row, start)
 
-    branches = list_branches
+    def branches(self, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
+        """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
+
+        Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.
+
+        Args:
+            targets: As in ``solve``.
+            start: As in ``solve``.
+
+        Raises:
+            UnsupportedError: If the solver lists no branches.
+            InputError: If a value cannot be used.
+        """
+        pose = self.default_start if start is None else self.as_start(start)
+        kernel = self._lister = self._lister or lister_of(self.solver, self.reduced)
+        workspace = self.new_workspace()
+        self.writer.fill(targets, workspace)
+        out = self.new_rows(_MOST_BRANCHES + 1)  # one row is the kernel's own
+        count = kernel(self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
+        if count < 0:
+            self.writer.refuse(count, targets)
+        order = np.argsort(out[:count, _DISTANCE], kind="stable")
+        return Solutions(self, out[order], pose.values.reshape(1, -1))
+
+    track = track
 
     def warm(self) -> None:
         """Load or compile also what only a miss needs, ahead of the first."""
-        self._conclude(self._rest, rows_of(self, 0), new_scratch(self._scratch_size))
-
-    def _conclude(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
-        """Settle rows that missed, given where each or all of them started, and tell why; or that they were cut short.
-
-        With ``searches`` a better pose may be anywhere; a track that has begun goes on from where it is.
-
-        Raises:
-            BaseException: What the handler of a signal has raised meanwhile.
-        """
-        if not has_ended(scratch):
-            self._judge(self._ints, self._floats, starts, rows, scratch, searches)
-        if has_ended(scratch):
-            mark_cut(rows)
-            raise_signal(scratch)
+        self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
 
     def solve_many(
         self,
@@ -221,23 +154,13 @@ class IK:
         """
         workers = checked_threads(threads)
         watch = Watch(deadline_of(deadline))
-        kernel = self._kernel
-        if lanes is not False:
-            room = self.solver.lane_room(self._reduced)
-            kernel = in_lanes(lanes, self.solver.lanes(self._reduced), kernel, self.solver.name, room)
-        table = self._door.table_of_many(targets)
-        given = self._start_rows(starts, len(table))
+        simd = lanes is not False
+        kernel = simd_kernel(lanes, self.solver, self.reduced, self.kernel) if simd else self.kernel
+        table = self.writer.table_of_many(targets)
+        given = self.as_starts(starts, len(table))
         first = inside_limits(self.skeleton, given)
-        rows = rows_apart(
-            self,
-            table,
-            first,
-            progress,
-            targets=targets,
-            threads=workers,
-            watch=watch,
-            kernel=kernel,
-            lanes=lanes is not False,
+        rows = self.solve_rows(
+            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd
         )
         return Solutions(self, rows, given)
 
@@ -259,87 +182,19 @@ class IK:
 
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
-        table = self._door.own_table() if targets is None else self._door.table_of_many(targets)
-        first = inside_limits(self.skeleton, self._start_rows(starts, len(table)))
-        out = rows_of(self, len(table))
-        ints = self._ints.copy()
+        table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
+        first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
+        out = self.new_rows(len(table))
+        ints = self.ints.copy()
         ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
-        floats = self._floats.copy()
+        floats = self.floats.copy()
         floats[MOST_WORK] = np.inf
-        scratch = new_scratch(self._scratch_size)
+        scratch = new_scratch(self.scratch_size)
         with Watch().over(scratch):
-            code = self._kernel(ints, floats, table, first, out, scratch, False, 0)
+            code = self.kernel(ints, floats, table, first, out, scratch, False, 0)
         if code < 0:
-            self._door.refuse(code, targets)
+            self.writer.refuse(code, targets)
         return Solutions(self, out, first).errors
-
-    def track(
-        self,
-        targets: Targets,
-        start: Pose | Any = None,
-        *,
-        fps: float = 30.0,
-        warm: bool = True,
-        starts: int = 1,
-        both_ways: bool = False,
-        smoothness: float = 0.0,
-        velocity: Any = None,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        deadline: float | None = None,
-    ) -> Tracked:
-        """Return the answers of targets over time, each frame started from the one before.
-
-        A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
-        that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch, and of
-        any solver a joint that turns by far more than the motion of its targets explains.
-
-        Args:
-            targets: As in ``solve_many``, B being the frames.
-            start: Pose before the first frame; the rest pose without.
-            fps: Frames per second, for the motion that comes out.
-            warm: Whether a frame starts from the one before; otherwise each starts from ``start``.
-            starts: Poses to begin from, random ones after ``start``; of all tracks the path that moves least is taken.
-            both_ways: Whether the clip is also tracked from its end, for the best path through both.
-            smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
-            velocity: Highest velocity of all joints, or by joint: radians or length units per second.
-            threads: Number of threads for several starts, and without ``warm``; all cores without. Same bits.
-            progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
-            deadline: Seconds after which the track ends, as in ``solve``: frames not begun hold the last pose, and what
-                would look at all frames (several starts, smoothness, jumps of a closed form) is left out.
-
-        Raises:
-            InputError: If a value cannot be used.
-            UnknownNameError: If a target belongs to no goal.
-            UnsupportedError: If a goal that is no place or rotation is to be smoothed or slowed.
-        """
-        table = self._door.table_of_many(targets)
-        pose = self.default_start if start is None else self._as_start(start)
-        workers = checked_threads(threads)
-        watch = Watch(deadline_of(deadline))
-        if warm:
-            follow = partial(rows_in_turn, targets=targets, watch=watch)
-        else:
-            follow = partial(rows_apart, targets=targets, threads=workers, watch=watch)
-        return tracked(
-            self, table, pose, follow, fps, starts, both_ways, smoothness, velocity, workers, progress, watch
-        )
-
-    def _as_start(self, start: Pose | Any) -> Pose:
-        """Return a start as a pose of the skeleton that is solved."""
-        return as_start(start, self.skeleton, self._given)
-
-    def _start_rows(self, starts: Any, count: int) -> Array:
-        """Return the starts of many problems."""
-        return self._rest if starts is None else start_rows(starts, count, self.skeleton, self._given)
-
-    def outside(self, start: Pose) -> tuple[str, ...]:
-        """Return the joints that a start (a pose of this skeleton) has outside their limits."""
-        return joints_beyond(self.skeleton, start, 1e-9)
-
-    def at_limits(self, pose: Pose) -> tuple[str, ...]:
-        """Return the joints that a pose has at a limit (within 1e-6)."""
-        return joints_beyond(self.skeleton, pose, -1e-6)
 
 
 def solve(
@@ -364,10 +219,3 @@ def solve(
         deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.
     """
     return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)
-
-
-def rebuild(
-    skeleton: Skeleton, goals: tuple[Goal, ...], solver: Solver, tolerance: tuple[float, float], root: str
-) -> IK:
-    """Return the same ``IK`` in another process."""
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root)

@@ -7,7 +7,7 @@ import pytest
 
 import synovia as sy
 from synovia.diagnosis.explain import _limits_in_the_way
-from synovia.diagnosis.reasons import Reason, Relief
+from synovia.ik import Reason, Relief
 from synovia.ik.solution import GoalError
 from synovia.model.geometry import as_direction
 

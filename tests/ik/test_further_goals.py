@@ -43,10 +43,10 @@ class Probe:
 
     def __init__(self, ik, q):
         """Keep the packed problem and its own targets."""
-        self.packed = ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(ik._door._own[0][:, :16])
+        self.packed = ik.ints, ik.floats, np.zeros(ik.scratch_size), np.ascontiguousarray(ik.writer.own[0][:, :16])
         self.q = q
         self.goals = len(ik.goals)
-        self.rows, self.columns = int(ik._ints[kp.N_RESIDUALS]), int(ik._ints[kp.N_COLUMNS])
+        self.rows, self.columns = int(ik.ints[kp.N_RESIDUALS]), int(ik.ints[kp.N_COLUMNS])
 
     def residual(self, dq=None):
         """Return the residuals after a step."""

@@ -17,8 +17,8 @@ from synovia.io.load import is_bundled
 
 if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked
-    from synovia.ik import Tracked
     from synovia.model.motion import Motion
+    from synovia.tracking import Tracked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def _track(request: Request) -> Tracked:
         if not targets:
             raise typer.BadParameter("no goal has keys; there is nothing to follow", param_hint="'--goals'")
     else:
-        from synovia.ik.follow import targets_from
+        from synovia.ik.targets import targets_from
 
         source = load_clip(request.follow or "", request.clip)
         joints = None if request.joints is None else _pairs(request.joints)
@@ -186,7 +186,7 @@ def _fit(request: Request, path: Path) -> Fitted:
         positions, joints, rate = points.positions, points.joints, points.fps or 30.0
         more, count = {"offsets": points.offsets, "confidence": points.confidence}, len(points.positions)
     else:
-        from synovia.ik.follow import targets_from
+        from synovia.ik.targets import targets_from
 
         source = load_clip(str(path), request.clip)
         names = set(source.skeleton.joint_names)

@@ -12,8 +12,8 @@ from synovia.ik.solution import length_text
 
 if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked
-    from synovia.ik import Tracked
     from synovia.model.motion import Motion
+    from synovia.tracking import Tracked
 
 SCHEMA: Final = "synovia.animate/1"
 _MOST_SHOWN: Final = 8  # runs of frames in one line

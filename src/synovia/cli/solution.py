@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.cli.output import number, printable
-from synovia.diagnosis.reason_text import as_json as reasons_as_json
+from synovia.diagnosis import reasons_as_json
 from synovia.goals import RelativeGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text

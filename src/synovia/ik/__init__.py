@@ -1,7 +1,6 @@
 """A compiled problem, the targets that it takes, and its solutions."""
 
-from synovia.ik.solution import GoalError, Solution
-from synovia.ik.solutions import Solutions, Tracked
+from synovia.ik.solution import GoalError, Reason, Relief, Solution, Solutions
 from synovia.ik.status import Status
 
-__all__ = ["GoalError", "Solution", "Solutions", "Status", "Tracked"]
+__all__ = ["GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"]

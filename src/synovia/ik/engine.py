@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.custom import Driver
-from synovia.ik.solution import STATUS
-from synovia.ik.status import Status
+from synovia.ik.status import STATUS, Status
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced

@@ -1,8 +1,17 @@
-"""How a solve ended."""
+"""How a solve ended, and what stands where in a row of its answer."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+
+# Columns of a row of the answer (see kernels.tree.problem): from HEAD on joint values, errors and targets of the goals.
+STATUS, STEPS, TRIES, WINNER, COST, FINISH, CUT, HEAD = range(8)
+INTERRUPTED: Final = (1.0, 2.0)  # what a deadline or a signal leaves at CUT, see kernels.compiler.watch
 
 
 class Status(IntEnum):
@@ -35,3 +44,8 @@ _MEANINGS = {
     Status.STALLED: "No step lowers the error further, yet nothing proves the target out of reach; try more attempts.",
     Status.MAX_STEPS: "The steps were spent while the error still fell; allow more.",
 }
+
+
+def mark_interrupted(rows: Array) -> None:
+    """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
+    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS

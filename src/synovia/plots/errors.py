@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 
-from synovia.ik import Tracked
 from synovia.plots.style import check_plot, new_figure, save
+from synovia.tracking import Tracked
 
 
 def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -8,8 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
-from synovia.ik.solution import INTERRUPTED
+from synovia.ik.status import COST, CUT, INTERRUPTED, STATUS, STEPS, TRIES, Status, mark_interrupted
+from synovia.ik.targets import Targets
 from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
@@ -23,29 +26,51 @@ _STILL: Final = 1e-6  # radians, length units: if no joint changed by more, the 
 _LONGER: Final = 10  # attempts: the steps of so many are given to a frame before it is restarted elsewhere
 
 
-def follow_frames(
-    rows: Array,
-    run: Run,
-    conclude: Callable[[int], None],
-    ints: Ints,
-    patient: bool,
-    progress: Progress,
-) -> None:
-    """Fill the rows of a track.
+def solve_frames(
+    ik: CompiledProblem, table: Array, first: Array, progress: Progress, *, targets: Targets, watch: Watch
+) -> Array:
+    """Return the answers of frames, each started from the one before.
 
     Args:
-        rows: The answers, a row a frame.
-        run: Solves frames.
-        conclude: Settles a frame that missed.
-        ints: The packed problem with its settings.
-        patient: Whether a frame may take the steps of several attempts before it is restarted elsewhere. An attempt is
-            normally given up early because another start may be cheaper; in a track another start is a jump.
+        ik: The problem.
+        table: Targets, (T, goals, 17).
+        first: The start of the first frame, (1, nq).
         progress: Called with (frames done, all).
+        targets: What the table was made from, for the message of a refusal.
+        watch: When to stop.
     """
-    from synovia.kernels.tree.problem import ATTEMPTS, CUT, MAX_STEPS, PATIENCE
+    out = ik.new_rows(len(table))
+    scratch = new_scratch(ik.scratch_size)
 
-    once = ints
-    if patient:
+    def run(ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
+        """Solve frames; see ``Run``."""
+        part = slice(known, last)
+        code = ik.kernel(ints, ik.floats, table[part], first, out[part], scratch, True, frame - known)
+        if code < 0:
+            ik.writer.refuse(code - len(ik.goals) * known, targets)
+        return known + (code >> 1), bool(code & 1)
+
+    def classify(frame: int) -> None:
+        """Polish a miss and write its status."""
+        start = out[frame - 1 : frame, ik.places].copy() if frame else first
+        ik.classify(start, out[frame : frame + 1], scratch, frame == 0)
+
+    with watch.over(scratch):
+        _fill(ik, out, run, classify, progress)
+    mark_interrupted(out)
+    return out
+
+
+def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], None], progress: Progress) -> None:
+    """Fill the rows of a track.
+
+    An attempt is normally given up early because another start may be cheaper. In a track another start is a jump, so a
+    frame may take the steps of several attempts first; not with strict priorities.
+    """
+    from synovia.kernels.tree.problem import ATTEMPTS, MAX_STEPS, PATIENCE
+
+    ints = once = ik.ints
+    if not ik.solver.ranks:
         once = ints.copy()
         once[ATTEMPTS], once[PATIENCE] = 1, ints[MAX_STEPS]
         once[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))
@@ -58,33 +83,28 @@ def follow_frames(
             further = max(_REPORT, frame // 10)
             done, missed = run(once, 0, frame, min(frame + further, len(rows)))
             if missed and ints[ATTEMPTS] > once[ATTEMPTS] and rows[done - 1, CUT] not in INTERRUPTED:
-                missed = not _settled(rows, conclude, ints, done - 1) and _restarted(rows, run, ints, done - 1)
+                missed = not _left_saddle(ik, rows, classify, done - 1) and _restarted(rows, run, ints, done - 1)
         if missed:
-            conclude(done - 1)
+            classify(done - 1)
         frame = done
         progress(frame, len(rows))
 
 
-def _settled(rows: Array, conclude: Callable[[int], None], ints: Ints, frame: int) -> bool:
-    """Return whether a frame that did not move reaches its goals by the last descent; if so, it needs no restart.
+def _left_saddle(ik: CompiledProblem, rows: Array, classify: Callable[[int], None], frame: int) -> bool:
+    """Return whether a frame that did not move reaches its goals once it is polished; if so, it needs no restart.
 
-    A straight limb whose target lies right behind it has no first-order step to take. The last descent leaves such
-    saddles; a restart would be a jump.
+    A straight limb whose target lies right behind it has no first-order step to take. Polishing leaves such saddles; a
+    restart would be a jump.
     """
-    from synovia.kernels.tree.problem import N_Q, OUT_HEAD, REACHED, STATUS, UNREACHABLE
-
-    values = slice(OUT_HEAD, OUT_HEAD + int(ints[N_Q]))
-    moved = np.abs(rows[frame, values] - rows[frame - 1, values]).max(initial=0.0)
-    if moved > _STILL or rows[frame, STATUS] == UNREACHABLE:
+    moved = np.abs(rows[frame, ik.places] - rows[frame - 1, ik.places]).max(initial=0.0)
+    if moved > _STILL or rows[frame, STATUS] == Status.UNREACHABLE:
         return False
-    conclude(frame)
-    return bool(rows[frame, STATUS] == REACHED)
+    classify(frame)
+    return bool(rows[frame, STATUS] == Status.REACHED)
 
 
 def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
     """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
-    from synovia.kernels.tree.problem import COST, CUT, STEPS, TRIES
-
     alone = rows[frame].copy()
     _, missed = run(ints, 0, frame, frame + 1)
     steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, CUT]

@@ -1,54 +1,142 @@
-"""What is decided over a whole track: the best path through several, and what happens to it afterwards."""
+"""``IK.track``: targets over time, solved frame by frame, and what is decided over all frames."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.ik.interrupts import Watch
-from synovia.ik.parallel import Progress
-from synovia.ik.rows import kept_targets
-from synovia.ik.solution import CUT, STATUS, WINNER, mark_cut
-from synovia.ik.solutions import Tracked
-from synovia.ik.status import Status
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.parallel import Progress, checked_threads
+from synovia.ik.solution import Frame, Solution, Solutions
+from synovia.ik.status import CUT, STATUS, Status, mark_interrupted
+from synovia.ik.targets import Targets
+from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
-from synovia.tracking.flips import flips
-from synovia.tracking.jumps import Bools, Follow, branch_switches, changes
-from synovia.tracking.postprocessing import slowed, smoothed, velocity_limits
-
-if TYPE_CHECKING:
-    from synovia.facade import IK
-    from synovia.model import Pose
+from synovia.model.motion import Motion
+from synovia.tracking.frames import solve_frames
+from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
+from synovia.tracking.postprocessing import limit_velocity, smooth, velocity_limits
 
 _MISS: Final = 1e6  # squared radians: a miss counts more than any motion
 _FAR: Final = 9.0  # times the squared change of a track by itself: a jump
 
 
-def tracked(
-    ik: IK,
-    table: Array,
-    pose: Pose,
-    follow: Follow,
-    fps: float,
-    starts: int,
-    both_ways: bool,
-    smoothness: float,
-    velocity: Any,
-    threads: int,
-    progress: Progress | None,
-    watch: Watch,
+class Tracked(Solutions):
+    """The answers of targets over time, frame by frame."""
+
+    def __init__(
+        self,
+        ik: CompiledProblem,
+        rows: Array,
+        start: Array,
+        fps: float,
+        jumped: Bools,
+        held: Sequence[str | None],
+    ) -> None:
+        """Keep the answers, the start of the first frame, the rate, and of each frame what is not in its row.
+
+        That is whether it does not follow from the last, and the option of ``track`` that made a miss of it.
+        """
+        super().__init__(ik, rows, start)
+        self.fps = fps
+        self._jumped = jumped
+        self._held = held
+
+    def _start(self, b: int) -> Pose:
+        """Return where frame b started: where the one before ended."""
+        return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
+
+    def _frame(self, b: int) -> Frame:
+        """Return what is known of frame b."""
+        return Frame(b > 0, None if self.reached[b] else self._held[b])
+
+    @property
+    def motion(self) -> Motion:
+        """The poses as a motion."""
+        return Motion(self.ik.skeleton, self.q, self.fps)
+
+    @property
+    def missed(self) -> tuple[int, ...]:
+        """Frames in which a goal is missed."""
+        return tuple(np.flatnonzero(~self.reached).tolist())
+
+    @property
+    def smoothed_off(self) -> tuple[int, ...]:
+        """Frames that were reached until ``smoothness`` took out motion that they need."""
+        return self._missed_by("smoothness")
+
+    @property
+    def late(self) -> tuple[int, ...]:
+        """Frames that were reached until ``velocity`` held joints back."""
+        return self._missed_by("velocity")
+
+    def _missed_by(self, option: str) -> tuple[int, ...]:
+        """Return the missed frames that an option of ``track`` made misses of."""
+        return tuple(frame for frame in self.missed if self._held[frame] == option)
+
+    @property
+    def jumps(self) -> tuple[int, ...]:
+        """Frames after the first that do not follow from the one before.
+
+        They were solved from another start, a closed form went to another branch with a large step of the joints, or a
+        joint turned by far more than the motion of its targets explains, as an elbow whose pole crosses the limb.
+        """
+        return tuple(np.flatnonzero(self._jumped).tolist())
+
+
+def track(
+    ik: CompiledProblem,
+    targets: Targets,
+    start: Pose | Any = None,
+    *,
+    fps: float = 30.0,
+    warm: bool = True,
+    starts: int = 1,
+    both_ways: bool = False,
+    smoothness: float = 0.0,
+    velocity: Any = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    deadline: float | None = None,
 ) -> Tracked:
-    """Return the answers of targets over time; see ``IK.track``.
+    """Return the answers of targets over time, each frame started from the one before.
+
+    A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
+    that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch, and of
+    any solver a joint that turns by far more than the motion of its targets explains.
+
+    Args:
+        ik: The problem.
+        targets: As in ``solve_many``, B being the frames.
+        start: Pose before the first frame; the rest pose without.
+        fps: Frames per second, for the motion that comes out.
+        warm: Whether a frame starts from the one before; otherwise each starts from ``start``.
+        starts: Poses to begin from, random ones after ``start``; of all tracks the path that moves least is taken.
+        both_ways: Whether the clip is also tracked from its end, for the best path through both.
+        smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
+        velocity: Highest velocity of all joints, or by joint: radians or length units per second.
+        threads: Number of threads for several starts, and without ``warm``; all cores without. Same bits.
+        progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
+        deadline: Seconds after which the track ends, as in ``solve``: frames not begun hold the last pose, and what
+            would look at all frames (several starts, smoothness, jumps of a closed form) is left out.
 
     Raises:
-        InputError: If an option cannot be used.
+        InputError: If a value cannot be used.
+        UnknownNameError: If a target belongs to no goal.
+        UnsupportedError: If a goal that is no place or rotation is to be smoothed or slowed.
     """
+    table = ik.writer.table_of_many(targets)
+    pose = ik.default_start if start is None else ik.as_start(start)
+    workers = checked_threads(threads)
+    watch = Watch(deadline_of(deadline))
     rate = float(as_numbers(fps, (), "fps"))
     seconds = float(as_numbers(smoothness, (), "smoothness"))
     if rate <= 0.0:
@@ -58,28 +146,31 @@ def tracked(
     if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
         raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
     most = None if velocity is None else velocity_limits(ik, velocity)
+    follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
+    if warm:
+        follow = partial(solve_frames, targets=targets, watch=watch)
     parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
-    shared = SharedProgress(progress, parts, len(table), watch)
-    rows, jumped = follow_best(ik, table, pose, follow, int(starts), both_ways, threads, shared)
+    shared = _SharedProgress(progress, parts, len(table), watch)
+    rows, jumped = _follow_best(ik, table, pose, follow, int(starts), both_ways, workers, shared)
     held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
     whole = starts > 1 or both_ways or ik.solver.closed  # something has looked at all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
-        with suppress(TooLateError):
-            held[smoothed(ik, rows, rate, seconds, threads, shared.part(parts - 1, in_time=True))] = "smoothness"
+        with suppress(_TooLateError):
+            held[smooth(ik, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
     if whole and watch.passed:
         rows[:, CUT] = 1.0
-        mark_cut(rows)
+        mark_interrupted(rows)
     if most is not None:
-        held[slowed(ik, rows, rate, most)] = "velocity"
+        held[limit_velocity(ik, rows, rate, most)] = "velocity"
     return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held))
 
 
-class TooLateError(Exception):
+class _TooLateError(Exception):
     """The deadline has passed: what is being done is left out."""
 
 
-class SharedProgress:
+class _SharedProgress:
     """Reports the progress of several tracks as that of one piece of work, from whichever thread follows them.
 
     Args:
@@ -118,14 +209,14 @@ class SharedProgress:
 
         Raises:
             InterruptedError: From that call, if another track has failed or was interrupted.
-            TooLateError: From that call, with ``in_time``, once the deadline has passed.
+            _TooLateError: From that call, with ``in_time``, once the deadline has passed.
         """
 
         def tell(done: float, of: float = 1.0) -> None:
             if self._stopped:
                 raise InterruptedError
             if in_time and self.late:
-                raise TooLateError
+                raise _TooLateError
             with self._lock:
                 self._done[number] = done * self._frames / max(of, 1)
                 if self._progress is not None:
@@ -134,8 +225,15 @@ class SharedProgress:
         return tell
 
 
-def follow_best(
-    ik: IK, table: Array, pose: Pose, follow: Follow, starts: int, both_ways: bool, threads: int, shared: SharedProgress
+def _follow_best(
+    ik: CompiledProblem,
+    table: Array,
+    pose: Pose,
+    follow: Follow,
+    starts: int,
+    both_ways: bool,
+    threads: int,
+    shared: _SharedProgress,
 ) -> tuple[Array, Bools]:
     """Return the rows of the best path through the tracks that are asked for, and where it jumps.
 
@@ -151,18 +249,19 @@ def follow_best(
     """
     first = follow(ik, table, pose.inside, shared.part(0))
     if len(table) < 2 or (starts == 1 and not both_ways) or shared.late:
-        return first, jumps_of(ik, table, pose.inside, first, follow, shared)
+        return first, find_jumps(ik, table, pose.inside, first, follow, switches=not shared.late)
     full = complete(ik, table, first)
 
     def there_and_back(k: int) -> list[tuple[Array, Bools]]:
         start = pose.inside if k == 0 else ik.skeleton.random_pose(k).inside
         rows = first if k == 0 else follow(ik, full, start, shared.part(k))
-        found = [(rows, jumps_of(ik, full, start, rows, follow, shared))]
+        found = [(rows, find_jumps(ik, full, start, rows, follow, switches=not shared.late))]
         if both_ways:
             end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
             back = follow(ik, reverse, end, shared.part(starts + k))
-            jumped = np.concatenate([[False], jumps_of(ik, reverse, end, back, follow, shared)[::-1][:-1]])
+            jumped = find_jumps(ik, reverse, end, back, follow, switches=not shared.late)
+            jumped = np.concatenate([[False], jumped[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found
 
@@ -176,27 +275,7 @@ def follow_best(
     return best_path(ik, [rows for rows, _ in pairs], [jumped for _, jumped in pairs])
 
 
-def complete(ik: IK, table: Array, rows: Array) -> Array:
-    """Return a table of targets in which those hold that a first track has kept at its start."""
-    out = table.copy()
-    given = np.array([goal.what for goal in ik.goals])
-    plain = given > 0
-    kept = kept_targets(ik, rows)
-    out[:, plain, :16] = kept[:, plain]
-    out[:, plain, 16] = given[plain]
-    return out
-
-
-def jumps_of(ik: IK, table: Array, start: Array, rows: Array, follow: Follow, shared: SharedProgress) -> Bools:
-    """Return which frames do not follow from the one before: restarts, flips, switches of a closed form's branch."""
-    jumped = (rows[:, WINNER] > 0) | flips(ik, rows)
-    if ik.solver.closed and len(rows) > 1 and not shared.late:
-        jumped |= branch_switches(ik, complete(ik, table, rows), start, rows, follow)
-    jumped[:1] = False
-    return jumped
-
-
-def best_path(ik: IK, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[Array, Bools]:
+def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[Array, Bools]:
     """Return the rows of the path through several tracks that misses least, and moves least; and where it jumps.
 
     Dynamic programming over the frames (Viterbi 1967): from each frame of a track the path may go on in any.
