@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips import guess, prior
-from synovia.clips.cuts import pieces_of
-from synovia.clips.points import Points, points_of
+from synovia.clips.points import Points, pieces_of, points_of
 from synovia.errors import InputError
 from synovia.goals import PositionGoal
 from synovia.ik.root import with_free_root

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.cuts import pieces_of
 from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
+from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
 from synovia.model.geometry import Array, as_numbers
