@@ -17,7 +17,7 @@ from cli_runs import assert_refused, run
 from synovia.cli.progress import Bar, Patience, compiling_text
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import UnknownNameError
-from synovia.ik.trackfile import json_schema, read_track
+from synovia.files.tracks import json_schema, read_track
 from synovia.io.base import write_bytes
 
 TRACK = """schema = "synovia.track/1"
@@ -40,7 +40,7 @@ def track(tmp_path):
 
 
 def test_the_published_schema_is_that_of_the_reader():
-    text = files("synovia").joinpath("schemas", "track-1.json").read_text(encoding="utf-8")
+    text = files("synovia").joinpath("files", "schemas", "track-1.json").read_text(encoding="utf-8")
     assert json.loads(text) == json_schema()
     assert run("schema", "track").out == text
 

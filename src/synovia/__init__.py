@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from synovia import goals
+
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
@@ -33,24 +35,9 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from synovia.facade import IK, solve
-    from synovia.goals import (
-        AimGoal,
-        CenterOfMassGoal,
-        ContactGoal,
-        CustomGoal,
-        DistanceGoal,
-        Goal,
-        PlaneGoal,
-        PoleGoal,
-        PoseGoal,
-        PositionGoal,
-        RangeGoal,
-        RelativeGoal,
-        RestGoal,
-        RotationGoal,
-    )
+    from synovia.files.goals import read_goals, write_goals
+    from synovia.goals import *  # noqa: F403
     from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
-    from synovia.ik.goalwrite import write_goals
     from synovia.ik.targets import targets_from
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
@@ -98,22 +85,7 @@ _HOMES = {
         "UnsolvedError",
         "UnsupportedError",
     ),
-    "synovia.goals": (
-        "AimGoal",
-        "CenterOfMassGoal",
-        "ContactGoal",
-        "CustomGoal",
-        "DistanceGoal",
-        "Goal",
-        "PlaneGoal",
-        "PoleGoal",
-        "PoseGoal",
-        "PositionGoal",
-        "RangeGoal",
-        "RelativeGoal",
-        "RestGoal",
-        "RotationGoal",
-    ),
+    "synovia.goals": goals.__all__,
     "synovia.facade": ("IK", "solve"),
     "synovia.ik": ("GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"),
     "synovia.ik.targets": ("targets_from",),
@@ -146,7 +118,7 @@ _HOMES = {
         "TwoBone",
         "solvers",
     ),
-    "synovia.ik.goalwrite": ("write_goals",),
+    "synovia.files.goals": ("read_goals", "write_goals"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -156,21 +128,15 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "IK",
     "Aim",
-    "AimGoal",
     "Ccd",
-    "CenterOfMassGoal",
     "Comparison",
-    "ContactGoal",
-    "CustomGoal",
     "DampedLeastSquares",
-    "DistanceGoal",
     "Fabrik",
     "FileError",
     "Fitted",
     "FootLocked",
     "FormatError",
     "FullBody",
-    "Goal",
     "GoalError",
     "Hinges",
     "InputError",
@@ -185,21 +151,13 @@ __all__ = [
     "Motion",
     "NullSpace",
     "Particles",
-    "PlaneGoal",
-    "PoleGoal",
     "Pose",
-    "PoseGoal",
-    "PositionGoal",
     "Problems",
     "PseudoInverse",
-    "RangeGoal",
     "Reason",
-    "RelativeGoal",
     "Relief",
-    "RestGoal",
     "Retargeted",
     "Rotation",
-    "RotationGoal",
     "Segments",
     "SelectivelyDamped",
     "Skeleton",
@@ -230,6 +188,7 @@ __all__ = [
     "plot_joints",
     "plot_reach",
     "read_csv",
+    "read_goals",
     "read_map",
     "render",
     "retarget",
@@ -245,6 +204,7 @@ __all__ = [
     "write_page",
     "write_skeleton",
 ]
+__all__ += goals.__all__
 
 
 def __getattr__(name: str) -> Any:

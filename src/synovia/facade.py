@@ -15,6 +15,7 @@ from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_de
 from synovia.ik.parallel import Progress, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.targets import Targets
+from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -178,8 +179,6 @@ class IK(CompiledProblem):
         Raises:
             InputError: If a value cannot be used.
         """
-        from synovia.kernels.tree.problem import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
-
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
             raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
         table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)

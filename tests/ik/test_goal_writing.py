@@ -8,8 +8,8 @@ import pytest
 
 import synovia as sy
 from synovia import goals as kinds
+from synovia.files.goals import read_goals
 from synovia.goals import Goal
-from synovia.ik.goalfile import read_goals
 from synovia.viewer.first_goals import add_goals
 from synovia.viewer.session import Session
 
@@ -132,3 +132,14 @@ def test_what_a_file_cannot_say_is_refused_and_nothing_is_written(tmp_path: Path
 def test_no_goals_are_no_file(tmp_path: Path) -> None:
     with pytest.raises(sy.UnsupportedError, match="no goal"):
         sy.write_goals([], tmp_path / "goals.toml")
+
+
+def test_goals_are_read_for_a_skeleton(tmp_path: Path) -> None:
+    sy.write_goals(GOALS, tmp_path / "goals.toml")
+    back = sy.read_goals(tmp_path / "goals.toml", BODY)
+    assert [type(goal) for goal in back] == [type(goal) for goal in GOALS]
+    for nobody in (sy.PositionGoal("left_hnad"), sy.DistanceGoal(HAND, "haed", minimum=0.1), sy.RestGoal(joints=["x"])):
+        sy.write_goals([sy.PositionGoal(HAND), nobody], tmp_path / "other.toml", force=True)
+        assert len(sy.read_goals(tmp_path / "other.toml")) == 2
+        with pytest.raises(sy.FormatError, match=r"goals\[1\]"):
+            sy.read_goals(tmp_path / "other.toml", BODY)

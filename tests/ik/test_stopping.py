@@ -274,7 +274,7 @@ def test_the_work_of_default_settings_is_bounded():
 @pytest.mark.parametrize("solver", ["lm", "fabrik", "full-body"])
 def test_work_that_is_spent_ends_every_solve_at_the_same_step(solver):
     """It is no interruption; a problem has the same bits whatever was solved before it."""
-    from synovia.kernels.tree.problem import MOST_WORK
+    from synovia.kernels.layout import MOST_WORK
 
     ik = sy.IK(BODY, sy.PositionGoal("left_hand"), solver)
     ik.floats[MOST_WORK] = 200.0

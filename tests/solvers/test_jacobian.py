@@ -14,7 +14,8 @@ from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.null_space import free_motion
 from synovia.kernels.jacobian.secondary import write_wish
-from synovia.kernels.jacobian.workspace import DAMPING, LARGEST_TURN, METHOD, open_room
+from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.layout import DAMPING, LARGEST_TURN, METHOD
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
 

@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 import synovia as sy
 from browsing import Heard, browser_path, chromium, pixel, until
 from cli_runs import run
-from synovia.io.posefile import read_pose
+from synovia.files.poses import read_pose
 from synovia.viewer import View, view
 from synovia.viewer.panel.why import Why
 

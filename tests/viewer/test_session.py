@@ -9,9 +9,9 @@ import pytest
 
 import synovia as sy
 from synovia.draw.arcs import limit_arcs, range_lines
+from synovia.files.poses import read_pose
 from synovia.ik.root import with_root
 from synovia.ik.solution import GoalError
-from synovia.io.posefile import read_pose
 from synovia.viewer.background import Background
 from synovia.viewer.bodies import build, from_z
 from synovia.viewer.clip import blend, sample
@@ -345,7 +345,7 @@ def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "goals.toml"
     path.write_bytes(goal_file(session))
     tomllib.loads(path.read_text(encoding="utf-8"))
-    from synovia.ik.goalfile import read_goals
+    from synovia.files.goals import read_goals
 
     for before, after in zip(goals, read_goals(path), strict=True):
         assert type(after) is type(before)

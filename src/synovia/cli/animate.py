@@ -124,7 +124,7 @@ def _track(request: Request) -> Tracked:
     skeleton = load_body(request.file)
     start = None
     if request.goals is not None:
-        from synovia.ik.trackfile import read_track
+        from synovia.files.tracks import read_track
 
         track = read_track(request.goals)
         goals, targets, fps, frames = list(track.goals), track.targets, track.fps, track.frames

@@ -9,11 +9,11 @@ import numpy as np
 
 from synovia.cli.output import number, printable
 from synovia.diagnosis import reasons_as_json
-from synovia.goals import RelativeGoal, RestGoal
+from synovia.files.poses import values_of
+from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
 from synovia.io.base import joint_keys
-from synovia.io.posefile import values_of
 from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ def as_json(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
                 "position_error": error.position,
                 "angle_error": error.angle,
                 "position": at[:3, 3].tolist() if goal.measures or not body else None,
-                "target_position": target[:3, 3].tolist() if place else None,
+                "target_position": target[:3, 3].tolist() if place and goal.vector == "position" else None,
+                "target_direction": target[:3, 3].tolist() if place and goal.vector == "direction" else None,
                 "quat_xyzw": None if body else matrix_to_quat(at[:3, :3]).tolist(),
                 "target_quat_xyzw": matrix_to_quat(target[:3, :3]).tolist() if turn else None,
-                "target_seen_from": goal.other if isinstance(goal, RelativeGoal) else None,
+                "target_seen_from": goal.other_joint,
                 "weight": goal.weight,
-                "priority": None if isinstance(goal, RestGoal) else goal.priority,  # below all
+                "priority": goal.priority if goal.levels else None,  # a posture comes below all
             }
         )
     return {
@@ -134,7 +135,7 @@ def _target(goal: Goal, target: Array) -> str:
     """Return where a goal's target is, or what else it asks for."""
     if not goal.takes & POSITION:
         return goal.kind.replace("_", " ")
-    seen = f" from {goal.other}" if isinstance(goal, RelativeGoal) else ""
+    seen = "" if goal.other_joint is None else f" from {goal.other_joint}"
     return f"{_vector(target[:3, 3])}{seen}"
 
 

@@ -70,7 +70,7 @@ def solve_request(request: Request) -> int:
         ik.solve(start=start)
         seconds = time.perf_counter() - seconds
     if request.output is not None:
-        from synovia.io.posefile import write_pose
+        from synovia.files.poses import write_pose
 
         write_pose(request.output, solution.pose, force=request.force)
     if request.picture is not None:
@@ -92,7 +92,7 @@ def _build(request: Request, skeleton: Skeleton, tolerance: tuple[float, float] 
     """Return the packed problem."""
     goals = goals_from(request.targets, request.rotations, skeleton)
     if request.goals is not None:
-        from synovia.ik.goalfile import read_goals
+        from synovia.files.goals import read_goals
 
         goals = [*read_goals(request.goals), *goals]
     from synovia.facade import IK
@@ -127,7 +127,7 @@ def _start(text: str, seed: int | None, skeleton: Skeleton) -> Pose | None:
         return None
     if seed is not None:
         return skeleton.random_pose(seed)
-    from synovia.io.posefile import read_pose
+    from synovia.files.poses import read_pose
 
     return read_pose(Path(text), skeleton)
 

@@ -96,8 +96,8 @@ def _row(name: str, skeleton: Skeleton) -> int:
 
 def _goal(want: _Wanted) -> Goal:
     """Return the goal of one joint."""
+    from synovia.files.goals import Turn, to_matrix
     from synovia.goals import PoseGoal, PositionGoal, RotationGoal
-    from synovia.ik.goalfile import Turn, to_matrix
 
     joint = want.joint
     if want.rotation is None:

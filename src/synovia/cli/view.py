@@ -39,7 +39,7 @@ def view_request(request: ViewRequest) -> int:
 
     goals = None
     if request.goals is not None:
-        from synovia.ik.goalfile import read_goals
+        from synovia.files.goals import read_goals
 
         goals = read_goals(request.goals)
     if not 0 <= request.port < 2**16:

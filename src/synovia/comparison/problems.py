@@ -10,6 +10,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal
+from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
@@ -122,7 +123,7 @@ def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
 def _turns(skeleton: Skeleton) -> list[int]:
     """Return where the quaternions stand in q."""
     t = skeleton.tables
-    found: list[int] = t.variables[t.variables[:, 0] == 1, 1].tolist()
+    found: list[int] = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q].tolist()
     return found
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from synovia.goals import AimGoal, CenterOfMassGoal, DistanceGoal, Goal, PlaneGoal, PoleGoal, RangeGoal, RelativeGoal
+from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.solution import GoalError, Reason, Relief, Solution, length_text
+from synovia.ik.solution import Reason, Relief, Solution, length_text
 from synovia.ik.status import Status
+from synovia.kernels.layout import GOAL_ROW
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
@@ -48,7 +50,8 @@ def explain(solution: Solution) -> list[str]:
         meaning = _CUT
     held = None if solution.frame is None else solution.frame.held
     lines = [meaning if held is None else _HELD[held]]
-    lines += [f"Goal {goal.label!r} {_missed(goal, error, unit)}." for goal, error in missed]
+    say = partial(length_text, meters_per_unit=unit)
+    lines += [f"Goal {goal.label!r} {goal.missed(*error, say)}." for goal, error in missed]
     if held is not None:
         return lines
     if hint := unit_hint(solution):
@@ -98,37 +101,10 @@ def _causes(solution: Solution) -> list[str]:
     """Return what, known beforehand, keeps a miss from being met: too few joints, settings, a plane on its way."""
     ik = solution.ik
     lines = [*_too_few(solution), *ik.solver.reasons()]
-    poles = any(isinstance(solution.goals[i], PoleGoal) for i in solution.missed)
+    poles = any(solution.goals[i].paced for i in solution.missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
         lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
     return lines
-
-
-def _missed(goal: Goal, error: GoalError, unit: float | None) -> str:
-    """Return by how much a goal is missed, in words that fit what it asks for."""
-    length, angle = length_text(error.position, unit), f"{math.degrees(error.angle):.3g} deg"
-    if goal.own_tolerance is not None:
-        return f"is missed by {error.position:.3g}"
-    if isinstance(goal, AimGoal):
-        return f"points {angle} past its target"
-    if isinstance(goal, PoleGoal):
-        return f"bends {angle} away from its pole"
-    if isinstance(goal, PlaneGoal):
-        return f"is {length} behind its plane"
-    if isinstance(goal, DistanceGoal):
-        to = "" if goal.other is None else f" to {goal.other!r}"
-        return f"is {length} off the distance{to} that is allowed"
-    if isinstance(goal, RangeGoal):
-        ends = [length_text(x, unit) if goal.slides else f"{math.degrees(x):.3g} deg" for x in (goal.lower, goal.upper)]
-        within = f"{ends[0]} to {ends[1]}"
-        if math.isinf(goal.lower) or math.isinf(goal.upper):
-            within = f"at most {ends[1]}" if math.isinf(goal.lower) else f"at least {ends[0]}"
-        return f"is {length if goal.slides else angle} outside its range, {within}"
-    if isinstance(goal, CenterOfMassGoal) and goal.polygon is not None:
-        return f"is {length} outside its support"
-    parts = [length] * (goal.measures & POSITION > 0) + [angle] * (goal.measures & ROTATION > 0)
-    by = f"is missed by {' and '.join(parts)}"
-    return f"{by}, seen from {goal.other!r}" if isinstance(goal, RelativeGoal) else by
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -163,7 +139,7 @@ def _too_few(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        count = freedoms(ik.reduced, int(ik.reduced.goals.table[i, 1]))
+        count = freedoms(ik.reduced, int(ik.reduced.goals.table[i, GOAL_ROW]))
         if goal.place and 0 < count < goal.rows:
             what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "pose")
             lines.append(

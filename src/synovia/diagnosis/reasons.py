@@ -20,12 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from synovia.goals import CenterOfMassGoal, Goal
+from synovia.files.poses import values_of
+from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.solution import GoalError, Reason, Relief, Solution
-from synovia.io.posefile import values_of
+from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TRANSFORM_WIDTH
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.derived import with_joints
 from synovia.model.geometry import Array
@@ -129,9 +130,9 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
     tables = skeleton.tables
-    elements = tables.followers[tables.followers[:, 1] == tables.ints[row, 2], 0]
+    elements = tables.followers[tables.followers[:, LEADER] == tables.ints[row, FIRST_Q], FOLLOWER]
     for other, joint in enumerate(joints):
-        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, 2] in elements:
+        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, FIRST_Q] in elements:
             joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
     return with_joints(skeleton, joints)
 
@@ -167,8 +168,8 @@ def _solve(
         root=miss.root,
     )
     table = ik.writer.own.copy()
-    table[0, :, :16] = solution.targets[list(places)].reshape(-1, 16)
-    table[0, :, 16] = [goal.takes for goal in ik.goals]
+    table[0, :, :TRANSFORM_WIDTH] = solution.targets[list(places)].reshape(-1, TRANSFORM_WIDTH)
+    table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
     starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
     for k in range(1, attempts):
         other = ik.skeleton.random_pose(k).q
@@ -226,8 +227,7 @@ def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
 
 def _can_move(ik: CompiledProblem, i: int) -> bool:
     """Return whether goal i has a target in the world that a person could move."""
-    goal = ik.goals[i]
-    return goal.place > 0 or (isinstance(goal, CenterOfMassGoal) and goal.takes > 0)
+    return ik.goals[i].can_move
 
 
 def _way(tried: Solution, i: int) -> _Way:

@@ -44,6 +44,8 @@ class CustomGoal(Goal):
 
     __slots__ = ("derivative", "function", "size", "tolerance")
     kind: ClassVar[str] = "custom"
+    needs: ClassVar[str] = "custom"
+    on_joint: ClassVar[bool] = False
 
     function: Callable[[Pose], Any] | None
     derivative: Callable[[Pose], Any] | None
@@ -121,3 +123,7 @@ class CustomGoal(Goal):
     def own_tolerance(self) -> float:
         """Length of its residual up to which it is reached."""
         return self.tolerance
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return the length of the residual, in its own unit."""
+        return f"is missed by {length:.3g}"

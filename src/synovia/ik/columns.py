@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from synovia.kernels.layout import IS_ANGLE
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.model.limits.base import MARK
 from synovia.problem import Reduced
 
 NUDGE: Final = 1e-6  # radians or reaches, for differences
@@ -41,7 +41,7 @@ def column_units(reduced: Reduced) -> Array:
     """Return one unit of each column in radians or length units: 1, or the reach."""
     unit = np.ones(reduced.columns)
     for (block, _, column), limit in zip(reduced.variables.tolist(), reduced.limits, strict=True):
-        if not block and limit[MARK] == 0.0:
+        if not block and limit[IS_ANGLE] == 0.0:
             unit[column] = reduced.reach
     return unit
 

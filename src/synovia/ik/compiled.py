@@ -14,8 +14,9 @@ from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
 from synovia.ik.parallel import Progress, run_rows
 from synovia.ik.root import as_root, with_root, with_root_at_rest
-from synovia.ik.status import HEAD, mark_interrupted
+from synovia.ik.status import mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, shape_of
+from synovia.kernels.layout import OUT_HEAD, TRANSFORM_WIDTH
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
 from synovia.model.pose import checked_q
@@ -110,7 +111,7 @@ class CompiledProblem:
             seed=self.solver.seed,
             patience=self.solver.progress[0],
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
-            own=self.solver.own(),
+            params=self.solver.params(),
         )
         from synovia.kernels.compiler.direct import ready
         from synovia.kernels.tree.problem import work_size
@@ -120,7 +121,7 @@ class CompiledProblem:
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self.rest = self.default_start.q.copy().reshape(1, -1)
-        self.places = slice(HEAD, HEAD + self.skeleton.nq)
+        self.places = slice(OUT_HEAD, OUT_HEAD + self.skeleton.nq)
         self.row_shape = self.new_rows(1).shape
         workspace = self.new_workspace()
         self.idle: list[Workspace] = [workspace]
@@ -146,11 +147,11 @@ class CompiledProblem:
 
     def new_rows(self, count: int) -> Array:
         """Return an empty table of answers: head, joint values, two errors and sixteen target numbers for each goal."""
-        return np.empty((count, HEAD + self.skeleton.nq + 18 * len(self.goals)))
+        return np.empty((count, OUT_HEAD + self.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(self.goals)))
 
     def targets_in(self, rows: Array) -> Array:
         """Return the targets that each goal had in rows of answers, (T, goals, 16)."""
-        return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), 16)
+        return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
     def classify(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
         """Polish rows that missed and write their status; or mark them if they were cut short.

@@ -18,13 +18,29 @@ from synovia.ik.columns import NUDGE, column_velocities, nudged
 from synovia.ik.interrupts import has_ended, is_over
 from synovia.ik.status import Status
 from synovia.ik.wishes import Wishes
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COST,
+    CUT,
+    FINISH,
+    FIRST_RESIDUAL,
+    MAX_STEPS,
+    OUT_HEAD,
+    PATIENCE,
+    RESIDUALS,
+    REST_WEIGHT,
+    STATUS,
+    STEPS,
+    TRANSFORM_WIDTH,
+    TRIES,
+    WINNER,
+)
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver import JacobianMethod
 
 Ints = NDArray[np.int32]
-_STATUS, _STEPS, _TRIES, _WINNER, _COST, _FINISH, _CUT, _HEAD = range(8)  # see kernels.tree.problem
 # methods of ``kernels.jacobian.methods``: the one that corrects slides, the one that settles
 _PSEUDO_INVERSE, _DAMPED = 1, 2
 _CORRECTIONS: Final = 10  # as in ``kernels.jacobian.null_space``
@@ -40,7 +56,7 @@ class Part:
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
         """Find its rows and the velocities that each column moves."""
         self.goal, self.place = goal, place
-        first = int(reduced.goals.table[place, 2])
+        first = int(reduced.goals.table[place, FIRST_RESIDUAL])
         self.rows = slice(first, first + goal.size)
         self.root = float(reduced.goals.roots[place])
         self._skeleton, self._reduced = skeleton, reduced
@@ -67,7 +83,7 @@ class Driver:
 
     def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: JacobianMethod) -> None:
         """Prepare the parts."""
-        wished = solver.null_space is not None or bool(reduced.posture[:, 0].any())
+        wished = solver.null_space is not None or bool(reduced.posture[:, REST_WEIGHT].any())
         self.wishes = Wishes(skeleton, reduced, solver.null_space) if wished else None
         self.parts = [Part(goal, g, reduced, skeleton) for g, goal in enumerate(goals) if isinstance(goal, CustomGoal)]
         self.solver = solver
@@ -87,13 +103,14 @@ class Driver:
     ) -> int:
         """Solve rows of problems, as ``kernels.search.multistart`` does."""
         from synovia.kernels.search.custom import begin, proved, restart
-        from synovia.kernels.tree.problem import ATTEMPTS
 
         missed = 0
         for b in range(first, len(out)):
             one = Row(self, ints, floats, out[b], scratch)
             follows = warm and b > 0
-            start = (out[b - 1, _HEAD : _HEAD + len(one.q)] if follows else starts[min(b, len(starts) - 1)]).copy()
+            start = (
+                out[b - 1, OUT_HEAD : OUT_HEAD + len(one.q)] if follows else starts[min(b, len(starts) - 1)]
+            ).copy()
             one.q[:] = start
             if follows:
                 one.kept[:] = Row(self, ints, floats, out[b - 1], scratch).kept
@@ -116,7 +133,9 @@ class Driver:
             cut = has_ended(scratch)
             reached = reached or (cut and worst <= 1.0)
             status = Status.REACHED if reached else Status.UNREACHABLE if beyond else Status.STALLED
-            out[b, :_HEAD] = status, steps, tries, winner, lowest, 0.0, cut
+            row = out[b]
+            row[STATUS], row[STEPS], row[TRIES], row[WINNER] = status, steps, tries, winner
+            row[COST], row[FINISH], row[CUT] = lowest, 0.0, cut
             if not reached or cut:
                 missed = 1
                 if warm and not cut:
@@ -127,7 +146,7 @@ class Driver:
         """Settle the rows that missed and tell why, as ``kernels.search.classify`` does; without a look elsewhere."""
         del starts, searches
         for row in rows:
-            if row[_STATUS] != Status.REACHED:
+            if row[STATUS] != Status.REACHED:
                 Row(self, ints, floats, row, scratch).conclude()
 
 
@@ -138,9 +157,9 @@ class Row:
         """Cut the row."""
         nq, g = driver.skeleton.nq, driver.goals
         self.driver, self.packed, self.scratch, self.row = driver, (ints, floats), scratch, row
-        self.q = row[_HEAD : _HEAD + nq]
-        self.errors = row[_HEAD + nq : _HEAD + nq + 2 * g]
-        self.kept = row[_HEAD + nq + 2 * g :].reshape(g, 16)
+        self.q = row[OUT_HEAD : OUT_HEAD + nq]
+        self.errors = row[OUT_HEAD + nq : OUT_HEAD + nq + 2 * g]
+        self.kept = row[OUT_HEAD + nq + 2 * g :].reshape(g, TRANSFORM_WIDTH)
         self.e, self.J = np.zeros(driver.shape[0]), np.zeros(driver.shape)
 
     def assess(self) -> tuple[float, float]:
@@ -160,7 +179,6 @@ class Row:
     def attempt(self) -> tuple[int, float, float]:
         """Step from q until all goals hold or the error stops falling; return (steps, cost, largest error)."""
         from synovia.kernels.search.custom import advance, slip
-        from synovia.kernels.tree.problem import MAX_STEPS, PATIENCE
 
         solver, wishes = self.driver.solver, self.driver.wishes
         constant, by_error = solver.damping_terms()
@@ -244,27 +262,27 @@ class Row:
 
         steps, still = self.settle()
         cost, worst = self.assess()
-        self.row[_STEPS] += steps
-        self.row[_FINISH] = steps
-        self.row[_COST] = cost
-        self.row[_CUT] = has_ended(self.scratch)
+        self.row[STEPS] += steps
+        self.row[FINISH] = steps
+        self.row[COST] = cost
+        self.row[CUT] = has_ended(self.scratch)
         if worst <= 1.0:
-            self.row[_STATUS] = Status.REACHED
+            self.row[STATUS] = Status.REACHED
             return
-        if self.row[_STATUS] == Status.UNREACHABLE:
+        if self.row[STATUS] == Status.UNREACHABLE:
             return
         e, J = self.e, self.J.copy()
         left, held = held_back(*self.packed, self.q, self.scratch, e, J)
         small = _STATIONARY * np.sqrt(cost)
         pulls = [
             float(np.abs(J[first : first + rows].T @ e[first : first + rows]).max(initial=0.0))
-            for first, rows in self.driver.table[:, [2, 4]].tolist()
+            for first, rows in self.driver.table[:, [FIRST_RESIDUAL, RESIDUALS]].tolist()
             if float(e[first : first + rows] @ e[first : first + rows]) > 0.01 * cost
         ]
         strongest = max(pulls, default=0.0)
         if len(pulls) > 1 and strongest > small and left < max(_CANCELS * strongest, small):
-            self.row[_STATUS] = Status.CONFLICT
+            self.row[STATUS] = Status.CONFLICT
         elif held > small and left < max(_CANCELS * held, small):
-            self.row[_STATUS] = Status.LIMITED
+            self.row[STATUS] = Status.LIMITED
         else:
-            self.row[_STATUS] = Status.STALLED if still else Status.MAX_STEPS
+            self.row[STATUS] = Status.STALLED if still else Status.MAX_STEPS

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.custom import Driver
-from synovia.ik.status import STATUS, Status
+from synovia.ik.status import Status
+from synovia.kernels.layout import STATUS
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced

@@ -16,17 +16,16 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.kernels.layout import DEADLINE, DEADLINE_PASSED, ENDED, LEFT, RAISED, SIGNAL, WATCH
 from synovia.model.geometry import Array, as_numbers
 
-_LEFT, _DEADLINE, _ENDED, _RAISED, _WATCH = 0, 1, 3, 4, 8  # see kernels.compiler.watch
-_SIGNAL: Final = 2.0
 _PAST: Final = 1e-300  # of the clock
 
 
 def new_scratch(size: int) -> Array:
     """Return memory for a kernel, with nothing to watch for."""
     out = np.empty(size)
-    out[:_WATCH] = 0.0
+    out[:WATCH] = 0.0
     return out
 
 
@@ -52,20 +51,20 @@ def set_deadline(scratch: Array, seconds: Any) -> None:
     Raises:
         InputError: If it is no number from 0.
     """
-    scratch[_LEFT], scratch[_DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
+    scratch[LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
 
 
 def has_ended(scratch: Array) -> bool:
     """Return whether kernels on this memory end at once."""
-    return scratch[_ENDED] in (1.0, _SIGNAL)
+    return scratch[ENDED] in (DEADLINE_PASSED, SIGNAL)
 
 
 def is_over(scratch: Array) -> bool:
     """Return whether to stop, for loops in Python: kernels on this memory then end at once."""
-    if scratch[_DEADLINE] != 0.0 and scratch[_ENDED] == 0.0:
+    if scratch[DEADLINE] != 0.0 and scratch[ENDED] == 0.0:
         from synovia.kernels.compiler.process import now
 
-        scratch[_ENDED] = float(now() >= scratch[_DEADLINE])
+        scratch[ENDED] = float(now() >= scratch[DEADLINE])
     return has_ended(scratch)
 
 
@@ -78,7 +77,7 @@ def clear(scratch: Array) -> None:
     try:
         raise_signal(scratch)
     finally:
-        scratch[:_WATCH] = 0.0
+        scratch[:WATCH] = 0.0
 
 
 def raise_signal(scratch: Array) -> None:
@@ -87,10 +86,10 @@ def raise_signal(scratch: Array) -> None:
     Raises:
         BaseException: That exception, for example KeyboardInterrupt.
     """
-    if scratch[_ENDED] != _SIGNAL:
+    if scratch[ENDED] != SIGNAL:
         return
-    raised = [ctypes.c_void_p(int(address)) for address in scratch[_RAISED : _RAISED + 3].view(np.uintp)]
-    scratch[:_WATCH] = 0.0
+    raised = [ctypes.c_void_p(int(address)) for address in scratch[RAISED : RAISED + 3].view(np.uintp)]
+    scratch[:WATCH] = 0.0
     ctypes.pythonapi.PyErr_Restore(*raised)  # ctypes then raises it
 
 
@@ -120,7 +119,7 @@ class Watch:
         """Have a kernel on this memory stop in time, until ``end``: what ``over`` does, some microseconds faster."""
         with self._lock:
             if self._deadline != 0.0:
-                scratch[_DEADLINE] = self._deadline
+                scratch[DEADLINE] = self._deadline
             self._all[id(scratch)] = scratch
 
     def end(self, scratch: Array) -> None:
@@ -143,4 +142,4 @@ class Watch:
         with self._lock:
             self._deadline = _PAST
             for scratch in self._all.values():
-                scratch[_DEADLINE] = _PAST
+                scratch[DEADLINE] = _PAST

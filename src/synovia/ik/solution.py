@@ -13,7 +13,8 @@ from synovia.errors import InputError, UnsolvedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.status import CUT, FINISH, INTERRUPTED, STATUS, STEPS, TRIES, WINNER, Status
+from synovia.ik.status import INTERRUPTED, Status
+from synovia.kernels.layout import CUT, FINISH, STATUS, STEPS, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
 

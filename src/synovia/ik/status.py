@@ -1,17 +1,15 @@
-"""How a solve ended, and what stands where in a row of its answer."""
+"""How a solve ended."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
 
 import numpy as np
 
+from synovia.kernels.layout import CUT, DEADLINE_PASSED, SIGNAL, STATUS
 from synovia.model.geometry import Array
 
-# Columns of a row of the answer (see kernels.tree.problem): from HEAD on joint values, errors and targets of the goals.
-STATUS, STEPS, TRIES, WINNER, COST, FINISH, CUT, HEAD = range(8)
-INTERRUPTED: Final = (1.0, 2.0)  # what a deadline or a signal leaves at CUT, see kernels.compiler.watch
+INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # what a deadline or a signal leaves at ``CUT``
 
 
 class Status(IntEnum):

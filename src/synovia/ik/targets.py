@@ -15,13 +15,13 @@ import numpy as np
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import GIVEN, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST
 from synovia.model.motion import Motion
 
 Targets = Mapping[Any, Any]
-_SIZE: Final = 17  # numbers of a target: a transform, and which parts of it are given; see kernels.tree.problem
 _BOTH: Final = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 _POINT, _FRAME = (3,), (4, 4)
@@ -45,11 +45,11 @@ class Workspace:
         """
         self.table = own.copy()
         self.scratch = scratch
-        rows = self.table[0]
-        frames = [row[:16].reshape(4, 4) for row in rows]
+        rows = self.table[0, :, :TRANSFORM_WIDTH]
+        frames = [row.reshape(4, 4) for row in rows]
         # by key: shape of the plain form, bit of the goal, view of the position or transform, the transform as bytes
         self.slots = {
-            key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i, :16]).cast("B"))
+            key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
             for key, (i, shape, bit) in names.items()
         }
         self.plain = False  # whether every goal is marked as given
@@ -69,10 +69,10 @@ class TargetWriter:
         self.goals = goals
         self._book = _address_book(skeleton, goals, rows)
         self._takes = [float(goal.takes) for goal in goals]
-        self.own = np.zeros((1, len(goals), _SIZE))  # the goals' own targets
+        self.own = np.zeros((1, len(goals), TARGET_WIDTH))  # the goals' own targets
         for row, goal in zip(self.own[0], goals, strict=True):
-            row[:16] = (np.eye(4) if goal.target is None else goal.target).ravel()
-            row[16] = float(goal.given)
+            row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
+            row[GIVEN] = float(goal.given)
         # by key: index of the goal, shape of its plain form, bit of the goal
         self._names = {
             key: (at[0], _POINT if goals[at[0]].takes == POSITION else _FRAME, 1 << at[0])
@@ -108,7 +108,7 @@ class TargetWriter:
             else:
                 if written == self._every:
                     if not workspace.plain:
-                        workspace.table[0, :, 16] = self._takes
+                        workspace.table[0, :, GIVEN] = self._takes
                         workspace.plain = True
                     return
         workspace.plain = False
@@ -141,9 +141,12 @@ class TargetWriter:
                 one = tuple(part[row] for part in value) if _is_pair(value, many=True) else value[row]
             if self._goal_of(key, parts_of(one)) == i:
                 _write(target, goal, one)
+        vector = target[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
+        if goal.vector == "direction":
+            raise InputError(f"target of {goal.label!r} has no direction", value=vector, expected="a vector not 0")
         raise InputError(
             f"target of {goal.label!r} is too far away",
-            value=target[:16].reshape(4, 4)[:3, 3].tolist(),
+            value=vector,
             expected=f"a position within {LONGEST:g} length units of the origin",
         )
 
@@ -337,7 +340,7 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
     elif parts == _BOTH:
         as_transform(value, where)
     _assign(row, (), parts, value, where)
-    row[16] = float(int(row[16]) | (parts & goal.takes))
+    row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
 
 
 def _write_many(rows: Array, goal: Goal, value: Any) -> None:
@@ -357,7 +360,7 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> None:
     if not _fits(goal, parts):
         raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
     _assign(rows, (len(rows),), parts, value, where)
-    rows[:, 16] = rows[:, 16].astype(np.int64) | (parts & goal.takes)
+    rows[:, GIVEN] = rows[:, GIVEN].astype(np.int64) | (parts & goal.takes)
 
 
 def _fits(goal: Goal, parts: int) -> bool:
@@ -367,7 +370,7 @@ def _fits(goal: Goal, parts: int) -> bool:
 
 def _assign(rows: Array, lead: tuple[int, ...], parts: int, value: Any, where: str) -> None:
     """Write the parts of one target, or of many along a leading axis, into rows of the table, (*lead, 17)."""
-    frames = rows[..., :16].reshape(*lead, 4, 4).copy()
+    frames = rows[..., :TRANSFORM_WIDTH].reshape(*lead, 4, 4).copy()
     pair = value if _is_pair(value, many=bool(lead)) else (value, value)
     if parts == _BOTH and pair is not value:
         frames[...] = as_numbers(value, (*lead, 4, 4), where)
@@ -378,4 +381,4 @@ def _assign(rows: Array, lead: tuple[int, ...], parts: int, value: Any, where: s
             turn = pair[1]
             matrices = turn.as_matrix() if hasattr(turn, "as_matrix") else turn
             frames[..., :3, :3] = as_numbers(matrices, (*lead, 3, 3), where)
-    rows[..., :16] = frames.reshape(*lead, 16)
+    rows[..., :TRANSFORM_WIDTH] = frames.reshape(*lead, TRANSFORM_WIDTH)

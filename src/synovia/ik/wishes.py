@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from synovia.ik.columns import column_units, column_velocities
 from synovia.ik.interrupts import is_over
+from synovia.kernels.layout import MAX_STEPS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
@@ -80,7 +81,6 @@ class Wishes:
         Only poses that meet the goals and lower H are kept; the length of a slide follows from that.
         """
         from synovia.kernels.search.custom import slip
-        from synovia.kernels.tree.problem import MAX_STEPS
 
         most = int(row.packed[0][MAX_STEPS])
         best, here = row.q.copy(), self.at(row)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.kernels.layout import BLOCK_Q, FIRST_Q
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST
 
@@ -56,12 +57,12 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
             expected=f"at most {LONGEST:g}",
         )
     t = skeleton.tables
-    for at, row in zip(t.variables[:, 1].tolist(), t.owner.tolist(), strict=True):
+    for at, row in zip(t.variables[:, BLOCK_Q].tolist(), t.owner.tolist(), strict=True):
         joint = skeleton.joints[int(row)]
         if (
             joint.kind.q_size == 1
-            or at - t.ints[row, 2] not in (0, 3)
-            or (joint.kind.q_size == 7 and at == t.ints[row, 2])
+            or at - t.ints[row, FIRST_Q] not in (0, 3)
+            or (joint.kind.q_size == 7 and at == t.ints[row, FIRST_Q])
         ):
             continue
         quat = out[..., at : at + 4]
@@ -79,7 +80,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     off = np.abs(out - before) / np.maximum(1.0, np.abs(out))
     if off.size and not off.max() <= _CLOSE:  # NaN too
         frame, at = divmod(int(np.argmax(off)), skeleton.nq)
-        row = int(np.flatnonzero(t.ints[:, 2] <= at)[-1])
+        row = int(np.flatnonzero(t.ints[:, FIRST_Q] <= at)[-1])
         raise InputError(
             f"{what} is inconsistent at joint {skeleton.joint_names[row]!r}, which follows another",
             value=float(before.reshape(-1, skeleton.nq)[frame, at]),

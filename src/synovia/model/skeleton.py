@@ -13,12 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    FIRST_Q,
+    FOLLOWER,
+    LEADER,
+    LOWER,
+    OFFSET,
+    RATIO,
+    SCALAR,
+    TURN,
+    TWIST_LOWER,
+    TWIST_UPPER,
+    UPPER,
+)
 from synovia.model.geometry import Array, as_numbers, rigid
 from synovia.model.joint import Joint, Kind
 from synovia.model.limits import SwingTwist
-from synovia.model.limits.base import TWIST
 from synovia.model.pose import Pose
-from synovia.model.tables import SCALAR, Tables, gate_of, pack
+from synovia.model.tables import Tables, gate_of, pack
 from synovia.model.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
@@ -217,9 +231,9 @@ class Skeleton:
         """
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         t = self.tables
-        scalars = t.variables[:, 0] == SCALAR
-        at = t.variables[scalars, 1]
-        lower[at], upper[at] = t.limits[scalars, 0], t.limits[scalars, 1]
+        scalars = t.variables[:, BLOCK] == SCALAR
+        at = t.variables[scalars, BLOCK_Q]
+        lower[at], upper[at] = t.limits[scalars, LOWER], t.limits[scalars, UPPER]
         lower.setflags(write=False)
         upper.setflags(write=False)
         return lower, upper
@@ -227,7 +241,7 @@ class Skeleton:
     def q_slice(self, joint: str | int) -> slice:
         """Return where a joint's numbers stand in q."""
         row = self.index(joint)
-        start = int(self.tables.ints[row, 2])
+        start = int(self.tables.ints[row, FIRST_Q])
         return slice(start, start + self.joints[row].kind.q_size)
 
     def value_range(self, joint: str | int) -> tuple[float, float]:
@@ -242,10 +256,10 @@ class Skeleton:
         if self.joints[row].kind not in (Kind.HINGE, Kind.SLIDE):
             what = f"joint {self.joint_names[row]!r} has no single value"
             raise InputError(what, where=self.name, value=self.joints[row].kind.name, expected="a HINGE or SLIDE")
-        t, at = self.tables, int(self.tables.ints[row, 2])
+        t, at = self.tables, int(self.tables.ints[row, FIRST_Q])
         ratio, offset = 1.0, 0.0
-        for k in np.flatnonzero(t.followers[:, 0] == at).tolist():
-            at, (ratio, offset) = int(t.followers[k, 1]), t.coupling[k].tolist()
+        for k in np.flatnonzero(t.followers[:, FOLLOWER] == at).tolist():
+            at, (ratio, offset) = int(t.followers[k, LEADER]), t.coupling[k].tolist()
         if ratio == 0.0:
             return offset, offset
         ends = sorted(ratio * float(end[at]) + offset for end in self.limits)
@@ -255,7 +269,9 @@ class Skeleton:
         """Set, in place, the joints that follow another; q is (..., nq)."""
         t = self.tables
         if len(t.followers):
-            q[..., t.followers[:, 0]] = q[..., t.followers[:, 1]] * t.coupling[:, 0] + t.coupling[:, 1]
+            q[..., t.followers[:, FOLLOWER]] = (
+                q[..., t.followers[:, LEADER]] * t.coupling[:, RATIO] + t.coupling[:, OFFSET]
+            )
         return q
 
     @cached_property
@@ -263,12 +279,12 @@ class Skeleton:
         """Joint values of the rest pose, read-only: motion zero, brought inside the limits that exclude it."""
         q = np.zeros(self.nq)
         t = self.tables
-        turns = t.variables[t.variables[:, 0] == 1, 1]
+        turns = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q]
         q[turns + 3] = 1.0
-        scalars = t.variables[:, 0] == 0
-        at = t.variables[scalars, 1]
-        q[at] = np.clip(q[at], t.limits[scalars, 0], t.limits[scalars, 1])
-        if np.any((t.limits[~scalars, TWIST[0]] > 0.0) | (t.limits[~scalars, TWIST[1]] < 0.0)):
+        scalars = t.variables[:, BLOCK] == SCALAR
+        at = t.variables[scalars, BLOCK_Q]
+        q[at] = np.clip(q[at], t.limits[scalars, LOWER], t.limits[scalars, UPPER])
+        if np.any((t.limits[~scalars, TWIST_LOWER] > 0.0) | (t.limits[~scalars, TWIST_UPPER] < 0.0)):
             from synovia.kernels.tree.tables import clamp_rows
 
             clamp_rows(t.variables, t.limits, q.reshape(1, -1))

@@ -14,29 +14,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
+from synovia.kernels.layout import (
+    COLUMN,
+    COUPLING_WIDTH,
+    FIRST_Q,
+    FOLLOWER_WIDTH,
+    FRAME_WIDTH,
+    IS_ANGLE,
+    KIND,
+    LIMIT_WIDTH,
+    LOWER,
+    ORIGIN,
+    PARENT,
+    SCALAR,
+    SHIFT_COLUMN,
+    TURN,
+    UPPER,
+    VARIABLE,
+    VARIABLE_WIDTH,
+)
 from synovia.model.geometry import Array, align_z
 from synovia.model.joint import Joint, Kind
 from synovia.model.limits import Interval, SwingTwist
-from synovia.model.limits.base import MARK, ROW
 
 Ints = NDArray[np.int32]
-SCALAR, TURN = 0, 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """Packed arrays of a skeleton with n joints, nq numbers in q and k variables.
+    """Packed arrays of a skeleton with n joints, nq numbers in q and k variables; columns as in ``kernels.layout``.
 
     Args:
-        ints: (n, 5) kind, parent, first element in q, first velocity of the hinge, slide or rotation, and of a free
-            joint's translation (else -1).
+        ints: (n, 5) the columns of a row before its variable; Jacobian columns are velocities.
         fixed: (n, 12) rotation and origin in the parent's z-form frame, before the motion.
         couple: (n, 2) all (1, 0): in a whole q every joint has its own number.
         unfold: (n, 9) from the z-form frame back to the joint's own frame.
-        variables: (k, 3) block kind, first element in q, first velocity; followers of a mimic joint have none.
+        variables: (k, 3) what can move; followers of a mimic joint have none.
         limits: (k, 11) their limits, narrowed by those followers that bind their leader.
         owner: (k,) the joint that each variable belongs to.
-        followers: (m, 2) elements of q: follower, leader.
+        followers: (m, 2) elements of q.
         coupling: (m, 2) ratio and offset of each follower.
     """
 
@@ -72,14 +88,14 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
         InputError: If the limits of a leader and of a follower that binds it leave no common value.
     """
     n = len(joints)
-    ints = np.zeros((n, 5), np.int32)
-    ints[:, 0] = [joint.kind for joint in joints]
-    ints[:, 1] = parents
-    ints[1:, 2] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
-    free = ints[:, 0] == Kind.FREE
-    ints[1:, 3] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
-    ints[:, 4] = np.where(free, ints[:, 3], -1)
-    ints[free, 3] += 3
+    ints = np.zeros((n, VARIABLE), np.int32)
+    ints[:, KIND] = [joint.kind for joint in joints]
+    ints[:, PARENT] = parents
+    ints[1:, FIRST_Q] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
+    free = ints[:, KIND] == Kind.FREE
+    ints[1:, COLUMN] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
+    ints[:, SHIFT_COLUMN] = np.where(free, ints[:, COLUMN], -1)
+    ints[free, COLUMN] += 3
     fixed, unfold = _fold(joints, parents)
 
     blocks: list[tuple[int, int, int]] = []
@@ -88,7 +104,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
     for i, joint in enumerate(joints):
         if i in leaders:
             continue
-        for block in _blocks(joint.kind, *(int(at) for at in ints[i, 2:])):
+        for block in _blocks(joint.kind, *(int(at) for at in ints[i, FIRST_Q:])):
             blocks.append(block)
             limits.append(_limit_row(joint, block[0]))
             owner.append(i)
@@ -101,18 +117,20 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
         fixed=fixed,
         couple=np.tile(np.array([1.0, 0.0]), (n, 1)),
         unfold=unfold,
-        variables=np.array(blocks, np.int32).reshape(-1, 3),
-        limits=np.array(limits, np.float64).reshape(-1, ROW),
+        variables=np.array(blocks, np.int32).reshape(-1, VARIABLE_WIDTH),
+        limits=np.array(limits, np.float64).reshape(-1, LIMIT_WIDTH),
         owner=np.array(owner, np.int32),
-        followers=np.array([(ints[i, 2], ints[a, 2]) for i, (a, _, _) in leaders.items()], np.int32).reshape(-1, 2),
-        coupling=np.array([(r, b) for _, r, b in leaders.values()], np.float64).reshape(-1, 2),
+        followers=np.array(
+            [(ints[i, FIRST_Q], ints[a, FIRST_Q]) for i, (a, _, _) in leaders.items()], np.int32
+        ).reshape(-1, FOLLOWER_WIDTH),
+        coupling=np.array([(r, b) for _, r, b in leaders.values()], np.float64).reshape(-1, COUPLING_WIDTH),
     )
 
 
 def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array]:
     """Return the fixed transforms in z-form and the rotations back."""
     n = len(joints)
-    fixed = np.zeros((n, 12))
+    fixed = np.zeros((n, FRAME_WIDTH))
     unfold = np.zeros((n, 9))
     folds: list[Array | None] = []
     for i, joint in enumerate(joints):
@@ -121,8 +139,8 @@ def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array
         turn, p = joint.rest[:3, :3], joint.rest[:3, 3]
         if before is not None:
             turn, p = before.T @ turn, before.T @ p
-        fixed[i, :9] = (turn if A is None else turn @ A).ravel()
-        fixed[i, 9:] = p
+        fixed[i, :ORIGIN] = (turn if A is None else turn @ A).ravel()
+        fixed[i, ORIGIN:] = p
         unfold[i] = (np.eye(3) if A is None else A.T).ravel()
         folds.append(A)
     return fixed, unfold
@@ -142,10 +160,10 @@ def _blocks(kind: Kind, q: int, v: int, v_free: int) -> list[tuple[int, int, int
 def _limit_row(joint: Joint, block: int) -> Array:
     """Return the limit of one variable of a joint."""
     if block == TURN:
-        return joint.limit.row() if isinstance(joint.limit, SwingTwist) else np.zeros(ROW)
+        return joint.limit.row() if isinstance(joint.limit, SwingTwist) else np.zeros(LIMIT_WIDTH)
     limit = joint.limit if isinstance(joint.limit, Interval) else Interval()
     row = limit.row()
-    row[MARK] = float(joint.kind is Kind.HINGE)
+    row[IS_ANGLE] = float(joint.kind is Kind.HINGE)
     return row
 
 
@@ -160,11 +178,11 @@ def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: 
             )
         return
     ends = sorted(((follower.limit.lower - offset) / ratio, (follower.limit.upper - offset) / ratio))
-    low, high = max(row[0], ends[0]), min(row[1], ends[1])
+    low, high = max(row[LOWER], ends[0]), min(row[UPPER], ends[1])
     if low > high:
         raise InputError(
             f"limits of joint {follower.name!r} and of {leader.name!r}, which it follows, leave no common value",
             value=(low, high),
             expected="overlapping limits",
         )
-    row[0], row[1] = low, high
+    row[LOWER], row[UPPER] = low, high

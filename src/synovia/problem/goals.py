@@ -10,6 +10,37 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.goals import Goal, RestGoal
+from synovia.kernels.layout import (
+    ANGLES,
+    FIRST,
+    FIRST_RESIDUAL,
+    FRAME_WIDTH,
+    FURTHER_DATA_WIDTH,
+    FURTHER_WIDTH,
+    GOAL,
+    GOAL_ROW,
+    GOAL_WIDTH,
+    LENGTHS,
+    LEVEL,
+    MASS,
+    MASS_WIDTH,
+    MOMENT,
+    NUMBERS,
+    ORIGIN,
+    PARTS,
+    RESIDUALS,
+    REST_Q,
+    REST_WEIGHT,
+    REST_WIDTH,
+    SECOND,
+    SECOND_ORIENTATION,
+    TAKES,
+    THIRD,
+    THIRD_POINT,
+    VERTEX,
+    VERTICES,
+    WEIGHT,
+)
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 
@@ -18,14 +49,15 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoalTables:
-    """Goals as the kernels read them (see ``kernels.tree.problem``).
+    """Goals as the kernels read them (see ``kernels.layout``).
 
     Args:
-        table: (g, 5) place that is asked for, row, first residual row, level, residual rows.
+        table: (g, 5) what each goal asks for.
         offsets: (g, 12) frame of each goal on its row.
         roots: (g,) square root of each weight, relative to the largest of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
-        further_ints: (h, 10) what is asked for beyond a place.
+        kinds: (h,) names of the terms beyond poses in the world.
+        further_ints: (h, 10) their integers; the number of the kind is for the packing to write.
         further_data: (h, 24) numbers of that.
         vertices: (v, 3) corners of support polygons.
     """
@@ -34,6 +66,7 @@ class GoalTables:
     offsets: Array
     roots: Array
     levels: Ints
+    kinds: tuple[str, ...]
     further_ints: Ints
     further_data: Array
     vertices: Array
@@ -64,37 +97,48 @@ def goal_tables(
         return np.concatenate([whole[:3, :3].ravel(), whole[:3, 3]])
 
     count = len(goals)
-    table, offsets = np.zeros((count, 5), np.int32), np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
-    ints: list[list[int]] = []
+    table = np.zeros((count, GOAL_WIDTH), np.int32)
+    offsets = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
+    kinds: list[str] = []
+    ints: list[Ints] = []
     data: list[Array] = []
     points: list[Array] = []
     levels, first, roots = _level_rows(goals)
     for g, (goal, joints) in enumerate(zip(goals, hangs, strict=True)):
         row = int(place[joints[0]]) if joints else -1
-        table[g] = goal.place, row, first[g], levels[g], goal.rows
+        at = first[g] + goal.rows
+        table[g, PARTS], table[g, GOAL_ROW], table[g, LEVEL] = goal.place, row, levels[g]
+        table[g, FIRST_RESIDUAL], table[g, RESIDUALS] = first[g], goal.rows
         if joints:
             offsets[g] = on_row(joints[0], goal.offset)
-        at = first[g] + goal.rows
-        for ask in reversed(goal.asks):
-            at -= ask.lengths + ask.angles
-            numbers = np.zeros(24)
-            numbers[0] = roots[g]
+        for term in reversed(goal.terms):
+            at -= term.lengths + term.angles
+            numbers = np.zeros(FURTHER_DATA_WIDTH)
+            numbers[WEIGHT] = roots[g]
             others = [-1, -1]
-            for k, (joint, frame) in enumerate(zip(joints[1:], ask.frames, strict=True)):
+            for k, (joint, frame) in enumerate(zip(joints[1:], term.frames, strict=True)):
                 others[k] = int(place[joint])
                 whole = on_row(joint, frame)
-                numbers[(slice(1, 13), slice(13, 16))[k]] = whole[9 * k :]
-            numbers[16 : 16 + len(ask.numbers)] = ask.numbers
-            corners = sum(len(part) for part in points)
-            ints.append([ask.kind, g, at, ask.lengths, ask.angles, ask.takes, *others, corners, len(ask.points)])
+                if k == 0:
+                    numbers[SECOND_ORIENTATION : SECOND_ORIENTATION + FRAME_WIDTH] = whole
+                else:
+                    numbers[THIRD_POINT : THIRD_POINT + 3] = whole[ORIGIN:]
+            numbers[NUMBERS : NUMBERS + len(term.numbers)] = term.numbers
+            integers = np.zeros(FURTHER_WIDTH, np.int32)
+            integers[GOAL], integers[FIRST] = g, at
+            integers[LENGTHS], integers[ANGLES], integers[TAKES] = term.lengths, term.angles, term.takes
+            integers[SECOND], integers[THIRD] = others
+            integers[VERTEX], integers[VERTICES] = sum(len(part) for part in points), len(term.points)
+            kinds.append(term.kind)
+            ints.append(integers)
             data.append(numbers)
-            points.append(ask.points)
+            points.append(term.points)
     bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})
     starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
     total = sum(goal.rows for goal in goals)
     return GoalTables(
-        table, offsets, roots, np.array([*starts, total], np.int32),
-        np.array(ints, np.int32).reshape(-1, 10), np.array(data).reshape(-1, 24),
+        table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds),
+        np.array(ints, np.int32).reshape(-1, FURTHER_WIDTH), np.array(data).reshape(-1, FURTHER_DATA_WIDTH),
         np.concatenate(points) if points else np.zeros((0, 3)),
     )  # fmt: skip
 
@@ -133,11 +177,11 @@ class Posture:
 
     def rows(self, variables: Ints, owner: Ints) -> Array:
         """Return the table (k, 5) of variables: weight, then the number or the quaternion to be near."""
-        out = np.zeros((len(variables), 5))
+        out = np.zeros((len(variables), REST_WIDTH))
         for row, (block, at, _), joint in zip(out, variables.tolist(), owner.tolist(), strict=True):
             size = 4 if block else 1
-            row[0] = self.shares[joint]
-            row[1 : 1 + size] = self.q[at : at + size]
+            row[REST_WEIGHT] = self.shares[joint]
+            row[REST_Q : REST_Q + size] = self.q[at : at + size]
         return out
 
 
@@ -170,10 +214,10 @@ def masses_of(skeleton: Skeleton, place: NDArray[np.intp], since: Sequence[Array
 
     Parts of the whole mass; the last row is what nothing moves, in the world.
     """
-    out = np.zeros((int(place.max()) + 2, 4))
+    out = np.zeros((int(place.max()) + 2, MASS_WIDTH))
     for i, joint in enumerate(skeleton.joints):
         if joint.mass > 0.0:
             com = skeleton.tables.unfold[i].reshape(3, 3) @ joint.com
-            out[place[i], 0] += joint.mass
-            out[place[i], 1:] += joint.mass * (since[i][:3, :3] @ com + since[i][:3, 3])
-    return out / out[:, 0].sum()
+            out[place[i], MASS] += joint.mass
+            out[place[i], MOMENT:] += joint.mass * (since[i][:3, :3] @ com + since[i][:3, 3])
+    return out / out[:, MASS].sum()

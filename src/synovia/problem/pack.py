@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COUPLED,
+    FLOAT_HEAD,
+    FURTHER_FLOATS,
+    FURTHER_INTS,
+    GOAL_DATA_WIDTH,
+    GOAL_ORIENTATION,
+    INT_HEAD,
+    KIND,
+    MAX_STEPS,
+    MOST_WORK,
+    N_COLUMNS,
+    N_FOLLOWERS,
+    N_FURTHER,
+    N_GOALS,
+    N_LEVELS,
+    N_MASSES,
+    N_Q,
+    N_RESIDUALS,
+    N_ROWS,
+    N_VARIABLES,
+    N_VERTICES,
+    OWN,
+    PARTS,
+    PATIENCE,
+    POSITION_WEIGHT,
+    REACH,
+    ROTATION_WEIGHT,
+    SEED,
+    TOLERANCE,
+    TOLERANCE_ANGLE,
+)
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem.reduced import Reduced
@@ -26,9 +59,9 @@ def pack(
     seed: int,
     patience: int,
     most_work: float = math.inf,
-    own: Sequence[float],
+    params: Mapping[int, float],
 ) -> tuple[Ints, Array]:
-    """Return the problem as the two arrays of ``kernels.tree.problem``.
+    """Return the problem as the two arrays of ``kernels.layout``.
 
     Args:
         skeleton: The whole skeleton.
@@ -39,23 +72,26 @@ def pack(
         seed: Seed of the restarts.
         patience: Steps in which the error must have fallen.
         most_work: How much one solve may take, see ``kernels.compiler.watch``.
-        own: The solver's own settings, at most sixteen.
+        params: The solver's own parameters by their places after ``OWN``.
     """
-    from synovia.kernels.tree import problem as k
+    from synovia.kernels.goals.general import TERMS
 
     t, goals = skeleton.tables, reduced.goals
-    head = np.zeros(k.INT_HEAD, np.int32)
-    head[: k.FURTHER_INTS] = (
-        len(reduced.rows), len(reduced.variables), len(goals.table), reduced.residuals, reduced.columns,
-        skeleton.nq, len(t.followers), max_steps, attempts, seed, patience, int(reduced.coupled),
-        len(goals.levels) - 1, len(goals.further_ints), len(reduced.masses), len(goals.vertices),
-    )  # fmt: skip
-    floats = np.zeros(k.FLOAT_HEAD)
-    floats[: k.OWN] = *tolerance, reduced.reach, most_work
-    floats[k.OWN : k.OWN + len(own)] = own
-    goal_data = np.column_stack(
-        [goals.roots * (goals.table[:, 0] & bit > 0) for bit in (POSITION, ROTATION)] + [goals.offsets]
-    )
+    head = np.zeros(INT_HEAD, np.int32)
+    head[N_ROWS], head[N_VARIABLES], head[N_GOALS] = len(reduced.rows), len(reduced.variables), len(goals.table)
+    head[N_RESIDUALS], head[N_COLUMNS], head[N_Q] = reduced.residuals, reduced.columns, skeleton.nq
+    head[N_FOLLOWERS], head[COUPLED], head[N_LEVELS] = len(t.followers), reduced.coupled, len(goals.levels) - 1
+    head[N_FURTHER], head[N_MASSES], head[N_VERTICES] = map(len, (goals.further_ints, reduced.masses, goals.vertices))
+    head[MAX_STEPS], head[ATTEMPTS], head[SEED], head[PATIENCE] = max_steps, attempts, seed, patience
+    floats = np.zeros(FLOAT_HEAD)
+    floats[TOLERANCE], floats[TOLERANCE_ANGLE] = tolerance
+    floats[REACH], floats[MOST_WORK] = reduced.reach, most_work
+    for place, value in params.items():
+        floats[OWN + place] = value
+    goal_data = np.empty((len(goals.table), GOAL_DATA_WIDTH))
+    goal_data[:, POSITION_WEIGHT] = goals.roots * (goals.table[:, PARTS] & POSITION > 0)
+    goal_data[:, ROTATION_WEIGHT] = goals.roots * (goals.table[:, PARTS] & ROTATION > 0)
+    goal_data[:, GOAL_ORIENTATION:] = goals.offsets
     ints = [head, reduced.rows, reduced.variables, goals.table, t.followers, goals.levels]
     reals = [
         floats,
@@ -67,9 +103,11 @@ def pack(
         reduced.likes,
         reduced.posture,
     ]
-    head[k.FURTHER_INTS] = sum(part.size for part in ints)
-    head[k.FURTHER_FLOATS] = sum(part.size for part in reals)
-    ints += [goals.further_ints]
+    head[FURTHER_INTS] = sum(part.size for part in ints)
+    head[FURTHER_FLOATS] = sum(part.size for part in reals)
+    terms = goals.further_ints.copy()
+    terms[:, KIND] = [TERMS.index(kind) for kind in goals.kinds]
+    ints += [terms]
     reals += [goals.further_data, reduced.masses, goals.vertices]
     return (
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),

@@ -10,11 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
-from synovia.goals.base import POLE, POSITION
+from synovia.goals import CustomGoal, Goal, RestGoal
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    COLUMN,
+    FIRST_Q,
+    FRAME_WIDTH,
+    GOAL,
+    GOAL_ROW,
+    IS_LIMITED,
+    KIND,
+    LOWER,
+    MASS_WIDTH,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    PREFERENCE_WIDTH,
+    PREFERRED,
+    RATIO,
+    ROW_WIDTH,
+    SCALAR,
+    SECOND,
+    SHIFT_COLUMN,
+    STIFFNESS,
+    UPPER,
+    VARIABLE,
+    VARIABLE_WIDTH,
+)
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.model.limits.base import MARK
 from synovia.model.tree import ancestors
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
@@ -27,10 +53,10 @@ class Reduced:
     """The part of a skeleton that its goals need. Joint values q keep all joints, so indices into q are the skeleton's.
 
     Args:
-        rows: (n, 6) kind, parent, first element in q, two Jacobian columns and variable (see ``kernels.tree.problem``).
+        rows: (n, 6) what is said of each row; ``kernels.layout`` names the columns of this and all tables here.
         fixed: (n, 12) fixed transforms, merged fixed joints included.
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
-        variables: (k, 3) what may move: block kind, first element in q, first Jacobian column.
+        variables: (k, 3) what may move.
         limits: (k, 11) limits of each variable.
         likes: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest), and its stiffness.
         owner: (k,) joint of each variable.
@@ -62,13 +88,13 @@ class Reduced:
     @property
     def limbs(self) -> list[tuple[int, int]]:
         """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
-        further = self.goals.further_ints
-        return [(int(g), int(root)) for g, root in further[further[:, 0] == POLE][:, [1, 6]]]
+        terms = zip(self.goals.kinds, self.goals.further_ints[:, [GOAL, SECOND]].tolist(), strict=True)
+        return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
     @property
     def moving(self) -> frozenset[int]:
         """Joints that may move, rows of the skeleton."""
-        return frozenset(self.joints[(self.rows[:, 3:5] >= 0).any(axis=1)].tolist())
+        return frozenset(self.joints[(self.rows[:, [COLUMN, SHIFT_COLUMN]] >= 0).any(axis=1)].tolist())
 
     @property
     def residuals(self) -> int:
@@ -78,12 +104,12 @@ class Reduced:
     @property
     def columns(self) -> int:
         """Number of Jacobian columns."""
-        return int(sum(3 if block else 1 for block in self.variables[:, 0]))
+        return int(sum(3 if block else 1 for block in self.variables[:, BLOCK]))
 
     @property
     def coupled(self) -> bool:
         """Whether a variable moves more than one row, or a row by another amount than its own."""
-        moving = self.rows[self.rows[:, 5] >= 0, 5]
+        moving = self.rows[self.rows[:, VARIABLE] >= 0, VARIABLE]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 
     @property
@@ -94,11 +120,11 @@ class Reduced:
             self.plain
             and len(self.goals.table) == 1
             and n > 0
-            and self.goals.table[0].tolist()[:2] == [POSITION, n - 1]
-            and bool((self.rows[:, 0] == Kind.BALL).all())
-            and bool((self.rows[:, 1] == np.arange(-1, n - 1)).all())
-            and bool((self.rows[:, 5] >= 0).all())
-            and not self.limits[:, MARK].any()
+            and self.goals.table[0, [PARTS, GOAL_ROW]].tolist() == [POSITION, n - 1]
+            and bool((self.rows[:, KIND] == Kind.BALL).all())
+            and bool((self.rows[:, PARENT] == np.arange(-1, n - 1)).all())
+            and bool((self.rows[:, VARIABLE] >= 0).all())
+            and not self.limits[:, IS_LIMITED].any()
         )
 
     @property
@@ -110,11 +136,11 @@ class Reduced:
             and len(self.goals.table) == 1
             and n > 0
             and len(self.variables) == n
-            and bool(np.isin(self.rows[:, 0], (Kind.HINGE, Kind.SLIDE)).all())
-            and bool((self.rows[:, 1] == np.arange(-1, n - 1)).all())
-            and bool((self.rows[:, 2] == self.variables[:, 1]).all())
+            and bool(np.isin(self.rows[:, KIND], (Kind.HINGE, Kind.SLIDE)).all())
+            and bool((self.rows[:, PARENT] == np.arange(-1, n - 1)).all())
+            and bool((self.rows[:, FIRST_Q] == self.variables[:, BLOCK_Q]).all())
             and bool((self.couple == (1.0, 0.0)).all())
-            and int(self.goals.table[0, 1]) == n - 1
+            and int(self.goals.table[0, GOAL_ROW]) == n - 1
         )
 
 
@@ -140,7 +166,7 @@ def reduce(
         before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
-    balanced = any(isinstance(goal, CenterOfMassGoal) for goal in goals)
+    balanced = any(goal.weighs for goal in goals)
     ends = [row for rows in hangs for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
@@ -162,22 +188,24 @@ def reduce(
         parent = skeleton.parents[i]
         carrier, frame = (place[parent], since[parent]) if parent >= 0 else (-1, np.eye(4))
         frame = frame @ frames_to_transforms(t.fixed[i])
-        if t.ints[i, 0] == Kind.FIXED:
+        if t.ints[i, KIND] == Kind.FIXED:
             place[i], since[i] = carrier, frame
             continue
         place[i], since[i] = len(rows), np.eye(4)
-        rows.append([int(t.ints[i, 0]), int(carrier), int(t.ints[i, 2]), -1, -1, -1])
+        row = [-1] * ROW_WIDTH
+        row[KIND], row[PARENT], row[FIRST_Q] = int(t.ints[i, KIND]), int(carrier), int(t.ints[i, FIRST_Q])
+        rows.append(row)
         fixed.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]]))
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
     variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root, translate, before)
-    table = np.array(rows, np.int32).reshape(-1, 6)
-    fixed_table = np.array(fixed).reshape(-1, 12)
+    table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
+    fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
     tables = goal_tables(skeleton, goals, hangs, place, since)
     return Reduced(
         table, fixed_table, couple, variables, limits, likes, owner, tables,
-        posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, 4)),
+        posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, MASS_WIDTH)),
         reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
@@ -223,7 +251,7 @@ def _variables(
     """Choose the variables, give them columns, and write columns and couplings into the rows."""
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}
-    by_element = {int(at): k for k, at in enumerate(t.variables[:, 1])}
+    by_element = {int(at): k for k, at in enumerate(t.variables[:, BLOCK_Q])}
     column: dict[int, int] = {}
     chosen: list[tuple[int, int, int]] = []
     order: list[int] = []
@@ -233,43 +261,43 @@ def _variables(
         if element not in column:
             k = by_element[element]
             column[element] = sum(3 if block else 1 for block, _, _ in chosen)
-            chosen.append((int(t.variables[k, 0]), element, column[element]))
+            chosen.append((int(t.variables[k, BLOCK]), element, column[element]))
             order.append(k)
         return column[element]
 
-    lead = {leader_of.get(row[2], (row[2],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
+    lead = {leader_of.get(row[FIRST_Q], (row[FIRST_Q],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
     for n, row in enumerate(rows):
-        kind, at = row[0], row[2]
-        is_root = row[1] < 0 or joints[row[1]] < before
+        kind, at = row[KIND], row[FIRST_Q]
+        is_root = row[PARENT] < 0 or joints[row[PARENT]] < before
         if kind in (Kind.HINGE, Kind.SLIDE):
             leader, ratio, offset = leader_of.get(at, (at, 1.0, 0.0))
-            row[2] = leader
+            row[FIRST_Q] = leader
             couple[n] = ratio, offset
             if leader in lead:
-                row[3] = take(leader)
+                row[COLUMN] = take(leader)
         elif not moving[joints[n]]:
             continue
         elif kind == Kind.BALL:
-            row[3] = take(at)
+            row[COLUMN] = take(at)
         elif free_root if is_root else translate:
-            row[4] = take(at)
+            row[SHIFT_COLUMN] = take(at)
             take(at + 1)
             take(at + 2)
-            row[3] = take(at + 3)
+            row[COLUMN] = take(at + 3)
         elif not is_root:
-            row[3] = take(at + 3)
+            row[COLUMN] = take(at + 3)
     place = {first: k for k, (_, _, first) in enumerate(chosen)}
     for row in rows:
-        row[5] = place.get(row[3], -1)
-    likes = np.zeros((len(order), 2))
+        row[VARIABLE] = place.get(row[COLUMN], -1)
+    likes = np.zeros((len(order), PREFERENCE_WIDTH))
     rest = skeleton.rest_pose().q
     for n, k in enumerate(order):
         joint = skeleton.joints[int(t.owner[k])]
-        likes[n, 1] = joint.stiffness
-        if t.variables[k, 0] == 0:
-            at_rest = float(rest[t.variables[k, 1]])
-            likes[n, 0] = at_rest if joint.preferred is None else joint.preferred
-    return np.array(chosen, np.int32).reshape(-1, 3), t.limits[order], likes, t.owner[order]
+        likes[n, STIFFNESS] = joint.stiffness
+        if t.variables[k, BLOCK] == SCALAR:
+            at_rest = float(rest[t.variables[k, BLOCK_Q]])
+            likes[n, PREFERRED] = at_rest if joint.preferred is None else joint.preferred
+    return np.array(chosen, np.int32).reshape(-1, VARIABLE_WIDTH), t.limits[order], likes, t.owner[order]
 
 
 def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:
@@ -283,22 +311,26 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         InputError: If that length is too small to be squared.
     """
     t = skeleton.tables
-    ends = {int(at): t.limits[k, :2] for k, at in enumerate(t.variables[:, 1]) if t.variables[k, 0] == 0}
+    ends = {
+        int(at): t.limits[k, [LOWER, UPPER]]
+        for k, at in enumerate(t.variables[:, BLOCK_Q])
+        if t.variables[k, BLOCK] == SCALAR
+    }
     longest = 0.0
-    for (_, row, *_), offset in zip(goals.table.tolist(), goals.offsets, strict=True):
+    for row, offset in zip(goals.table[:, GOAL_ROW].tolist(), goals.offsets, strict=True):
         if row < 0:
             continue
         links = 0.0
-        since = math.hypot(*offset[9:].tolist())  # links that count if anything above moves
+        since = math.hypot(*offset[ORIGIN:].tolist())  # links that count if anything above moves
         ranges: list[float] = []
         while row >= 0:
-            if (rows[row, 3:5] >= 0).any():
+            if (rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():
                 links, since = links + since, 0.0
-            if rows[row, 0] == Kind.SLIDE and rows[row, 3] >= 0:
-                lower, upper = ends[int(rows[row, 2])]
-                ranges.append(abs(float(couple[row, 0])) * float(upper - lower))
-            since += math.hypot(*fixed[row, 9:].tolist())
-            row = rows[row, 1]
+            if rows[row, KIND] == Kind.SLIDE and rows[row, COLUMN] >= 0:
+                lower, upper = ends[int(rows[row, FIRST_Q])]
+                ranges.append(abs(float(couple[row, RATIO])) * float(upper - lower))
+            since += math.hypot(*fixed[row, ORIGIN:].tolist())
+            row = rows[row, PARENT]
         most = links or min((width for width in ranges if 0.0 < width < np.inf), default=0.0)
         longest = max(longest, links + sum(min(width, most) for width in ranges))
     reach = longest or skeleton.size or 1.0

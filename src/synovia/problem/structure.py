@@ -14,6 +14,7 @@ import numpy as np
 from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, SHIFT_COLUMN, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.problem.reduced import Reduced, reach_of
@@ -26,9 +27,9 @@ def above(reduced: Reduced, row: int) -> list[int]:
     """Return the moving rows from ``row`` up to the root."""
     rows: list[int] = []
     while row >= 0:
-        if (reduced.rows[row, 3:5] >= 0).any():
+        if (reduced.rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():
             rows.append(row)
-        row = int(reduced.rows[row, 1])
+        row = int(reduced.rows[row, PARENT])
     return rows
 
 
@@ -36,9 +37,9 @@ def freedoms(reduced: Reduced, row: int) -> int:
     """Return how many numbers move a row: columns of its Jacobian that are not zero by structure."""
     columns: set[int] = set()
     for r in above(reduced, row):
-        turn, shift, variable = reduced.rows[r, 3:6].tolist()
+        turn, shift, variable = reduced.rows[r, [COLUMN, SHIFT_COLUMN, VARIABLE]].tolist()
         if turn >= 0:
-            columns.update(range(turn, turn + (3 if variable >= 0 and reduced.variables[variable, 0] else 1)))
+            columns.update(range(turn, turn + (3 if variable >= 0 and reduced.variables[variable, BLOCK] else 1)))
         if shift >= 0:
             columns.update(range(shift, shift + 3))
     return len(columns)
@@ -46,13 +47,13 @@ def freedoms(reduced: Reduced, row: int) -> int:
 
 def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
     """Return the kinds of rows."""
-    return [Kind(int(reduced.rows[row, 0])) for row in rows]
+    return [Kind(int(reduced.rows[row, KIND])) for row in rows]
 
 
 def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
     """Return rows for a message: name and kind of each joint, the nearest to the root first."""
     parts = [
-        f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, 0])).name.lower()})"
+        f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, KIND])).name.lower()})"
         for row in reversed(rows)
     ]
     return ", ".join(parts) if parts else "no moving joint"
@@ -60,8 +61,8 @@ def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
 
 def own_variables(reduced: Reduced, rows: Sequence[int]) -> bool:
     """Return whether each of these rows has a variable that moves it alone, by its own amount."""
-    wanted = [int(reduced.rows[row, 5]) for row in rows]
-    users = [int(k) for k in reduced.rows[:, 5] if k >= 0]
+    wanted = [int(reduced.rows[row, VARIABLE]) for row in rows]
+    users = [int(k) for k in reduced.rows[:, VARIABLE] if k >= 0]
     return all(users.count(k) == 1 for k in wanted) and bool((reduced.couple[list(rows)] == (1.0, 0.0)).all())
 
 
@@ -137,16 +138,16 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
         reduced: Its part.
         moving: Rows (of ``reduced``) that stay free to move.
     """
-    kept = sorted({int(reduced.rows[row, 5]) for row in moving if reduced.rows[row, 5] >= 0})
-    sizes = [3 if reduced.variables[k, 0] else 1 for k in kept]
+    kept = sorted({int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0})
+    sizes = [3 if reduced.variables[k, BLOCK] else 1 for k in kept]
     variables = reduced.variables[kept].copy()
-    variables[:, 2] = np.cumsum([0, *sizes])[:-1]
+    variables[:, BLOCK_COLUMN] = np.cumsum([0, *sizes])[:-1]
     place = {k: new for new, k in enumerate(kept)}
     rows = reduced.rows.copy()
-    rows[:, 3:] = -1
+    rows[:, [COLUMN, SHIFT_COLUMN, VARIABLE]] = -1
     for row in moving:
-        new = place[int(reduced.rows[row, 5])]
-        rows[row, 3], rows[row, 5] = variables[new, 2], new
+        new = place[int(reduced.rows[row, VARIABLE])]
+        rows[row, COLUMN], rows[row, VARIABLE] = variables[new, BLOCK_COLUMN], new
     return replace(
         reduced,
         rows=rows,

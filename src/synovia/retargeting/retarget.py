@@ -11,6 +11,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.ik.root import with_free_root
+from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
@@ -151,6 +152,6 @@ def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | 
 def _nearest_signs(q: Array, skeleton: Skeleton) -> Array:
     """Return joint values whose quaternions keep their sign from frame to frame, so that they can be interpolated."""
     t = skeleton.tables
-    for at in t.variables[t.variables[:, 0] == 1, 1]:
+    for at in t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q]:
         q[:, at : at + 4] = same_side(q[:, at : at + 4])
     return q

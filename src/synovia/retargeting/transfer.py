@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from synovia.ik.parallel import Progress
+from synovia.kernels.layout import BLOCK, BLOCK_Q
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -73,12 +74,14 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
         goals.append(ends[row].reshape(-1, 9))
     which = np.full(len(skeleton), -1, np.int32)
     owners: list[int] = t.owner.tolist()
-    for k, (owner, block) in enumerate(zip(owners, t.variables[:, 0].tolist(), strict=True)):
+    for k, (owner, block) in enumerate(zip(owners, t.variables[:, BLOCK].tolist(), strict=True)):
         if block == 1 or skeleton.joints[owner].kind is Kind.HINGE:
             which[owner] = k
     q = np.tile(skeleton.rest_q, (len(wanted), 1))
     turns = np.ascontiguousarray(np.stack(goals, axis=1))
-    hinges = [t.variables[k, 1] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE]
+    hinges = [
+        t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
+    ]
     for first in range(0, len(q), _REPORT):
         part = slice(first, first + _REPORT)
         if first:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import Goal
+from synovia.kernels.layout import BLEND, COUNT, GOAL_ROW, SHARES, TOP_AXIS, TWIST, UP
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import as_numbers
 from synovia.problem import Reduced, hold_all_but
@@ -81,7 +82,7 @@ class Aim(Solver):
         """Return the problem of the joints that share in the turns."""
         del hangs
         moving: list[int] = []
-        for goal, row in zip(goals, reduced.goals.table[:, 1].tolist(), strict=True):
+        for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             rows = above(reduced, row)[: len(self.shares)]
             turning = all(kind in (Kind.HINGE, *TURNING) for kind in kinds(reduced, rows))
             if len(rows) < len(self.shares) or not turning or not own_variables(reduced, rows):
@@ -114,17 +115,17 @@ class Aim(Solver):
         """Say which setting keeps the joints from aiming."""
         return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
 
-    def own(self) -> Sequence[float]:
-        """Return the settings in the order of the kernel."""
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
         up, top = _unit(self.up or (0.0, 0.0, 0.0)), _unit(self.top)
-        return (
-            self.weight,
-            math.remainder(self.twist, 2.0 * math.pi),
-            float(len(self.shares)),
-            *up,
-            *top,
-            *self.shares,
-        )
+        return {
+            BLEND: self.weight,
+            TWIST: math.remainder(self.twist, 2.0 * math.pi),
+            COUNT: len(self.shares),
+            **dict(enumerate(up, UP)),
+            **dict(enumerate(top, TOP_AXIS)),
+            **dict(enumerate(self.shares, SHARES)),
+        }
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for two sets of values."""

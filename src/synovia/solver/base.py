@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
-from synovia.goals import Goal
+from synovia.goals import Goal, kinds
+from synovia.kernels.layout import KIND, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
+# What a solver can honour; each kind of goal says which of these it needs (``Goal.needs``)
 PLACES: Final = frozenset({"position", "rotation", "pose"})
-EVERY: Final = PLACES | {"aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact", "range"}
-EVERYTHING: Final = EVERY | {"rest", "custom"}  # what the Jacobian family takes
+EVERY: Final = PLACES | {"aim", "pole", "rows"}  # "rows": any residual with a kernel of its own
+EVERYTHING: Final = EVERY | {"rest", "custom"}
 _ELSEWHERE: Final = "use the solver 'lm'"
 LARGEST: Final = sys.float_info.max
 
@@ -46,7 +48,7 @@ class Solver(ChecksArguments, ABC):
     finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
     closed: ClassVar[bool] = False  # whether formulas give the answer in one step
     ranks: ClassVar[bool] = False  # whether priorities are strict; a miss is then explained by ``ik.reasons``
-    honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
+    honours: ClassVar[frozenset[str]] = PLACES  # what the algorithm can meet
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
     # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
@@ -177,9 +179,9 @@ class Solver(ChecksArguments, ABC):
 
         return told
 
-    def own(self) -> Sequence[float]:
-        """Return the settings that only this algorithm reads, in the order of its kernel."""
-        return ()
+    def params(self) -> dict[int, float]:
+        """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""
+        return {}
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return how many numbers of scratch memory the kernel needs beyond what all solvers have (``Work.spare``)."""
@@ -193,13 +195,14 @@ class Solver(ChecksArguments, ABC):
             UnsupportedError: Naming the goal, and a solver that can.
         """
         for goal in goals:
-            if goal.kind not in self.honours:
+            if goal.needs not in self.honours:
+                supported = sorted(name for name, kind in kinds().items() if kind.needs in self.honours)
                 raise UnsupportedError(
                     f"{self.name} cannot honour this goal",
                     where=f"goal {goal.label!r}",
                     value=goal,
-                    expected=f"goals of the kinds {', '.join(sorted(self.honours))}",
-                    hint=_ELSEWHERE if goal.kind in EVERYTHING else "derive goals of your own from CustomGoal",
+                    expected=f"goals of the kinds {', '.join(supported)}",
+                    hint=_ELSEWHERE if goal.kind in kinds() else "derive goals of your own from CustomGoal",
                 )
             if goal.priority != 0 and not self.ranks:
                 raise UnsupportedError(
@@ -256,7 +259,7 @@ class Heuristic(Solver):
             UnsupportedError: If the joint at a limb's root is no ball that moves.
         """
         for g, root in () if self.settles else reduced.limbs:
-            if root < 0 or reduced.rows[root, 0] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, 5] < 0:
+            if root < 0 or reduced.rows[root, KIND] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, VARIABLE] < 0:
                 raise UnsupportedError(
                     f"{self.name} turns a limb by the ball joint at its root, and there is none that moves",
                     where=f"goal {g}, a pole",

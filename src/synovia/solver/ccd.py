@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from synovia.kernels.layout import PROGRESS, SMALLEST_TURN, STIFFNESS, STIFFNESS_FACTOR
 from synovia.problem import Reduced
 from synovia.solver.base import PLACES, Heuristic, Kernel
 
@@ -40,7 +40,7 @@ class Ccd(Heuristic):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the plain chain, or the one for any tree."""
-        if reduced.ball_chain and not (self.stiffness and reduced.likes[:, 1].any()):
+        if reduced.ball_chain and not (self.stiffness and reduced.likes[:, STIFFNESS].any()):
             from synovia.kernels.heuristic.ccd_chain import ccd_chain
 
             return ccd_chain
@@ -49,6 +49,6 @@ class Ccd(Heuristic):
 
         return ccd if reduced.plain else ccd_any
 
-    def own(self) -> Sequence[float]:
-        """Return the progress that is asked for, the smallest turn and the factor on stiffness."""
-        return (self.progress[1], self.smallest_turn, self.stiffness)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1], SMALLEST_TURN: self.smallest_turn, STIFFNESS_FACTOR: self.stiffness}

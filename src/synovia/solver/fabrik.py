@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from synovia.kernels.layout import PROGRESS
 from synovia.problem import Reduced
 from synovia.solver.base import PLACES, Heuristic, Kernel
 
@@ -56,6 +56,6 @@ class Fabrik(Heuristic):
         """Return the numbers of 32 chains of points."""
         return 32 * 3 * (len(reduced.rows) + 1)
 
-    def own(self) -> Sequence[float]:
-        """Return the progress that is asked for."""
-        return (self.progress[1],)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1]}

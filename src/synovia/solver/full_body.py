@@ -11,6 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
+from synovia.kernels.layout import (
+    DAMPING,
+    ERROR_DAMPING,
+    LARGEST_MOVE,
+    LARGEST_STEP,
+    PROGRESS,
+    SETTLED,
+    SOFT,
+    TARGET_WIDTH,
+)
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
@@ -90,7 +100,7 @@ class FullBody(Solver):
         from synovia.kernels.hierarchy.full_body import SETTLE
 
         kernel = _kernel(plain)
-        nothing = np.empty((0, 0, 17))
+        nothing = np.empty((0, 0, TARGET_WIDTH))
 
         def settle(
             ints: NDArray[np.int32],
@@ -107,18 +117,17 @@ class FullBody(Solver):
 
         return settle
 
-    def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.hierarchy.step`` and ``full_body_pace``."""
-        move = self.largest_move if self.largest_move < LARGEST else float("inf")
-        return (
-            max(self.constant_damping, 1e-14),
-            self.damping,
-            self.progress[1],
-            self.largest_step,
-            move,
-            self.rest_step,
-            self.softening,
-        )
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {
+            PROGRESS: self.progress[1],
+            DAMPING: max(self.constant_damping, 1e-14),
+            ERROR_DAMPING: self.damping,
+            LARGEST_STEP: self.largest_step,
+            LARGEST_MOVE: self.largest_move if self.largest_move < LARGEST else float("inf"),
+            SETTLED: self.rest_step,
+            SOFT: self.softening,
+        }
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return the scratch memory of the levels."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import GOAL_ROW, KIND
 from synovia.model import Kind, Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, kinds, named, own_variables, refusal
@@ -61,7 +62,7 @@ class Hinges(Solver):
     ) -> Reduced:
         """Return the problem of the joints that move."""
         del hangs
-        goal, row = goals[0], int(reduced.goals.table[0, 1])
+        goal, row = goals[0], int(reduced.goals.table[0, GOAL_ROW])
         rows = [r for r in above(reduced, row) if not self._idle(reduced, r, row, goal)]
         rows = rows[: self.joints] if self.joints else rows
         found = kinds(reduced, rows)
@@ -80,7 +81,7 @@ class Hinges(Solver):
     @staticmethod
     def _idle(reduced: Reduced, row: int, end: int, goal: Goal) -> bool:
         """Return whether a row cannot move the goal: a turn about the point that is to be placed."""
-        turns = Kind(int(reduced.rows[row, 0])) is not Kind.SLIDE
+        turns = Kind(int(reduced.rows[row, KIND])) is not Kind.SLIDE
         return goal.place == POSITION and row == end and turns and not reduced.goals.offsets[0, 9:].any()
 
     def kernel(self, reduced: Reduced) -> Kernel:

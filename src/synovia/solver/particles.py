@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from synovia.kernels.layout import PROGRESS, ROUNDS
 from synovia.problem import Reduced
 from synovia.solver.base import PLACES, Heuristic, Kernel
 
@@ -42,6 +42,6 @@ class Particles(Heuristic):
 
         return particles if reduced.plain else particles_any
 
-    def own(self) -> Sequence[float]:
-        """Return the progress that is asked for and the rounds, 0 where the chains decide."""
-        return (self.progress[1], float(self.rounds or 0))
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1], ROUNDS: self.rounds or 0}

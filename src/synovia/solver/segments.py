@@ -11,6 +11,7 @@ import numpy as np
 from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import BLOCK, DAMPING, ERROR_DAMPING, GOAL_ROW, PROGRESS, TURN, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced, hold_all_but
@@ -96,7 +97,9 @@ class Segments(Solver):
     ) -> Reduced:
         """Return the problem of the joints of the structure alone."""
         goal, row, end = next(
-            (goal, int(reduced.goals.table[i, 1]), hangs[i][0]) for i, goal in enumerate(goals) if goal.place & POSITION
+            (goal, int(reduced.goals.table[i, GOAL_ROW]), hangs[i][0])
+            for i, goal in enumerate(goals)
+            if goal.place & POSITION
         )
         rows = above(reduced, row)
         if limb := limb_rows(reduced, goal, row, end):
@@ -136,9 +139,9 @@ class Segments(Solver):
         together = range(rows[-1], rows[-1] + len(rows))
         return None if rows[::-1] == [*together] else "between its joints stand others, which do not move with them"
 
-    def own(self) -> Sequence[float]:
-        """Return what the descent of seven hinges reads: damping, and what the error must have fallen to."""
-        return (1e-9, 0.02, self.progress[1])
+    def params(self) -> dict[int, float]:
+        """Return the parameters of the descent of seven hinges by their places."""
+        return {PROGRESS: self.progress[1], DAMPING: 1e-9, ERROR_DAMPING: 0.02}
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the limb or of the arm."""
@@ -176,12 +179,12 @@ class Segments(Solver):
 
 def _is_limb(reduced: Reduced) -> bool:
     """Return whether the joints that move are balls, and not the hinges of an arm alone."""
-    return bool((reduced.variables[:, 0] == 1).any())
+    return bool((reduced.variables[:, BLOCK] == TURN).any())
 
 
 def _structure(reduced: Reduced) -> str | None:
     """Return which closed form an arm has: seven, spherical, parallel or none."""
-    rows = np.flatnonzero(reduced.rows[:, 5] >= 0).tolist()
+    rows = np.flatnonzero(reduced.rows[:, VARIABLE] >= 0).tolist()
     z, o = axes(reduced, rows)
     if len(rows) == 7:
         return "seven" if reduced.serial and _has_shoulder_and_wrist(z, o, reduced.reach) else None

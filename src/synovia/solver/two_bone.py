@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.kernels.layout import BLEND, GOAL_ROW, PACE, SOFTEN, TWIST
 from synovia.model import Skeleton
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import above, limb_rows, named, own_variables, refusal
@@ -66,7 +67,7 @@ class TwoBone(Solver):
         """Return the problem of the limbs alone."""
         moving: list[int] = []
         bends: list[int] = []
-        for goal, row, joints in zip(goals, reduced.goals.table[:, 1].tolist(), hangs, strict=True):
+        for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), hangs, strict=True):
             if not goal.place & POSITION:
                 continue
             limb = limb_rows(reduced, goal, row, joints[0])
@@ -82,7 +83,7 @@ class TwoBone(Solver):
                 )  # fmt: skip
             moving += limb
             bends.append(limb[-2])
-        for goal, row in zip(goals, reduced.goals.table[:, 1].tolist(), strict=True):
+        for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             if goal.kind == "pole" and row not in bends:
                 raise refusal(
                     self.name, goal, "a pole on another joint", f"one on {named(skeleton, reduced, bends[::-1])}",
@@ -115,9 +116,10 @@ class TwoBone(Solver):
             reasons.append(f"twist={self.twist:g} turns the plane of the bend that far from a pole.")
         return reasons
 
-    def own(self) -> Sequence[float]:
-        """Return the settings in the order of the kernel."""
-        return (min(self.soften, 1.0), math.remainder(self.twist, 2.0 * math.pi), self.weight, self.pace)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        twist = math.remainder(self.twist, 2.0 * math.pi)
+        return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.soften, 1.0), PACE: self.pace}
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for how far the goals moved, and for two sets of values."""

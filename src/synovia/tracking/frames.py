@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
-from synovia.ik.status import COST, CUT, INTERRUPTED, STATUS, STEPS, TRIES, Status, mark_interrupted
+from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
+from synovia.kernels.layout import ATTEMPTS, COST, CUT, MAX_STEPS, PATIENCE, STATUS, STEPS, TRIES
 from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
@@ -67,8 +68,6 @@ def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], 
     An attempt is normally given up early because another start may be cheaper. In a track another start is a jump, so a
     frame may take the steps of several attempts first; not with strict priorities.
     """
-    from synovia.kernels.tree.problem import ATTEMPTS, MAX_STEPS, PATIENCE
-
     ints = once = ik.ints
     if not ik.solver.ranks:
         once = ints.copy()

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.status import WINNER
+from synovia.kernels.layout import GIVEN, IS_ANGLE, TRANSFORM_WIDTH, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
-from synovia.model.limits.base import MARK
 
 Bools = NDArray[np.bool_]
 Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
@@ -64,8 +63,8 @@ def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
     out = table.copy()
     given = np.array([goal.what for goal in ik.goals])
     plain = given > 0
-    out[:, plain, :16] = ik.targets_in(rows)[:, plain]
-    out[:, plain, 16] = given[plain]
+    out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
+    out[:, plain, GIVEN] = given[plain]
     return out
 
 
@@ -73,7 +72,7 @@ def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
     """Return the squared change of all joints, radians and reaches, between rows of joint values."""
     tables = ik.skeleton.tables
     total = np.zeros(len(a))
-    for (block, at, _), mark in zip(tables.variables.tolist(), tables.limits[:, MARK].tolist(), strict=True):
+    for (block, at, _), mark in zip(tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), strict=True):
         if block == 0:
             total += ((b[:, at] - a[:, at]) / (ik.reach if mark == 0.0 else 1.0)) ** 2
         else:
@@ -89,7 +88,7 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
     joints = [
         (slice(at, at + 4) if block else slice(at, at + 1), owner)
         for (block, at, _), mark, owner in zip(
-            tables.variables.tolist(), tables.limits[:, MARK].tolist(), tables.owner.tolist(), strict=True
+            tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), tables.owner.tolist(), strict=True
         )
         if block or mark != 0.0
     ]
@@ -126,7 +125,8 @@ def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -
         if goal.takes & ROTATION:
             turn += float(np.arccos(np.clip(0.5 * (np.sum(A[:3, :3] * B[:3, :3]) - 1.0), -1.0, 1.0)))
         if goal.takes & POSITION and (moved := float(np.linalg.norm(B[:3, 3] - A[:3, 3]))) > 0.0:
-            lever = min(float(np.linalg.norm(T[:3, 3] - joint)) for T in (A, B))
+            centre = joint if goal.vector == "position" else np.zeros(3)
+            lever = min(float(np.linalg.norm(T[:3, 3] - centre)) for T in (A, B))
             turn += moved / lever if lever > 0.0 else np.inf
         most = max(most, turn)
     return most
@@ -167,9 +167,9 @@ def _between(a: Array, b: Array, parts: int) -> Array:
     share = np.linspace(0.0, 1.0, parts + 1)
     out = np.repeat(b[None], parts + 1, axis=0)
     for g in range(len(a)):
-        A, B = (row[g, :16].reshape(4, 4) for row in (a, b))
+        A, B = (row[g, :TRANSFORM_WIDTH].reshape(4, 4) for row in (a, b))
         p, q = matrix_to_quat(A[:3, :3]), matrix_to_quat(B[:3, :3])
-        frames = out[:, g, :16].reshape(-1, 4, 4)
+        frames = out[:, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
         frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * rotation_between(p, q)))
         frames[:, :3, 3] = A[:3, 3] + share[:, None] * (B[:3, 3] - A[:3, 3])
     return out

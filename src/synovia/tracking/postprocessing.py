@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.status import STATUS, Status
+from synovia.ik.status import Status
+from synovia.kernels.layout import STATUS
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import Model, Terms, solve_in_windows

@@ -16,8 +16,9 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
-from synovia.ik.status import CUT, STATUS, Status, mark_interrupted
+from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets
+from synovia.kernels.layout import CUT, STATUS
 from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion

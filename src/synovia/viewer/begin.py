@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -12,12 +11,13 @@ import numpy as np
 from synovia.draw.camera import direction
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
-from synovia.goals import Goal, RangeGoal
+from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.goals.describe import Place
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
-from synovia.viewer.wish import JOINTS, Wish, address, kind_of, value_ends
+from synovia.viewer.wish import JOINTS, Wish, address, kind_of
 
 if TYPE_CHECKING:
     from synovia.viewer.session import Session
@@ -28,38 +28,9 @@ _BEFORE: Final = 0.3  # of the body's size: how far before a joint the point is 
 
 def begin_values(wish: Wish, skeleton: Skeleton) -> None:
     """Give a wish the directions, numbers and second joint that its kind begins with."""
-    kind = kind_of(wish.kind)
-    values: dict[str, Any] = {}
-    if "axis" in kind.vectors:
-        values["axis"] = (0.0, 0.0, 1.0)
-    if "normal" in kind.vectors:
-        values["normal"] = tuple(direction(up_of(skeleton), "y").tolist())
-    if "minimum" in kind.numbers:
-        values["minimum"] = 0.0
-    if "maximum" in kind.numbers:
-        values["maximum"] = 0.1 * (skeleton.size or 1.0)
-    if kind.other and wish.row is not None:
-        values["other"] = _beside(wish.row, skeleton)
-        values["parts"] = "pose"
-    if "keep" in kind.further:
-        values["keep"] = "pose"
-    if kind.goal is RangeGoal and wish.row is not None:
-        values["lower"], values["upper"] = value_ends(skeleton, wish.row)
-    wish.values = values
+    row = 0 if wish.row is None else wish.row
+    wish.values = kind_of(wish.kind).goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
     fit_frame(wish, skeleton)
-
-
-def _beside(row: int, skeleton: Skeleton) -> int:
-    """Return the joint that a joint is measured against at first: the one above it, else one below it.
-
-    Raises:
-        InputError: If it is the only joint.
-    """
-    near = (skeleton.parents[row], *skeleton.children[row], *range(len(skeleton)))
-    other = next((other for other in near if other >= 0 and other != row), None)
-    if other is None:
-        raise InputError("there is no other joint to measure against", where=skeleton.name)
-    return other
 
 
 def fit_frame(wish: Wish, skeleton: Skeleton) -> None:
@@ -101,7 +72,7 @@ def edited(wish: Wish, values: dict[str, Any], session: Session) -> Wish:
         session.to_current(tried)
         tried.place = tried.at_place = wish.place
     goal = tried.goal(partial(address, session.given))  # its constructor refuses what cannot be used
-    if isinstance(goal, RangeGoal):
+    if goal.bounds_value:
         goal.resolved(session.given)  # which its joint's limits may rule out
     return tried
 
@@ -129,32 +100,15 @@ def place_at_current(wish: Wish, pose: Pose, added: int, reach: float) -> None:
         wish.place = balance_of(pose)
         wish.settle()
         return
-    frame = pose.frames[wish.row + added]
-    turn = frame[:9].reshape(3, 3)
-    wish.place = frame[9:] + turn @ wish.offset[:3, 3]
-    wish.turn = turn @ wish.offset[:3, :3]
-    if wish.kind == "aim":
-        axis = np.asarray(wish.values["axis"], float)
-        wish.place = wish.place + _BEFORE * reach * (turn @ axis) / (np.linalg.norm(axis) or 1.0)
-    elif wish.kind == "relative":
-        other = pose.frames[wish.values["other"] + added]
-        frame_of_other = frames_to_transforms(other) @ as_frame(wish.values.get("other_offset"))
-        held = np.linalg.inv(frame_of_other) @ rigid(wish.place, wish.turn)
-        parts = wish.values["parts"]
-        wish.values["position"] = None if parts == "rotation" else held[:3, 3]
-        wish.values["rotation"] = None if parts == "position" else held[:3, :3]
-    elif wish.kind == "pole":
-        row = wish.row + added
-        near = (pose.skeleton.parents[row], *pose.skeleton.children[row][:1])
-        named = [wish.values.get(name) for name in ("root", "tip")]
-        ends = [
-            pose.positions[beside if own is None else own + added]
-            for own, beside in zip(named, (*near, -1), strict=False)
-            if own is not None or beside >= 0
-        ]
-        bend = frame[9:] - np.mean(ends, axis=0) if ends else turn[:, 2]
-        length = float(np.linalg.norm(bend))
-        wish.place = wish.place + _BEFORE * reach * (bend / length if length > 1e-3 * reach else turn[:, 2])
+    place = Place(
+        at=frames_to_transforms(pose.frames[wish.row + added]) @ wish.offset,
+        frames=lambda row: frames_to_transforms(pose.frames[row + added]),
+        parents=[max(parent - added, -1) for parent in pose.skeleton.parents[added:]],
+        row=wish.row,
+        reach=reach,
+    )
+    target = kind_of(wish.kind).goal.first_target(place, wish.values)
+    wish.place, wish.turn = target[:3, 3], target[:3, :3]
     wish.settle()
 
 
@@ -173,16 +127,10 @@ def wish_from(wish: Wish, goal: Goal, session: Session) -> None:
     wish.weight, wish.priority, wish.name = goal.weight, goal.priority, goal.name
     placed, turned = goal.given & POSITION > 0, goal.given & ROTATION > 0
     frame = np.eye(4) if goal.target is None else goal.target
-    own = {
-        "axis": lambda: goal.offset[:3, 2] if kind.vectors else getattr(goal, "axis", None),
-        "normal": lambda: frame[:3, 2] if turned and kind.vectors else None,
-        "position": lambda: frame[:3, 3] if placed else None,
-        "rotation": lambda: frame[:3, :3] if turned else None,
-        "joints": lambda: getattr(goal, "parts", None),
-        "maximum": lambda: getattr(goal, "maximum", math.inf) if math.isfinite(getattr(goal, "maximum", 0)) else None,
-        "other_offset": lambda: _plain(np.array(getattr(goal, "other_offset", np.eye(4))), frame=kind.frames),
-    }
-    wish.values = {name: own[name]() if name in own else getattr(goal, name, None) for name in kind.further}
+    wish.values = {field.argument or field.name: (field.held or field.take)(goal) for field in kind.goal.fields}
+    wish.values = {name: value for name, value in wish.values.items() if name in kind.further}
+    if "other_offset" in wish.values and kind.frames:
+        wish.values["other_offset"] = _plain(np.array(getattr(goal, "other_offset", np.eye(4))), frame=kind.frames)
     wish.values = {name: value for name, value in wish.values.items() if value is not None}
     wish.values |= {name: session.given.index(wish.values[name]) for name in JOINTS if name in wish.values}
     wish.values |= {name: tuple(wish.values[name].tolist()) for name in kind.vectors if name in wish.values}

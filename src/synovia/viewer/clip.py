@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -71,7 +72,7 @@ def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
         return np.array(b)
     out = (1.0 - weight) * a + weight * b
     variables = skeleton.tables.variables
-    turns = variables[variables[:, 0] == 1, 1]
+    turns = variables[variables[:, BLOCK] == TURN, BLOCK_Q]
     if len(turns):
         at = turns[:, None] + np.arange(4)
         p, q = a[at], b[at]

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
+from synovia.files.goals import entry_of, goals_text
+from synovia.files.poses import write_pose
 from synovia.goals import Goal
-from synovia.ik.goalwrite import entry_of, goals_text
 from synovia.io.bvh import write_bvh
 from synovia.io.load import is_bundled
-from synovia.io.posefile import write_pose
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -12,25 +11,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia import goals
 from synovia.errors import UnknownNameError, unknown_name
+from synovia.files.goals import KINDS
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.goalentries import FIELDS
-from synovia.model import Kind as JointKind
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 
-_VECTORS: Final = ("axis", "normal")
-_NUMBERS: Final = ("minimum", "maximum")
-_ELSEWHERE: Final = ("self", "joint", "weight", "priority", "name", "offset", "transform", "quat_xyzw", "quat_wxyz")
-_TARGETS: Final = ("position", "point", "rotation")
 JOINTS: Final = ("other", "root", "tip")  # arguments that name a further joint
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of goal that the page offers, read off its class: adding a goal to the library adds it here.
+    """A kind of goal that the page offers, as its class describes it.
 
     Args:
         name: What people call it, for example ``position``.
@@ -61,41 +54,29 @@ class Kind:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Return the kinds of goals, by name."""
+    """Return the kinds of goals, by name: those that a goal file can hold."""
     out: dict[str, Kind] = {}
-    for word in goals.__all__:
-        cls = getattr(goals, word)
-        if not (isinstance(cls, type) and issubclass(cls, Goal)) or cls.kind not in FIELDS:
-            continue  # what no file can say, a function for example, no page can ask for
-        asked = inspect.signature(cls.__init__).parameters
-        other = asked["other"].default is inspect.Parameter.empty or None if "other" in asked else False
-        kept = other is True  # its target is in the other joint's frame: it keeps what the start has
-        out[cls.kind.replace("_", " ")] = Kind(
-            cls.kind.replace("_", " "),
-            cls,
-            "" if kept else next((name for name in ("position", "point") if name in asked), ""),
-            "rotation" if "rotation" in asked and not kept else "",
-            "joint" not in asked,
-            other,
-            tuple(name for name in _VECTORS if name in asked and "keep" not in asked),
-            tuple(name for name in _NUMBERS if name in asked),
-            "priority" in asked,
-            tuple(name for name in asked if name not in _ELSEWHERE and (kept or name not in _TARGETS)),
-            "rotation" in asked,
+    for kind, goal in KINDS.items():
+        name, fields = kind.replace("_", " "), goal.fields
+        others = [field.required for field in fields if field.name == "other"]
+        out[name] = Kind(
+            name,
+            goal,
+            next((field.name for field in fields if field.part == POSITION), ""),
+            next((field.name for field in fields if field.part == ROTATION), ""),
+            not goal.on_joint,
+            (others[0] or None) if others else False,
+            tuple(field.name for field in fields if field.control and field.form == "direction"),
+            tuple(field.name for field in fields if field.control and field.form == "length"),
+            goal.levels,
+            tuple(
+                field.argument or field.name
+                for field in fields
+                if not field.part and field.name != "offset" and not field.name.endswith("_rotation")
+            ),
+            any(field.name == "offset_rotation" for field in fields),
         )
-    return MappingProxyType(dict(sorted(out.items(), key=lambda item: _ORDER.get(item[0], 9))))
-
-
-_ORDER: Final = {
-    "position": 0,
-    "rotation": 1,
-    "pose": 2,
-    "aim": 3,
-    "pole": 4,
-    "distance": 5,
-    "range": 6,
-    "center of mass": 7,
-}
+    return MappingProxyType(out)
 
 
 def kind_of(name: str) -> Kind:
@@ -254,27 +235,9 @@ class Wish:
         return kind.goal(**values) if self.row is None else kind.goal(address(self.row), **values)
 
 
-def value_ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
-    """Return least and most value of a joint that a range is chosen from, radians or length units.
-
-    Raises:
-        InputError: If the joint has no value of its own.
-    """
-    joint = skeleton.joints[row]
-    if joint.kind is JointKind.BALL:
-        return 0.0, math.pi
-    if joint.kind not in (JointKind.HINGE, JointKind.SLIDE):
-        goals.RangeGoal(row, 0.0).resolved(skeleton)  # says why not
-    low, high = skeleton.value_range(row)
-    far = math.pi if joint.kind is JointKind.HINGE else skeleton.size or 1.0
-    return (low if math.isfinite(low) else min(-far, high - far)), (
-        high if math.isfinite(high) else max(far, low + far)
-    )
-
-
 def bounds_of(wish: Wish) -> tuple[float, float] | None:
-    """Return the range that a wish asks for, None for wishes of other kinds."""
-    if wish.kind != goals.RangeGoal.kind or wish.row is None:
+    """Return the bounds of a joint's own value that a wish asks for, None for wishes of other kinds."""
+    if not kind_of(wish.kind).goal.bounds_value or wish.row is None:
         return None
     return float(wish.values.get("lower", -math.inf)), float(wish.values.get("upper", math.inf))
 

@@ -23,7 +23,7 @@ def schema(name: Annotated[SchemaName, typer.Argument(help="Which schema.", show
 
     from synovia.cli.output import emit
 
-    emit(files("synovia").joinpath("schemas", f"{name.value}-1.json").read_text(encoding="utf-8"))
+    emit(files("synovia").joinpath("files", "schemas", f"{name.value}-1.json").read_text(encoding="utf-8"))
 
 
 def doctor(

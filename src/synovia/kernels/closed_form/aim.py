@@ -16,8 +16,27 @@ import numpy as np
 from synovia.kernels.closed_form.blend import begin, end, one_by_one
 from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.general import AIM, GOAL, KIND
-from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.goals.general import sight
+from synovia.kernels.goals.residuals import goal_frame, residual
+from synovia.kernels.layout import (
+    BLEND,
+    BLOCK_Q,
+    COUNT,
+    GOAL,
+    GOAL_ROW,
+    HINGE,
+    KIND,
+    LOWER,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    SHARES,
+    TOP_AXIS,
+    TWIST,
+    UP,
+    UPPER,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import (
     apply,
     apply_t,
@@ -36,12 +55,9 @@ from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, 
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.ball import turned as turned_ball
-from synovia.kernels.tree.forward import HINGE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_any, open_work
 from synovia.kernels.tree.variables import clamp_block
-
-# Places among the solver's own settings; shares follow, the goal's own joint first
-WEIGHT, TWIST, COUNT, UP, TOP, SHARES = 0, 1, 2, 3, 6, 9
 
 
 @inline
@@ -54,13 +70,13 @@ def missed_by(z, e, a, d, angle):
 @device
 def aim_hinge(problem, q, row, z, e, a, d, share):
     """Turn a hinge by its share of what brings the axis onto the target, seen along the hinge, or to its better end."""
-    k = problem.tree.ints[row, 5]
-    at = problem.variables[k, 1]
+    k = problem.tree.ints[row, VARIABLE]
+    at = problem.variables[k, BLOCK_Q]
     level = across(d, z)
     point = lever(across(e, z), across(a, z), level)
     if norm(point) <= FLAT * problem.reach or norm(level) <= FLAT * problem.reach:
         return
-    low, high = problem.limits[k, 0] - q[at], problem.limits[k, 1] - q[at]
+    low, high = problem.limits[k, LOWER] - q[at], problem.limits[k, UPPER] - q[at]
     turn, found = nearest_turn(turn_to(z, point, level), F(0), low, high)
     if not found:
         turn = low if missed_by(z, e, a, d, low) <= missed_by(z, e, a, d, high) else high
@@ -72,7 +88,7 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
 def roll_of(problem, R, turn, line):
     """Return the turn about the line of sight that brings the joint's top nearest to up, and on by the twist."""
     up = (problem.own[UP], problem.own[UP + 1], problem.own[UP + 2])
-    top = quat_apply(turn, apply(R, (problem.own[TOP], problem.own[TOP + 1], problem.own[TOP + 2])))
+    top = quat_apply(turn, apply(R, (problem.own[TOP_AXIS], problem.own[TOP_AXIS + 1], problem.own[TOP_AXIS + 2])))
     if norm(across(top, line)) <= FLAT or norm(across(up, line)) <= FLAT:
         return F(0)
     return turn_to(line, top, up) + problem.own[TWIST]
@@ -81,9 +97,9 @@ def roll_of(problem, R, turn, line):
 @device
 def go_near(problem, frames, q, row, turn, a, e, d):
     """Bring a ball with limits to where its axis points nearest to a target, no allowed ``turn`` being exact."""
-    k = problem.tree.ints[row, 5]
-    at = problem.variables[k, 1]
-    R, base = load_rotation(frames, row, 0), base_of(problem, frames, q, row)
+    k = problem.tree.ints[row, VARIABLE]
+    at = problem.variables[k, BLOCK_Q]
+    R, base = load_rotation(frames, row, ORIENTATION), base_of(problem, frames, q, row)
     wanted = turned_ball(problem, frames, q, row, turn)
     q0 = load_quat(q, at)
     x, y, z, w = nearest_aim(problem.limits, k, q0, wanted, apply_t(R, a), apply_t(R, e), apply_t(base, d))
@@ -92,15 +108,15 @@ def go_near(problem, frames, q, row, turn, a, e, d):
 
 
 @device
-def aim(problem, work, targets, q, g, row, share, last):
+def aim(problem, work, targets, q, h, row, share, last):
     """Turn one joint by its share; work.frames are at q, and are when it is done."""
-    G, p = goal_frame(problem, work.frames, g)
-    _, t = target_frame(targets, g)
-    R, o = load_rotation(work.frames, row, 0), load(work.frames, row, 9)
-    a, e, d = column(G, 2), sub(p, o), sub(t, o)
+    G, _ = goal_frame(problem, work.frames, problem.further.ints[h, GOAL])
+    R, o = load_rotation(work.frames, row, ORIENTATION), load(work.frames, row, ORIGIN)
+    a = column(G, 2)
+    e, d = sight(problem, work.frames, targets, h, o)
     if norm(d) <= FLAT * problem.reach:
         return  # the target is in the joint: any direction will do
-    if problem.tree.ints[row, 0] == HINGE:
+    if problem.tree.ints[row, KIND] == HINGE:
         aim_hinge(problem, q, row, column(R, 2), e, a, d, share)
     else:
         turn = turn_onto(lever(e, a, d), d, apply(R, perpendicular(apply_t(R, a))))
@@ -123,22 +139,22 @@ def aim(problem, work, targets, q, g, row, share, last):
 def nth_moving(problem, row, n):
     """Return the n-th row that moves, from ``row`` up."""
     row = np.int64(row)
-    while problem.tree.ints[row, 5] < 0 or n > 0:
-        n -= 1 if problem.tree.ints[row, 5] >= 0 else 0
-        row = np.int64(problem.tree.ints[row, 1])
+    while problem.tree.ints[row, VARIABLE] < 0 or n > 0:
+        n -= 1 if problem.tree.ints[row, VARIABLE] >= 0 else 0
+        row = np.int64(problem.tree.ints[row, PARENT])
     return row
 
 
 @device
-def share_out(problem, work, targets, q, g):
-    """Aim goal g with its chain, from the root on: each joint turns by its part of what is left."""
+def share_out(problem, work, targets, q, h):
+    """Aim term h with its chain, from the root on: each joint turns by its part of what is left."""
     count = np.int64(problem.own[COUNT])
     left = F(0)
     for i in range(count):
         left += problem.own[SHARES + i]
     for i in range(count - 1, -1, -1):
-        row = nth_moving(problem, problem.goals[g, 1], i)
-        aim(problem, work, targets, q, g, row, problem.own[SHARES + i] / left, i == 0)
+        row = nth_moving(problem, problem.goals[problem.further.ints[h, GOAL], GOAL_ROW], i)
+        aim(problem, work, targets, q, h, row, problem.own[SHARES + i] / left, i == 0)
         left -= problem.own[SHARES + i]
 
 
@@ -150,9 +166,9 @@ def attempt(problem, work, targets, q):
     for row in range(problem.tree.ints.shape[0]):  # a joint that carries others goes before them
         for h in range(problem.further.ints.shape[0]):
             g = problem.further.ints[h, GOAL]
-            if problem.further.ints[h, KIND] == AIM and nth_moving(problem, problem.goals[g, 1], 0) == row:
-                share_out(problem, work, targets, q, g)
-    end(problem, work, q, problem.own[WEIGHT])
+            if nth_moving(problem, problem.goals[g, GOAL_ROW], 0) == row:
+                share_out(problem, work, targets, q, h)
+    end(problem, work, q, problem.own[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.compiler.watch import interrupted
+from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
 from synovia.kernels.math.rotations import (
     load_quat,
     quat_conj,
@@ -20,7 +21,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.vectors import norm, scale
 from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import SCALAR, clamp_block
+from synovia.kernels.tree.variables import clamp_block
 
 # Places in spare memory: how far targets moved since the frame before (infinite at a first one), then four numbers for
 # each variable, first at the first start, and then of the last answer before it was blended with that
@@ -31,8 +32,8 @@ MOTION, VALUES = 0, 1
 def remember(problem, q, values, first):
     """Write the variables in q to four numbers each, from ``first`` on."""
     for k in range(problem.variables.shape[0]):
-        at = problem.variables[k, 1]
-        for c in range(1 if problem.variables[k, 0] == SCALAR else 4):
+        at = problem.variables[k, BLOCK_Q]
+        for c in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
             values[first + 4 * k + c] = q[at + c]
 
 
@@ -40,8 +41,8 @@ def remember(problem, q, values, first):
 def recall(problem, q, values, first):
     """Write the variables back to q."""
     for k in range(problem.variables.shape[0]):
-        at = problem.variables[k, 1]
-        for c in range(1 if problem.variables[k, 0] == SCALAR else 4):
+        at = problem.variables[k, BLOCK_Q]
+        for c in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
             q[at + c] = values[first + 4 * k + c]
 
 
@@ -49,8 +50,8 @@ def recall(problem, q, values, first):
 def blend(problem, q, values, first, weight):
     """Bring q from the remembered values to itself by a part of the way: hinges evenly, balls about one axis."""
     for k in range(problem.variables.shape[0]):
-        at, i = problem.variables[k, 1], first + 4 * k
-        if problem.variables[k, 0] == SCALAR:
+        at, i = problem.variables[k, BLOCK_Q], first + 4 * k
+        if problem.variables[k, BLOCK] == SCALAR:
             q[at] = values[i] + weight * (q[at] - values[i])
         else:
             a = load_quat(values, i)

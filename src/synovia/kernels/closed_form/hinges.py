@@ -16,6 +16,20 @@ import math
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.layout import (
+    BLOCK_Q,
+    GOAL_ROW,
+    HINGE,
+    KIND,
+    LOWER,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    UPPER,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import column, load_rotation
 from synovia.kernels.math.subproblems import turned
 from synovia.kernels.math.trigonometric_polynomials import ROOM, real_roots, sample_angle
@@ -23,8 +37,8 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
-from synovia.kernels.tree.forward import HINGE, forward
-from synovia.kernels.tree.problem import POSITION, open_problem, open_work
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import harmonic, hinge_angle, no_wish, wish_direction, wish_frame
 
 DEGREE = 4
@@ -86,16 +100,16 @@ def polished(z, w, b, c, t, y):
 @inline
 def bounds(problem, q, row):
     """Return how far the joint of a row may go down and up from where it is."""
-    k = problem.tree.ints[row, 5]
-    x = q[problem.variables[k, 1]]
-    return problem.limits[k, 0] - x, problem.limits[k, 1] - x
+    k = problem.tree.ints[row, VARIABLE]
+    x = q[problem.variables[k, BLOCK_Q]]
+    return problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
 
 
 @inline
 def place(problem, q, row, x, by):
     """Set the joint of a row to what it was at, x, and a step, within its limits."""
-    k = problem.tree.ints[row, 5]
-    q[problem.variables[k, 1]] = min(max(x + by, problem.limits[k, 0]), problem.limits[k, 1])
+    k = problem.tree.ints[row, VARIABLE]
+    q[problem.variables[k, BLOCK_Q]] = min(max(x + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
 
 
 @device
@@ -103,12 +117,12 @@ def one_joint(problem, work, targets, q, row):
     """Write the one candidate of a single joint; return 1."""
     R, p = goal_frame(problem, work.frames, 0)
     T, t = target_frame(targets, 0)
-    z, o = column(load_rotation(work.frames, row, 0), 2), load(work.frames, row, 9)
+    z, o = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
     lower, upper = bounds(problem, q, row)
-    x = q[problem.variables[problem.tree.ints[row, 5], 1]]
-    if problem.tree.ints[row, 0] != HINGE:
+    x = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
+    if problem.tree.ints[row, KIND] != HINGE:
         by = min(max(dot(z, sub(t, p)), lower), upper)
-    elif problem.goals[0, 0] & POSITION:
+    elif problem.goals[0, PARTS] & POSITION:
         by = best_turn(z, sub(p, o), sub(t, o), lower, upper)
     else:
         A, B = harmonic(wish_frame(no_wish(), F(1), R, T), z)
@@ -125,8 +139,8 @@ def two_hinges(problem, work, targets, q, upper_row, row):
     """Write all candidates of two hinges; return how many."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
-    z, o = column(load_rotation(work.frames, upper_row, 0), 2), load(work.frames, upper_row, 9)
-    w, joint = column(load_rotation(work.frames, row, 0), 2), load(work.frames, row, 9)
+    z, o = column(load_rotation(work.frames, upper_row, ORIENTATION), 2), load(work.frames, upper_row, ORIGIN)
+    w, joint = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
     b, c, t = sub(joint, o), sub(p, joint), sub(t, o)
     rho_t2 = max(dot(t, t) - dot(t, z) * dot(t, z), F(0))
     for j in range(2 * DEGREE + 1):
@@ -135,8 +149,8 @@ def two_hinges(problem, work, targets, q, upper_row, row):
     roots = real_roots(work.spare[SAMPLES:ROOTS], DEGREE, work.spare[SCRATCH:], work.spare[ROOTS:SCRATCH])
     low1, high1 = bounds(problem, q, upper_row)
     low2, high2 = bounds(problem, q, row)
-    x1 = q[problem.variables[problem.tree.ints[upper_row, 5], 1]]
-    x2 = q[problem.variables[problem.tree.ints[row, 5], 1]]
+    x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
+    x2 = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:
@@ -166,12 +180,12 @@ def two_slides(problem, work, targets, q, upper_row, row):
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)
-    u = column(load_rotation(work.frames, upper_row, 0), 2)
-    v = column(load_rotation(work.frames, row, 0), 2)
+    u = column(load_rotation(work.frames, upper_row, ORIENTATION), 2)
+    v = column(load_rotation(work.frames, row, ORIENTATION), 2)
     low1, high1 = bounds(problem, q, upper_row)
     low2, high2 = bounds(problem, q, row)
-    x1 = q[problem.variables[problem.tree.ints[upper_row, 5], 1]]
-    x2 = q[problem.variables[problem.tree.ints[row, 5], 1]]
+    x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
+    x2 = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
     k, du, dv = dot(u, v), dot(d, u), dot(d, v)
     count = 0
     for i in range(5):
@@ -201,15 +215,15 @@ def two_slides(problem, work, targets, q, upper_row, row):
 def branches(problem, work, targets, q):
     """Leave all candidates in spare memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
-    row = problem.goals[0, 1]
-    while problem.tree.ints[row, 5] < 0:
-        row = problem.tree.ints[row, 1]
-    above = problem.tree.ints[row, 1]
-    while above >= 0 and problem.tree.ints[above, 5] < 0:
-        above = problem.tree.ints[above, 1]
+    row = problem.goals[0, GOAL_ROW]
+    while problem.tree.ints[row, VARIABLE] < 0:
+        row = problem.tree.ints[row, PARENT]
+    above = problem.tree.ints[row, PARENT]
+    while above >= 0 and problem.tree.ints[above, VARIABLE] < 0:
+        above = problem.tree.ints[above, PARENT]
     if above < 0:
         return one_joint(problem, work, targets, q, row), F(0)
-    if problem.tree.ints[row, 0] == HINGE:
+    if problem.tree.ints[row, KIND] == HINGE:
         return two_hinges(problem, work, targets, q, above, row), F(0)
     return two_slides(problem, work, targets, q, above, row), F(0)
 

@@ -11,8 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.goals.general import GOAL, KIND, POLE
+from synovia.kernels.goals.general import POLE
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.layout import (
+    BLOCK_Q,
+    GOAL,
+    GOAL_ROW,
+    HINGE,
+    KIND,
+    LOWER,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    ROTATION,
+    UPPER,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import (
     PI,
     apply,
@@ -37,8 +53,7 @@ from synovia.kernels.math.two_segments import (
 )
 from synovia.kernels.math.vectors import load, norm, perpendicular, sub
 from synovia.kernels.tree.ball import Hand, base_of, no_hand, set_turn
-from synovia.kernels.tree.forward import HINGE, forward
-from synovia.kernels.tree.problem import POSITION, ROTATION
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import no_wish, turn_joint, wish_direction
 from synovia.kernels.tree.variables import clamp_block
 
@@ -64,8 +79,8 @@ class Limb(NamedTuple):
 @inline
 def next_moving(problem, row):
     """Return the nearest row that moves, from ``row`` up."""
-    while problem.tree.ints[row, 5] < 0:
-        row = problem.tree.ints[row, 1]
+    while problem.tree.ints[row, VARIABLE] < 0:
+        row = problem.tree.ints[row, PARENT]
     return row
 
 
@@ -74,23 +89,23 @@ def limb_of(problem, frames, targets, q, g):
     """Return the limb of goal g. With a rotation the target says where the joint above it has to be."""
     R, C = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
-    row = next_moving(problem, problem.goals[g, 1])
+    row = next_moving(problem, problem.goals[g, GOAL_ROW])
     tip = np.int64(-1)
-    if problem.goals[g, 0] & ROTATION:
+    if problem.goals[g, PARTS] & ROTATION:
         tip = np.int64(row)
-        held = load(frames, row, 9)
+        held = load(frames, row, ORIGIN)
         t = sub(t, apply(matmul_t(T, R), sub(C, held)))
         C = held
-        row = next_moving(problem, problem.tree.ints[row, 1])
+        row = next_moving(problem, problem.tree.ints[row, PARENT])
     mid = np.int64(row)
-    root = np.int64(next_moving(problem, problem.tree.ints[mid, 1]))
-    A, B = load(frames, root, 9), load(frames, mid, 9)
+    root = np.int64(next_moving(problem, problem.tree.ints[mid, PARENT]))
+    A, B = load(frames, root, ORIGIN), load(frames, mid, ORIGIN)
     U, V = sub(B, A), sub(C, B)
-    M = load_rotation(frames, mid, 0)
-    k = problem.tree.ints[mid, 5]
-    if problem.tree.ints[mid, 0] == HINGE:
-        x = q[problem.variables[k, 1]]
-        lower, upper = problem.limits[k, 0] - x, problem.limits[k, 1] - x
+    M = load_rotation(frames, mid, ORIENTATION)
+    k = problem.tree.ints[mid, VARIABLE]
+    if problem.tree.ints[mid, KIND] == HINGE:
+        x = q[problem.variables[k, BLOCK_Q]]
+        lower, upper = problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
         return Limb(tip, mid, root, A, U, V, column(M, 2), t, lower, upper)
     v = apply_t(M, V)
     n = plane_of(U, V, apply(base_of(problem, frames, q, mid), v), apply(M, perpendicular(v)))
@@ -103,13 +118,13 @@ def bend_joint(problem, frames, q, limb, turn):
 
     It is a quaternion in the world, the root standing still.
     """
-    if problem.tree.ints[limb.mid, 0] == HINGE:
-        at = problem.variables[problem.tree.ints[limb.mid, 5], 1]
+    if problem.tree.ints[limb.mid, KIND] == HINGE:
+        at = problem.variables[problem.tree.ints[limb.mid, VARIABLE], BLOCK_Q]
         q[at] += turn
-        clamp_block(problem.variables, problem.limits, problem.tree.ints[limb.mid, 5], q)
+        clamp_block(problem.variables, problem.limits, problem.tree.ints[limb.mid, VARIABLE], q)
         return turn_about(limb.n, turn)
     new = set_turn(problem, frames, q, limb.mid, turn_about(limb.n, turn))
-    return matrix_quat(matmul_t(new, load_rotation(frames, limb.mid, 0)))
+    return matrix_quat(matmul_t(new, load_rotation(frames, limb.mid, ORIENTATION)))
 
 
 @device
@@ -119,7 +134,7 @@ def hand_of(problem, frames, targets, q, limb, g, moved):
         return no_hand()
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
-    W = matmul(matmul_t(T, R), load_rotation(frames, limb.tip, 0))
+    W = matmul(matmul_t(T, R), load_rotation(frames, limb.tip, ORIENTATION))
     before = quat_mul(moved, matrix_quat(base_of(problem, frames, q, limb.tip)))
     return Hand(limb.tip, before, matrix_quat(W))
 
@@ -130,7 +145,7 @@ def pole_of(problem, targets, mid):
     if problem.further is not None:
         for h in range(problem.further.ints.shape[0]):
             g = problem.further.ints[h, GOAL]
-            if problem.further.ints[h, KIND] == POLE and problem.goals[g, 1] == mid:
+            if problem.further.ints[h, KIND] == POLE and problem.goals[g, GOAL_ROW] == mid:
                 return True, target_frame(targets, g)[1]
     return False, (F(0), F(0), F(0))
 
@@ -153,7 +168,7 @@ def swivel_to_pole(problem, limb, targets, aimed, line, twist):
 @inline
 def tip_of(problem, frames, limb, g):
     """Return where the tip of goal g's limb is."""
-    return load(frames, limb.tip, 9) if limb.tip >= 0 else goal_frame(problem, frames, g)[1]
+    return load(frames, limb.tip, ORIGIN) if limb.tip >= 0 else goal_frame(problem, frames, g)[1]
 
 
 @device
@@ -163,10 +178,12 @@ def alternate(problem, work, q, limb, goal_at, g):
         most = F(0)
         for row in (limb.root, limb.mid):
             forward(problem.tree, q, work.frames)
-            o = load(work.frames, row, 9)
+            o = load(work.frames, row, ORIGIN)
             C = tip_of(problem, work.frames, limb, g)
             M = wish_direction(no_wish(), F(1), sub(C, o), sub(goal_at, o))
-            most = max(most, turn_joint(problem, q, row, load_rotation(work.frames, row, 0), M, F(0), F(0))[1])
+            most = max(
+                most, turn_joint(problem, q, row, load_rotation(work.frames, row, ORIENTATION), M, F(0), F(0))[1]
+            )
         if most < STILL:
             break
     forward(problem.tree, q, work.frames)
@@ -176,7 +193,7 @@ def alternate(problem, work, q, limb, goal_at, g):
 def prove_limbs(problem, work, targets, q):
     """Return 1 if a target lies beyond what its limb reaches within the limits of its bend, or nearer than it can."""
     for g in range(problem.goals.shape[0]):
-        if not problem.goals[g, 0] & POSITION:
+        if not problem.goals[g, PARTS] & POSITION:
             continue
         limb = limb_of(problem, work.frames, targets, q, g)
         nearest, farthest = range_of(bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper))

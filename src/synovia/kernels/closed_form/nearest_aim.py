@@ -11,12 +11,14 @@ import math
 from typing import NamedTuple
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import TWIST_LOWER, TWIST_UPPER
 from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp
 from synovia.kernels.math.subproblems import turn_to
 from synovia.kernels.math.swing_twist import (
     from_limit_frame,
     half_angles,
     join,
+    limit_frame,
     nearest_twist,
     split,
     to_limit_frame,
@@ -95,7 +97,7 @@ def gap_at(sight, d, twist):
 @device
 def best_twist(limit, k, sight, d):
     """Return (the allowed twist that turns the axis to a target seen at d, as far as a hinge can; the gap then)."""
-    low, high = limit[k, 8], limit[k, 9]
+    low, high = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     level = across(d, Z)
     point = lever(across(sight.eye, Z), across(sight.axis, Z), level)
     flat = FLAT * norm(d)
@@ -131,7 +133,7 @@ def stepped(limit, k, at, way, size):
     v = at.v + (step if way // 2 == 1 else F(0))
     twist = at.twist
     if way >= 4:
-        twist = nearest_twist(twist + step, limit[k, 8], limit[k, 9])
+        twist = nearest_twist(twist + step, limit[k, TWIST_LOWER], limit[k, TWIST_UPPER])
     r = math.sqrt(u * u + v * v)
     return (u / r, v / r, twist) if r > F(1) else (u, v, twist)
 
@@ -173,7 +175,7 @@ def present(limit, k, sight, q):
     a, b = half_angles(limit, k, sx, sy)
     u, v = sx / a, sy / b
     r = max(F(1), math.sqrt(u * u + v * v))
-    u, v, twist = u / r, v / r, nearest_twist(twist, limit[k, 8], limit[k, 9])
+    u, v, twist = u / r, v / r, nearest_twist(twist, limit[k, TWIST_LOWER], limit[k, TWIST_UPPER])
     return Stand(u, v, twist, gap_at(sight, seen(limit, k, sight, u, v), twist))
 
 
@@ -190,7 +192,7 @@ def nearest_aim(limit, k, q, wanted, axis, eye, target):
         eye: A point of the axis in the joint's frame.
         target: Way from the joint's centre to the target, in the joint's frame before its own motion.
     """
-    back = quat_conj((limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3]))
+    back = quat_conj(limit_frame(limit, k))
     _, _, twist = split(to_limit_frame(limit, k, wanted))
     sight = Sight(quat_apply(back, axis), quat_apply(back, eye), quat_apply(back, target), twist)
     best = search(limit, k, sight, present(limit, k, sight, q), WIDE, FINE)

@@ -9,6 +9,7 @@ from synovia.kernels.closed_form.limbs import bend_joint, hand_of, limb_of, prov
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import FLAT, aim_limb, bend_of, bend_to, branch_turn, turn_about
 from synovia.kernels.math.vectors import add, norm, normalize, sub
@@ -16,7 +17,7 @@ from synovia.kernels.search.multistart import drive_any
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import set_turn, swivel_inside
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import POSITION, copy, open_any, open_work
+from synovia.kernels.tree.problem import copy, open_any, open_work
 
 
 @device
@@ -44,7 +45,7 @@ def branches(problem, work, targets, q):
     """Leave the candidates in spare memory; return how many. q stays."""
     copy(q, work.trial)
     g = 0
-    while not problem.goals[g, 0] & POSITION:
+    while not problem.goals[g, PARTS] & POSITION:
         g += 1
     forward(problem.tree, q, work.frames)
     limb = limb_of(problem, work.frames, targets, q, g)

@@ -20,6 +20,7 @@ from synovia.kernels.closed_form.six_hinges import (
     prove_arm_branches,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
+from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import apply, apply_t
 from synovia.kernels.math.subproblems import half_of, opposite, spin, turn_of, turn_to, turned
 from synovia.kernels.math.trigonometry import sincos
@@ -47,7 +48,7 @@ def parallel(problem, work, q, R, t, every):
     """
     f, table = work.frames[base_row(problem) :], work.spare
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
-    o0, o1, o2, o3 = load(f, 0, 9), load(f, 1, 9), load(f, 2, 9), load(f, 3, 9)
+    o0, o1, o2, o3 = load(f, 0, ORIGIN), load(f, 1, ORIGIN), load(f, 2, ORIGIN), load(f, 3, ORIGIN)
     w = crossing(f, 4, 5)
     at, upper, lower = sub(o3, w), sub(o2, o1), sub(o3, o2)
     along = dot(sub(o3, o1), h)

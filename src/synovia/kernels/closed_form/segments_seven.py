@@ -23,6 +23,7 @@ from synovia.kernels.compiler.watch import halted
 from synovia.kernels.goals.reach import prove_arm
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
 from synovia.kernels.jacobian.arm import attempt as descend
+from synovia.kernels.layout import BLOCK_Q, LOWER, ORIGIN, STATE, UPPER
 from synovia.kernels.math.rotations import PI, apply, apply_t, matmul_t
 from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn_to
 from synovia.kernels.math.trigonometry import sincos
@@ -31,7 +32,7 @@ from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perp
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import STATE, copy, open_problem, open_work, with_steps
+from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
 from synovia.kernels.tree.variables import seed_state
 
 JOINTS = 7
@@ -76,7 +77,7 @@ def seven_of(problem, frames, targets):
         axis(frames, 0), axis(frames, 1), axis(frames, 2), axis(frames, 3), axis(frames, 4), axis(frames, 5),
         axis(frames, 6),
     )  # fmt: skip
-    o, last = load(frames, 3, 9), load(frames, 6, 9)
+    o, last = load(frames, 3, ORIGIN), load(frames, 6, ORIGIN)
     S, W = crossing(frames, 0, 1), crossing(frames, 4, 5)
     there = apply_t(R, sub(S, t))  # D⁻¹ S
     constant, by_cos, by_sin = circle(z[6], sub(there, last))
@@ -97,8 +98,8 @@ def seven_of(problem, frames, targets):
 @inline
 def allowed(problem, q, i, turn):
     """Return (a turn of joint i by whole turns nearest to none within the limits, clamped; whether there is one)."""
-    x = q[problem.variables[i, 1]]
-    low, high = problem.limits[i, 0] - x, problem.limits[i, 1] - x
+    x = q[problem.variables[i, BLOCK_Q]]
+    low, high = problem.limits[i, LOWER] - x, problem.limits[i, UPPER] - x
     turn, _ = nearest_turn(turn, F(0), low - SLACK, high + SLACK)
     return min(max(turn, low), high), (turn >= low - SLACK) & (turn <= high + SLACK)
 
@@ -107,8 +108,8 @@ def allowed(problem, q, i, turn):
 def put_turns(problem, q, table, count, turns):
     """Write a candidate: the values of all joints after these turns."""
     for i in range(JOINTS):
-        at = problem.variables[i, 1]
-        table[JOINTS * count + i] = min(max(q[at] + turns[i], problem.limits[i, 0]), problem.limits[i, 1])
+        at = problem.variables[i, BLOCK_Q]
+        table[JOINTS * count + i] = min(max(q[at] + turns[i], problem.limits[i, LOWER]), problem.limits[i, UPPER])
 
 
 @device
@@ -191,8 +192,8 @@ def branches(problem, work, targets, q):
     """Leave all candidates with the first last turn that has any in spare memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
     a = seven_of(problem, work.frames, targets)
-    x = q[problem.variables[6, 1]]
-    low, high = max(problem.limits[6, 0] - x, -PI), min(problem.limits[6, 1] - x, PI)
+    x = q[problem.variables[6, BLOCK_Q]]
+    low, high = max(problem.limits[6, LOWER] - x, -PI), min(problem.limits[6, UPPER] - x, PI)
     count = ways(problem, q, a, F(0), work.spare)
     for g in CLOSE:
         if count == 0:

@@ -22,6 +22,7 @@ from synovia.kernels.closed_form.six_hinges import (
     prove_arm_branches,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
+from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import PI, apply, column
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
@@ -56,7 +57,7 @@ class Shoulder(NamedTuple):
 def shoulder_of(frames, x, w):
     """Return the first three axes."""
     z0, z1, z2 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
-    o0, o1, o2 = load(frames, 0, 9), load(frames, 1, 9), load(frames, 2, 9)
+    o0, o1, o2 = load(frames, 0, ORIGIN), load(frames, 1, ORIGIN), load(frames, 2, ORIGIN)
     b = sub(o1, o0)
     u, s = axpy(-dot(z0, z1), z1, z0), axpy(-dot(b, z1), z1, b)
     size = norm(b) + norm(sub(w, o1))

@@ -9,20 +9,10 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.goals.residuals import complete_targets, measure, refused_target, residual
 from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, CUT, IS_ANGLE, REACHED, SCALAR, STATUS, STEPS, TRIES, WINNER
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import (
-    COST,
-    CUT,
-    REACHED,
-    STATUS,
-    STEPS,
-    TRIES,
-    WINNER,
-    copy,
-    open_row,
-)
-from synovia.kernels.tree.variables import SCALAR
+from synovia.kernels.tree.problem import copy, open_row
 
 MOST = 64  # candidates
 ALIKE = F(1e-6)  # radians, or lengths per reach: two branches nearer than this are one
@@ -32,7 +22,7 @@ BETTER = F(1) - F(1e-6)  # what misses is left only for a lower squared error: r
 @inline
 def numbers(problem, k):
     """Return how many numbers of q variable k has."""
-    return 1 if problem.variables[k, 0] == SCALAR else 4
+    return 1 if problem.variables[k, BLOCK] == SCALAR else 4
 
 
 @inline
@@ -50,7 +40,7 @@ def put_candidate(problem, q, table, i):
     at = i * width(problem)
     for k in range(problem.variables.shape[0]):
         for c in range(numbers(problem, k)):
-            table[at] = q[problem.variables[k, 1] + c]
+            table[at] = q[problem.variables[k, BLOCK_Q] + c]
             at += 1
 
 
@@ -60,7 +50,7 @@ def take_candidate(problem, q, table, i):
     at = i * width(problem)
     for k in range(problem.variables.shape[0]):
         for c in range(numbers(problem, k)):
-            q[problem.variables[k, 1] + c] = table[at]
+            q[problem.variables[k, BLOCK_Q] + c] = table[at]
             at += 1
     follow(problem, q)
 
@@ -68,9 +58,9 @@ def take_candidate(problem, q, table, i):
 @inline
 def gap(problem, q, table, at, k):
     """Return how far variable k in q is from a candidate whose numbers for it begin at ``at``: radians or reaches."""
-    x = problem.variables[k, 1]
-    if problem.variables[k, 0] == SCALAR:
-        unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+    x = problem.variables[k, BLOCK_Q]
+    if problem.variables[k, BLOCK] == SCALAR:
+        unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
         return abs(q[x] - table[at]) * unit
     c = abs(q[x] * table[at] + q[x + 1] * table[at + 1] + q[x + 2] * table[at + 2] + q[x + 3] * table[at + 3])
     return F(2) * math.acos(min(c, F(1)))

@@ -8,6 +8,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.layout import BLOCK_Q, LOWER, ORIENTATION, ORIGIN, UPPER, VARIABLE
 from synovia.kernels.math.rotations import PI, apply, column, load_rotation, matmul_t
 from synovia.kernels.math.subproblems import turned
 from synovia.kernels.math.two_segments import nearest_turn
@@ -24,7 +25,7 @@ PROVEN = F(1e-12)  # squared error (radians, reaches) above which a miss is no r
 def base_row(problem):
     """Return the row of the arm's first joint: above it may stand what does not move, such as a floating base."""
     row = 0
-    while problem.tree.ints[row, 5] < 0:
+    while problem.tree.ints[row, VARIABLE] < 0:
         row += 1
     return row
 
@@ -32,15 +33,15 @@ def base_row(problem):
 @inline
 def axis(frames, i):
     """Return the direction of the axis of joint i."""
-    return column(load_rotation(frames, i, 0), 2)
+    return column(load_rotation(frames, i, ORIENTATION), 2)
 
 
 @inline
 def crossing(frames, i, j):
     """Return the point of the axis of joint i that is nearest to the axis of joint j: where they meet."""
     u, v = axis(frames, i), axis(frames, j)
-    o = load(frames, i, 9)
-    d = sub(load(frames, j, 9), o)
+    o = load(frames, i, ORIGIN)
+    d = sub(load(frames, j, ORIGIN), o)
     n = cross(u, v)  # 1 - (u·v)² would lose small angles
     return axpy(dot(cross(d, v), n) / dot(n, n), u, o)
 
@@ -61,9 +62,9 @@ def offer(problem, table, q, count, turns):
     away = F(0)
     base = base_row(problem)
     for i in range(6):
-        k = problem.tree.ints[base + i, 5]
-        x = q[problem.variables[k, 1]]
-        low, high = problem.limits[k, 0], problem.limits[k, 1]
+        k = problem.tree.ints[base + i, VARIABLE]
+        x = q[problem.variables[k, BLOCK_Q]]
+        low, high = problem.limits[k, LOWER], problem.limits[k, UPPER]
         turn, fits = nearest_turn(turns[i], F(0), low - x, high - x)
         table[6 * count + k] = min(max(x + turn, low), high)
         away += turn * turn if fits else F(math.inf)

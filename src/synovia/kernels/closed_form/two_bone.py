@@ -20,6 +20,7 @@ from synovia.kernels.closed_form.limbs import (
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.layout import BLEND, PACE, PARTS, POSITION, SOFTEN, TWIST
 from synovia.kernels.math.rotations import (
     matmul_t,
     matrix_quat,
@@ -39,10 +40,7 @@ from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import POSITION, copy, open_any, open_work
-
-# Places among the solver's own settings
-SOFTEN, TWIST, WEIGHT, PACE = 0, 1, 2, 3
+from synovia.kernels.tree.problem import copy, open_any, open_work
 
 
 @device
@@ -91,9 +89,9 @@ def attempt(problem, work, targets, q):
     begin(problem, work, q)
     forward(problem.tree, q, work.frames)
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] & POSITION:
+        if problem.goals[g, PARTS] & POSITION:
             solve_limb(problem, work, targets, q, g)
-    end(problem, work, q, problem.own[WEIGHT])
+    end(problem, work, q, problem.own[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 

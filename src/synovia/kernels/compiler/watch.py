@@ -15,12 +15,10 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.compiler.process import clock, signalled
+from synovia.kernels.layout import ASK, DEADLINE, DEADLINE_PASSED, ENDED, LEFT, MORE, RAISED, SIGNAL, SPENT
 
 # Places
-LEFT, DEADLINE, ASK, ENDED, RAISED, MORE = 0, 1, 2, 3, 4, 7  # RAISED: three pointers, of the exception
-WATCH = 8
 # What has ENDED it
-DEADLINE_PASSED, SIGNAL, SPENT = F(1), F(2), F(3)
 PORTION = F(256)  # work between two looks at the clock
 WAIT = F(0.1)  # seconds after which signals are handled, and again after as many
 

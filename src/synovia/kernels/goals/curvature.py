@@ -8,10 +8,28 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import goal_error, goal_frame
+from synovia.kernels.layout import (
+    BALL,
+    COLUMN,
+    FIRST_Q,
+    FREE,
+    GOAL_ROW,
+    HINGE,
+    KIND,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    POSITION_WEIGHT,
+    RATIO,
+    ROTATION,
+    ROTATION_WEIGHT,
+    SHIFT_COLUMN,
+    SLIDE,
+)
 from synovia.kernels.math.rotations import load_quat, load_rotation, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import TINY, cross, dot, load, norm, scale, sub
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 AXES = 6  # of one joint: three turns, then three shifts
 
@@ -23,17 +41,17 @@ def axis_of(problem, q, frames, row, c):
     Column -1: the joint has no such axis, or it is held. Shifts are per reach.
     """
     tree = problem.tree
-    kind, v, free = tree.ints[row, 0], tree.ints[row, 3], tree.ints[row, 4]
-    R = load_rotation(frames, row, 0)
+    kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
+    R = load_rotation(frames, row, ORIENTATION)
     z = (R[2], R[5], R[8])
     if kind == HINGE:
-        return (v if c == 0 else -1), 1, scale(tree.couple[row, 0], z)
+        return (v if c == 0 else -1), 1, scale(tree.couple[row, RATIO], z)
     if kind == SLIDE:
-        return (v if c == 3 else -1), 0, scale(tree.couple[row, 0] * problem.reach, z)
+        return (v if c == 3 else -1), 0, scale(tree.couple[row, RATIO] * problem.reach, z)
     if (kind == BALL or kind == FREE) and c < 3:
         return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
     if kind == FREE and free >= 0:
-        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, 2] + 3)))
+        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
         k = c - 3
         return free + k, 0, scale(problem.reach, (B[k], B[k + 3], B[k + 6]))
     return -1, 0, z
@@ -50,11 +68,11 @@ def curvature(problem, q, frames, targets, H):
     H[:, :] = F(0)
     tree = problem.tree
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, 0]
+        what = problem.goals[g, PARTS]
         if what == 0:
             continue  # of further goals JᵀJ is all that is taken
         d, w = goal_error(problem, frames, targets, g)
-        wp, wr = problem.goal_data[g, 0] / problem.reach, problem.goal_data[g, 1]
+        wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
         f = scale(wp * wp if what & POSITION else F(0), d)
         turn = wr * wr if what & ROTATION else F(0)
         angle = norm(w)
@@ -63,9 +81,9 @@ def curvature(problem, q, frames, targets, H):
         bend = turn * ((half / math.tan(half) if half > F(1e-4) else F(1) - half * half / F(3)) - F(1))
         w = scale(turn, w)
         _, p = goal_frame(problem, frames, g)
-        j = problem.goals[g, 1]
+        j = problem.goals[g, GOAL_ROW]
         while j >= 0:
-            arm = sub(p, load(frames, j, 9))
+            arm = sub(p, load(frames, j, ORIGIN))
             for b in range(AXES):
                 vb, turns_b, zb = axis_of(problem, q, frames, j, b)
                 if vb < 0:
@@ -89,5 +107,5 @@ def curvature(problem, q, frames, targets, H):
                         H[va, vb] += h
                         if i != j:
                             H[vb, va] += h
-                    i = tree.ints[i, 1]
-            j = tree.ints[j, 1]
+                    i = tree.ints[i, PARENT]
+            j = tree.ints[j, PARENT]

@@ -1,10 +1,28 @@
 """Frames of goals and of their targets, and how a frame that hangs on the tree moves with the joints above it."""
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import (
+    BALL,
+    COLUMN,
+    FIRST_Q,
+    FREE,
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    HINGE,
+    KIND,
+    LAST_ROW,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    POSITION,
+    RATIO,
+    ROTATION,
+    SHIFT_COLUMN,
+    SLIDE,
+)
 from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, matmul, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that passes as rounding
 FARTHEST = F(1e15)  # length units; ``LONGEST`` of the joints
@@ -15,14 +33,19 @@ def frame_on(frames, row, R, p):
     """Return in the world what is (R, p) in the frame of a row; row -1 is the world itself."""
     if row < 0:
         return R, p
-    W = load_rotation(frames, row, 0)
-    return matmul(W, R), add(load(frames, row, 9), apply(W, p))
+    W = load_rotation(frames, row, ORIENTATION)
+    return matmul(W, R), add(load(frames, row, ORIGIN), apply(W, p))
 
 
 @inline
 def goal_frame(problem, frames, g):
     """Return the world frame (R, p) of goal g."""
-    return frame_on(frames, problem.goals[g, 1], load_rotation(problem.goal_data, g, 2), load(problem.goal_data, g, 11))
+    return frame_on(
+        frames,
+        problem.goals[g, GOAL_ROW],
+        load_rotation(problem.goal_data, g, GOAL_ORIENTATION),
+        load(problem.goal_data, g, GOAL_ORIGIN),
+    )
 
 
 @inline
@@ -66,7 +89,8 @@ def is_refused(problem, targets, g, parts):
     if parts & ROTATION:
         E = matmul_t(R, R)
         off = max(abs(E[0] - F(1)), abs(E[4] - F(1)), abs(E[8] - F(1)), abs(E[1]), abs(E[2]), abs(E[5]))
-        last = abs(targets[g, 12]) + abs(targets[g, 13]) + abs(targets[g, 14]) + abs(targets[g, 15] - F(1))
+        x, y, z = load(targets, g, LAST_ROW)
+        last = abs(x) + abs(y) + abs(z) + abs(targets[g, LAST_ROW + 3] - F(1))
         turn = dot(cross(column(R, 0), column(R, 1)), column(R, 2))
         return not (off < SKEWED and last < SKEWED and turn > F(0))
     return False
@@ -105,42 +129,42 @@ def climb(problem, q, frames, row, p, what, k, wp, wr, J):
     tree = problem.tree
     nothing = (F(0), F(0), F(0))
     while row >= 0:
-        kind, v, free = tree.ints[row, 0], tree.ints[row, 3], tree.ints[row, 4]
-        R = load_rotation(frames, row, 0)
-        arm = sub(p, load(frames, row, 9))
+        kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
+        R = load_rotation(frames, row, ORIENTATION)
+        arm = sub(p, load(frames, row, ORIGIN))
         if kind == HINGE and v >= 0:
-            z = scale(tree.couple[row, 0], column(R, 2))
+            z = scale(tree.couple[row, RATIO], column(R, 2))
             put(J, k, what, v, cross(z, arm), z, wp, wr)
         elif kind == SLIDE and v >= 0:
-            z = scale(tree.couple[row, 0] * problem.reach, column(R, 2))
+            z = scale(tree.couple[row, RATIO] * problem.reach, column(R, 2))
             put(J, k, what, v, z, nothing, wp, wr)
         elif (kind == BALL or kind == FREE) and v >= 0:
             for c in range(3):
                 z = (R[c], R[c + 3], R[c + 6])
                 put(J, k, what, v + c, cross(z, arm), z, wp, wr)
         if free >= 0:
-            before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, 2] + 3)))
+            before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
             for c in range(3):
                 z = scale(problem.reach, (before[c], before[c + 3], before[c + 6]))
                 put(J, k, what, free + c, z, nothing, wp, wr)
-        row = tree.ints[row, 1]
+        row = tree.ints[row, PARENT]
 
 
 @inline
 def pull_joint(problem, q, frames, row, force, torque, J, k):
     """Add to row k what a force and a torque about the joint of a row do on its axes: z·torque and z·force."""
     tree = problem.tree
-    kind, v, free = tree.ints[row, 0], tree.ints[row, 3], tree.ints[row, 4]
-    R = load_rotation(frames, row, 0)
+    kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
+    R = load_rotation(frames, row, ORIENTATION)
     if kind == HINGE and v >= 0:
-        J[k, v] += tree.couple[row, 0] * dot(column(R, 2), torque)
+        J[k, v] += tree.couple[row, RATIO] * dot(column(R, 2), torque)
     elif kind == SLIDE and v >= 0:
-        J[k, v] += tree.couple[row, 0] * problem.reach * dot(column(R, 2), force)
+        J[k, v] += tree.couple[row, RATIO] * problem.reach * dot(column(R, 2), force)
     elif (kind == BALL or kind == FREE) and v >= 0:
         for c in range(3):
             J[k, v + c] += R[c] * torque[0] + R[c + 3] * torque[1] + R[c + 6] * torque[2]
     if free >= 0:
-        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, 2] + 3)))
+        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
         for c in range(3):
             J[k, free + c] += problem.reach * (B[c] * force[0] + B[c + 3] * force[1] + B[c + 6] * force[2])
 
@@ -152,6 +176,6 @@ def pull_up(problem, q, frames, row, p, force, torque, J, k):
     A residual whose derivative by the motion (velocity, angular velocity) of a body is (force, torque) has this row.
     """
     while row >= 0:
-        about = add(cross(sub(p, load(frames, row, 9)), force), torque)
+        about = add(cross(sub(p, load(frames, row, ORIGIN)), force), torque)
         pull_joint(problem, q, frames, row, force, about, J, k)
-        row = problem.tree.ints[row, 1]
+        row = problem.tree.ints[row, PARENT]

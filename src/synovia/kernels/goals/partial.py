@@ -7,11 +7,32 @@ cross products of ``residuals.jacobian`` say the same by geometry, in less time.
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, put
-from synovia.kernels.goals.general_rows import further_jacobian
+from synovia.kernels.goals.general import general_jacobian
+from synovia.kernels.layout import (
+    BALL,
+    COLUMN,
+    FIRST_Q,
+    FIRST_RESIDUAL,
+    FREE,
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    HINGE,
+    KIND,
+    OFFSET,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION_WEIGHT,
+    RATIO,
+    ROTATION_WEIGHT,
+    SHIFT_COLUMN,
+    SLIDE,
+)
 from synovia.kernels.math.rotations import apply, identity, load_quat, load_rotation, matmul, matmul_t, quat_matrix
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, load, scale
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE
 
 ZERO = (F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0))
 NOWHERE = (F(0), F(0), F(0))
@@ -37,15 +58,19 @@ def unit(c):
 @inline
 def before(problem, frames, i):
     """Return the rotation of B: of joint i in the world before its motion."""
-    R, a = load_rotation(problem.tree.fixed, i, 0), problem.tree.ints[i, 1]
-    return matmul(load_rotation(frames, a, 0), R) if a >= 0 else R
+    R, a = load_rotation(problem.tree.fixed, i, ORIENTATION), problem.tree.ints[i, PARENT]
+    return matmul(load_rotation(frames, a, ORIENTATION), R) if a >= 0 else R
 
 
 @inline
 def motion(problem, q, i):
     """Return M: the transform (R, p) of the motion of joint i."""
-    kind, at = problem.tree.ints[i, 0], problem.tree.ints[i, 2]
-    x = problem.tree.couple[i, 0] * q[at] + problem.tree.couple[i, 1] if kind == HINGE or kind == SLIDE else F(0)
+    kind, at = problem.tree.ints[i, KIND], problem.tree.ints[i, FIRST_Q]
+    x = (
+        problem.tree.couple[i, RATIO] * q[at] + problem.tree.couple[i, OFFSET]
+        if kind == HINGE or kind == SLIDE
+        else F(0)
+    )
     if kind == HINGE:
         s, c = sincos(x)
         return (c, -s, F(0), s, c, F(0), F(0), F(0), F(1)), NOWHERE
@@ -67,14 +92,14 @@ def scale9(k, D):
 @inline
 def behind(tree, i, M, m, p):
     """Return the origin of S once joint i and its fixed transform are part of it."""
-    return add(load(tree.fixed, i, 9), apply(load_rotation(tree.fixed, i, 0), add(m, apply(M, p))))
+    return add(load(tree.fixed, i, ORIGIN), apply(load_rotation(tree.fixed, i, ORIENTATION), add(m, apply(M, p))))
 
 
 @device
 def differentiate(problem, J, g, v, B, D, d, S, R):
     """Add ∂T/∂x = B (D, d) S to column v of goal g: its translation, and the axial vector of its rotation by Rᵀ."""
-    what, k = problem.goals[g, 0], problem.goals[g, 2]
-    wp, wr = problem.goal_data[g, 0] / problem.reach, problem.goal_data[g, 1]
+    what, k = problem.goals[g, PARTS], problem.goals[g, FIRST_RESIDUAL]
+    wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
     turned = matmul(B, matmul(D, S[0]))
     moved = apply(B, add(apply(D, S[1]), d))
     # Rᵀ R = 1, so that ∂R/∂x Rᵀ is skew: the matrix of ω × .
@@ -92,14 +117,14 @@ def partial_jacobian(problem, q, frames, targets, J):
     tree = problem.tree
     J[:, :] = F(0)
     for g in range(problem.goals.shape[0]):
-        i = problem.goals[g, 1]
+        i = problem.goals[g, GOAL_ROW]
         R, _ = goal_frame(problem, frames, g)
-        S = load_rotation(problem.goal_data, g, 2), load(problem.goal_data, g, 11)
+        S = load_rotation(problem.goal_data, g, GOAL_ORIENTATION), load(problem.goal_data, g, GOAL_ORIGIN)
         while i >= 0:
-            kind, v, free = tree.ints[i, 0], tree.ints[i, 3], tree.ints[i, 4]
+            kind, v, free = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, SHIFT_COLUMN]
             B = before(problem, frames, i)
             M, m = motion(problem, q, i)
-            ratio = tree.couple[i, 0]
+            ratio = tree.couple[i, RATIO]
             if kind == HINGE and v >= 0:  # ∂/∂x of (cos x, -sin x; sin x, cos x)
                 D = (-M[3], -M[0], F(0), M[0], -M[3], F(0), F(0), F(0), F(0))
                 differentiate(problem, J, g, v, B, scale9(ratio, D), NOWHERE, S, R)
@@ -111,6 +136,6 @@ def partial_jacobian(problem, q, frames, targets, J):
             if free >= 0:
                 for c in range(3):
                     differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
-            S = matmul(load_rotation(tree.fixed, i, 0), matmul(M, S[0])), behind(tree, i, M, m, S[1])
-            i = tree.ints[i, 1]
-    further_jacobian(problem.further, problem, q, frames, targets, J)
+            S = matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])), behind(tree, i, M, m, S[1])
+            i = tree.ints[i, PARENT]
+    general_jacobian(problem.further, problem, q, frames, targets, J)

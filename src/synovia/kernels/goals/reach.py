@@ -4,27 +4,46 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.goals.residuals import goal_error, target_frame
+from synovia.kernels.layout import (
+    COLUMN,
+    FREE,
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    KIND,
+    LOWER,
+    OFFSET,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    RATIO,
+    ROTATION,
+    SHIFT_COLUMN,
+    SLIDE,
+    UPPER,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import add, load, norm, sub
-from synovia.kernels.tree.forward import FREE, SLIDE
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 
 @inline
 def slide_range(problem, row):
     """Return the largest distance that a slide can be from its zero; infinite without limits."""
-    k = problem.tree.ints[row, 5]
-    a, b = problem.tree.couple[row, 0], problem.tree.couple[row, 1]
-    return max(abs(a * problem.limits[k, 0] + b), abs(a * problem.limits[k, 1] + b))
+    k = problem.tree.ints[row, VARIABLE]
+    a, b = problem.tree.couple[row, RATIO], problem.tree.couple[row, OFFSET]
+    return max(abs(a * problem.limits[k, LOWER] + b), abs(a * problem.limits[k, UPPER] + b))
 
 
 @inline
 def own_target(problem, row):
     """Return the goal that says where a free root's origin should be, -1 without one."""
-    if problem.tree.ints[row, 4] >= 0 and problem.tree.ints[row, 1] < 0:
+    if problem.tree.ints[row, SHIFT_COLUMN] >= 0 and problem.tree.ints[row, PARENT] < 0:
         for g in range(problem.goals.shape[0]):
-            if problem.goals[g, 1] == row and problem.goals[g, 0] & POSITION:
-                if norm(load(problem.goal_data, g, 11)) <= F(1e-12) * problem.reach:
+            if problem.goals[g, GOAL_ROW] == row and problem.goals[g, PARTS] & POSITION:
+                if norm(load(problem.goal_data, g, GOAL_ORIGIN)) <= F(1e-12) * problem.reach:
                     return g
     return -1
 
@@ -44,8 +63,8 @@ def shortfall(problem, frames, targets, row, tip, point):
     base = -1
     held = F(0)  # distance of the joints above the last moving one that was met
     while row >= 0:
-        kind = problem.tree.ints[row, 0]
-        if problem.tree.ints[row, 4] >= 0:
+        kind = problem.tree.ints[row, KIND]
+        if problem.tree.ints[row, SHIFT_COLUMN] >= 0:
             g = own_target(problem, row)
             if g < 0:
                 return F(-np.inf)
@@ -54,7 +73,7 @@ def shortfall(problem, frames, targets, row, tip, point):
             longest = max(longest, held)
             away = norm(sub(point, origin))
             return max(away - total, F(2) * longest - total - away if rigid else -away) - problem.tolerance
-        if problem.tree.ints[row, 3] >= 0:
+        if problem.tree.ints[row, COLUMN] >= 0:
             if base >= 0:
                 total += held
                 longest = max(longest, held)
@@ -62,17 +81,19 @@ def shortfall(problem, frames, targets, row, tip, point):
                 rigid = False
                 total += slide_range(problem, row)
             base = row
-            held = norm(load(problem.tree.fixed, row, 9))
+            held = norm(load(problem.tree.fixed, row, ORIGIN))
             if kind == FREE:
                 held += held_shift(problem, frames, row)
                 rigid = False
         elif base >= 0:
-            held += norm(load(problem.tree.fixed, row, 9)) + held_shift(problem, frames, row)
+            held += norm(load(problem.tree.fixed, row, ORIGIN)) + held_shift(problem, frames, row)
             rigid = False
-        row = problem.tree.ints[row, 1]
+        row = problem.tree.ints[row, PARENT]
     if base < 0 or not total < np.inf:
         return F(-np.inf)
-    origin = rest_origin(problem, frames, base) if problem.tree.ints[base, 0] == SLIDE else load(frames, base, 9)
+    origin = (
+        rest_origin(problem, frames, base) if problem.tree.ints[base, KIND] == SLIDE else load(frames, base, ORIGIN)
+    )
     away = norm(sub(point, origin))
     return max(away - total, F(2) * longest - total - away if rigid else -away)
 
@@ -80,24 +101,24 @@ def shortfall(problem, frames, targets, row, tip, point):
 @inline
 def rest_origin(problem, frames, row):
     """Return where a joint's origin is before its own motion, in the world."""
-    a = problem.tree.ints[row, 1]
-    p = load(problem.tree.fixed, row, 9)
-    return p if a < 0 else add(load(frames, a, 9), apply(load_rotation(frames, a, 0), p))
+    a = problem.tree.ints[row, PARENT]
+    p = load(problem.tree.fixed, row, ORIGIN)
+    return p if a < 0 else add(load(frames, a, ORIGIN), apply(load_rotation(frames, a, ORIENTATION), p))
 
 
 @inline
 def held_shift(problem, frames, row):
     """Return how far a held slide or free joint stands from its rest place."""
-    return norm(sub(load(frames, row, 9), rest_origin(problem, frames, row)))
+    return norm(sub(load(frames, row, ORIGIN), rest_origin(problem, frames, row)))
 
 
 @inline
 def moves(problem, row):
     """Return whether anything that moves carries joint ``row``."""
     while row >= 0:
-        if problem.tree.ints[row, 3] >= 0 or problem.tree.ints[row, 4] >= 0:
+        if problem.tree.ints[row, COLUMN] >= 0 or problem.tree.ints[row, SHIFT_COLUMN] >= 0:
             return True
-        row = problem.tree.ints[row, 1]
+        row = problem.tree.ints[row, PARENT]
     return False
 
 
@@ -105,8 +126,8 @@ def moves(problem, row):
 def missed(problem, frames, targets, g):
     """Return whether goal g does not hold."""
     d, w = goal_error(problem, frames, targets, g)
-    far = problem.goals[g, 0] & POSITION and norm(d) > problem.tolerance
-    turned = problem.goals[g, 0] & ROTATION and norm(w) > problem.tolerance_angle
+    far = problem.goals[g, PARTS] & POSITION and norm(d) > problem.tolerance
+    turned = problem.goals[g, PARTS] & ROTATION and norm(w) > problem.tolerance_angle
     return far or turned
 
 
@@ -119,20 +140,20 @@ def prove(problem, work, targets, q):
     """
     frames = work.frames
     for g in range(problem.goals.shape[0]):
-        if not moves(problem, problem.goals[g, 1]):
+        if not moves(problem, problem.goals[g, GOAL_ROW]):
             if missed(problem, frames, targets, g):
                 return 1, F(0)
             continue
-        if not problem.goals[g, 0] & POSITION:
+        if not problem.goals[g, PARTS] & POSITION:
             continue
         T, t = target_frame(targets, g)
-        offset = load(problem.goal_data, g, 11)
-        row = problem.goals[g, 1]
+        offset = load(problem.goal_data, g, GOAL_ORIGIN)
+        row = problem.goals[g, GOAL_ROW]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
         if shortfall(problem, frames, targets, row, norm(offset), t) > slack:
             return 1, F(0)
-        if problem.goals[g, 0] & ROTATION:
-            W = matmul_t(T, load_rotation(problem.goal_data, g, 2))
+        if problem.goals[g, PARTS] & ROTATION:
+            W = matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION))
             wrist = sub(t, apply(W, offset))
             slack += problem.tolerance_angle * norm(offset)
             if shortfall(problem, frames, targets, row, F(0), wrist) > slack:
@@ -144,13 +165,15 @@ def prove(problem, work, targets, q):
 def at_bound(problem, frames, targets, errors):
     """Return whether no posture is better than one with these errors: each within its tolerance, or of its bound."""
     for g in range(problem.goals.shape[0]):
-        row = problem.goals[g, 1]
+        row = problem.goals[g, GOAL_ROW]
         if row >= 0 and not moves(problem, row):
             continue
         bound = F(0)
-        if problem.goals[g, 0] & POSITION:
+        if problem.goals[g, PARTS] & POSITION:
             _, t = target_frame(targets, g)
-            bound = max(bound, shortfall(problem, frames, targets, row, norm(load(problem.goal_data, g, 11)), t))
+            bound = max(
+                bound, shortfall(problem, frames, targets, row, norm(load(problem.goal_data, g, GOAL_ORIGIN)), t)
+            )
         if errors[2 * g] > bound + problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
             return False
     return True
@@ -159,29 +182,29 @@ def at_bound(problem, frames, targets, errors):
 @algorithm
 def prove_arm(problem, work, targets, q):
     """The same for an arm, where every row moves: less to compile."""
-    if not problem.goals[0, 0] & POSITION:
+    if not problem.goals[0, PARTS] & POSITION:
         return 0, F(0)
     tree = problem.tree
     T, t = target_frame(targets, 0)
-    offset = load(problem.goal_data, 0, 11)
+    offset = load(problem.goal_data, 0, GOAL_ORIGIN)
     total = F(0)
     longest = F(0)
     travel = F(0)
     for i in range(tree.ints.shape[0]):
         if i > 0:
-            bone = norm(load(tree.fixed, i, 9))
+            bone = norm(load(tree.fixed, i, ORIGIN))
             total += bone
             longest = max(longest, bone)
-        if tree.ints[i, 0] == SLIDE:
-            travel += max(abs(problem.limits[i, 0]), abs(problem.limits[i, 1]))
-    origin = load(tree.fixed, 0, 9)
+        if tree.ints[i, KIND] == SLIDE:
+            travel += max(abs(problem.limits[i, LOWER]), abs(problem.limits[i, UPPER]))
+    origin = load(tree.fixed, 0, ORIGIN)
     tip = norm(offset)
     slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
     for step in range(2):  # the goal itself, then the joint that carries it
         if step == 1:
-            if not problem.goals[0, 0] & ROTATION:
+            if not problem.goals[0, PARTS] & ROTATION:
                 break
-            t = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, 0, 2)), offset))
+            t = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), offset))
             slack += problem.tolerance_angle * tip
             tip = F(0)
         away = norm(sub(t, origin))

@@ -10,18 +10,30 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import climb, goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.goals.general import (
-    all_further_given,
-    complete_further,
-    further_residual,
-    measure_further,
-    refused_further,
-    replace_further,
+    all_general_given,
+    complete_general,
+    general_jacobian,
+    general_residual,
+    measure_general,
+    refused_general,
+    replace_general,
 )
-from synovia.kernels.goals.general_rows import further_jacobian
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    FIRST_RESIDUAL,
+    GIVEN,
+    GOAL_ROW,
+    IS_ANGLE,
+    PARTS,
+    POSITION,
+    POSITION_WEIGHT,
+    ROTATION,
+    ROTATION_WEIGHT,
+    SCALAR,
+)
 from synovia.kernels.math.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.math.vectors import dot, norm, scale, sub
-from synovia.kernels.tree.problem import POSITION, ROTATION
-from synovia.kernels.tree.variables import SCALAR
 
 INFINITE = F(math.inf)
 
@@ -30,18 +42,18 @@ INFINITE = F(math.inf)
 def refused_target(problem, targets):
     """Return the first goal whose given target is not finite or no rigid transform, or -1: the check at the door."""
     for g in range(problem.goals.shape[0]):
-        if is_refused(problem, targets, g, problem.goals[g, 0] & int(targets[g, 16])):
+        if is_refused(problem, targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
             return g
-    return refused_further(problem.further, problem, targets)
+    return refused_general(problem.further, problem, targets)
 
 
 @inline
 def all_given(problem, targets):
     """Return whether every goal is given all that it asks for, so that the start's frames are not needed."""
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] & int(targets[g, 16]) != problem.goals[g, 0]:
+        if problem.goals[g, PARTS] & int(targets[g, GIVEN]) != problem.goals[g, PARTS]:
             return False
-    return all_further_given(problem.further, targets)
+    return all_general_given(problem.further, targets)
 
 
 @device
@@ -51,12 +63,12 @@ def complete_targets(problem, frames, targets, kept):
     What a goal does not ask for is left as the unit frame has it.
     """
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] & int(targets[g, 16]) == problem.goals[g, 0]:
+        if problem.goals[g, PARTS] & int(targets[g, GIVEN]) == problem.goals[g, PARTS]:
             set_target(kept, g, identity(), (F(0), F(0), F(0)))
         else:
             R, p = goal_frame(problem, frames, g)
             set_target(kept, g, R, p)
-    complete_further(problem.further, problem, frames, targets, kept)
+    complete_general(problem.further, problem, frames, targets, kept)
     replace_targets(problem, targets, kept)
 
 
@@ -64,8 +76,8 @@ def complete_targets(problem, frames, targets, kept):
 def replace_targets(problem, targets, kept):
     """Write the targets that are given over those that are kept."""
     for g in range(problem.goals.shape[0]):
-        put_given(targets, kept, g, problem.goals[g, 0] & int(targets[g, 16]))
-    replace_further(problem.further, targets, kept)
+        put_given(targets, kept, g, problem.goals[g, PARTS] & int(targets[g, GIVEN]))
+    replace_general(problem.further, targets, kept)
 
 
 @inline
@@ -86,21 +98,21 @@ def residual(problem, q, frames, targets, e):
     cost = F(0)
     worst = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, 0]
-        k = problem.goals[g, 2]
+        what = problem.goals[g, PARTS]
+        k = problem.goals[g, FIRST_RESIDUAL]
         d, w = goal_error(problem, frames, targets, g)
         if what & POSITION:
             worst = max(worst, norm(d) / problem.tolerance)
-            d = scale(problem.goal_data[g, 0] / problem.reach, d)
+            d = scale(problem.goal_data[g, POSITION_WEIGHT] / problem.reach, d)
             e[k], e[k + 1], e[k + 2] = d
             cost += dot(d, d)
             k += 3
         if what & ROTATION:
             worst = max(worst, norm(w) / problem.tolerance_angle)
-            w = scale(problem.goal_data[g, 1], w)
+            w = scale(problem.goal_data[g, ROTATION_WEIGHT], w)
             e[k], e[k + 1], e[k + 2] = w
             cost += dot(w, w)
-    more, farthest = further_residual(problem.further, problem, q, frames, targets, e)
+    more, farthest = general_residual(problem.further, problem, q, frames, targets, e)
     return cost + more, max(worst, farthest)
 
 
@@ -112,13 +124,13 @@ def measure(problem, q, frames, targets, errors):
     """
     worst = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, 0]
+        what = problem.goals[g, PARTS]
         R, p = goal_frame(problem, frames, g)
         T, t = target_frame(targets, g)
         errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
         errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
-    worst = max(worst, measure_further(problem.further, problem, q, frames, targets, errors))
+    worst = max(worst, measure_general(problem.further, problem, q, frames, targets, errors))
     total = F(0)
     for g in range(problem.goals.shape[0]):
         total += errors[2 * g] + errors[2 * g + 1]
@@ -133,17 +145,17 @@ def jacobian(problem, q, frames, targets, J):
     """
     J[:, :] = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, 0]
+        what = problem.goals[g, PARTS]
         if what != 0:
             _, p = goal_frame(problem, frames, g)
-            wp, wr = problem.goal_data[g, 0] / problem.reach, problem.goal_data[g, 1]
-            climb(problem, q, frames, problem.goals[g, 1], p, what, problem.goals[g, 2], wp, wr, J)
-    further_jacobian(problem.further, problem, q, frames, targets, J)
+            wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
+            climb(problem, q, frames, problem.goals[g, GOAL_ROW], p, what, problem.goals[g, FIRST_RESIDUAL], wp, wr, J)
+    general_jacobian(problem.further, problem, q, frames, targets, J)
 
 
 @device
 def to_units(problem, dq):
     """Turn a step in the solvers' units into one in the units of q: lengths were counted in reaches."""
     for k in range(problem.variables.shape[0]):
-        if problem.variables[k, 0] == SCALAR and problem.limits[k, 10] == F(0):
-            dq[problem.variables[k, 2]] *= problem.reach
+        if problem.variables[k, BLOCK] == SCALAR and problem.limits[k, IS_ANGLE] == F(0):
+            dq[problem.variables[k, BLOCK_COLUMN]] *= problem.reach

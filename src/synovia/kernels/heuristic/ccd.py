@@ -14,6 +14,27 @@ from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.loop import creep
 from synovia.kernels.heuristic.poles import face_poles
+from synovia.kernels.layout import (
+    CARRIER,
+    FIRST_Q,
+    FREE,
+    GOAL_ROW,
+    KIND,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    POSITION,
+    POSITION_WEIGHT,
+    RATIO,
+    ROTATION,
+    ROTATION_WEIGHT,
+    SHIFT_COLUMN,
+    SLIDE,
+    SMALLEST_TURN,
+    STIFFNESS_FACTOR,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import (
     apply,
     column,
@@ -28,25 +49,23 @@ from synovia.kernels.math.vectors import add, dot, load, store, sub
 from synovia.kernels.search.finish import finish, finish_any
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.forward import FREE, SLIDE, forward
-from synovia.kernels.tree.problem import POSITION, ROTATION
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 
 # Places among the solver's own settings
-SMALLEST_TURN, STIFFNESS = 1, 2
 
 
 @inline
 def effector(work, n, g):
     """Return the world frame of goal g as the sweep has moved it so far."""
-    return load_rotation(work.points, n + g, 0), load(work.points, n + g, 9)
+    return load_rotation(work.points, n + g, ORIENTATION), load(work.points, n + g, ORIGIN)
 
 
 @inline
 def carries(problem, work, i, g):
     """Return whether joint i carries goal g, a place or a rotation, in this sweep."""
     n = problem.tree.ints.shape[0]
-    return problem.goals[g, 0] != 0 and work.points[n + g, 12] == i
+    return problem.goals[g, PARTS] != 0 and work.points[n + g, CARRIER] == i
 
 
 @device
@@ -54,11 +73,11 @@ def place_effectors(problem, work):
     """Write the world frames of the goals at work.frames; rows of poles are not touched (see ``swivel``)."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] == 0:
+        if problem.goals[g, PARTS] == 0:
             continue
         R, p = goal_frame(problem, work.frames, g)
-        store_rotation(work.points, n + g, 0, R)
-        store(work.points, n + g, 9, p)
+        store_rotation(work.points, n + g, ORIENTATION, R)
+        store(work.points, n + g, ORIGIN, p)
 
 
 @device
@@ -71,11 +90,11 @@ def wishes(problem, work, targets, i, o):
             continue
         R, p = effector(work, n, g)
         T, t = target_frame(targets, g)
-        if problem.goals[g, 0] & POSITION:
-            w = problem.goal_data[g, 0] / problem.reach
+        if problem.goals[g, PARTS] & POSITION:
+            w = problem.goal_data[g, POSITION_WEIGHT] / problem.reach
             M = wish_direction(M, w * w, sub(p, o), sub(t, o))
-        if problem.goals[g, 0] & ROTATION:
-            M = wish_frame(M, problem.goal_data[g, 1] * problem.goal_data[g, 1], R, T)
+        if problem.goals[g, PARTS] & ROTATION:
+            M = wish_frame(M, problem.goal_data[g, ROTATION_WEIGHT] * problem.goal_data[g, ROTATION_WEIGHT], R, T)
     return M
 
 
@@ -86,8 +105,8 @@ def slide_wish(problem, work, targets, i, axis):
     lack = F(0)
     total = F(0)
     for g in range(problem.goals.shape[0]):
-        if carries(problem, work, i, g) and problem.goals[g, 0] & POSITION:
-            w = problem.goal_data[g, 0] * problem.goal_data[g, 0]
+        if carries(problem, work, i, g) and problem.goals[g, PARTS] & POSITION:
+            w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
             _, p = effector(work, n, g)
             _, t = target_frame(targets, g)
             lack += w * dot(axis, sub(t, p))
@@ -102,40 +121,40 @@ def carry(problem, work, i, o, D, shift):
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
             R, p = effector(work, n, g)
-            store_rotation(work.points, n + g, 0, matmul(D, R))
-            store(work.points, n + g, 9, add(add(o, apply(D, sub(p, o))), shift))
+            store_rotation(work.points, n + g, ORIENTATION, matmul(D, R))
+            store(work.points, n + g, ORIGIN, add(add(o, apply(D, sub(p, o))), shift))
 
 
 @algorithm
 def sweep(problem, work, targets, q):
     """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
     tree = problem.tree
-    stiffness = problem.own[STIFFNESS]
+    stiffness = problem.own[STIFFNESS_FACTOR]
     place_effectors(problem, work)
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] != 0:
-            work.points[n + g, 12] = problem.goals[g, 1]
+        if problem.goals[g, PARTS] != 0:
+            work.points[n + g, CARRIER] = problem.goals[g, GOAL_ROW]
     most = F(0)
     for i in range(n - 1, -1, -1):
         moved = F(0)
-        k = tree.ints[i, 5]
-        kind = tree.ints[i, 0]
-        R, o = load_rotation(work.frames, i, 0), load(work.frames, i, 9)
+        k = tree.ints[i, VARIABLE]
+        kind = tree.ints[i, KIND]
+        R, o = load_rotation(work.frames, i, ORIENTATION), load(work.frames, i, ORIGIN)
         if k >= 0 and kind == SLIDE:
-            ratio = tree.couple[i, 0]
+            ratio = tree.couple[i, RATIO]
             axis = column(R, 2)
             if ratio != F(0):
                 by = ratio * slide_to(problem, q, k, slide_wish(problem, work, targets, i, axis) / ratio, stiffness)
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
-            before = load_quat(q, tree.ints[i, 2] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
+            before = load_quat(q, tree.ints[i, FIRST_Q] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
             M = wishes(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.own[SMALLEST_TURN], stiffness)
             if moved > F(0):
                 carry(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
-            if tree.ints[i, 4] >= 0:
+            if tree.ints[i, SHIFT_COLUMN] >= 0:
                 base = matmul_t(R, quat_matrix(before))
                 for c in range(3):
                     axis = (base[c], base[c + 3], base[c + 6])
@@ -148,7 +167,7 @@ def sweep(problem, work, targets, q):
             place_effectors(problem, work)
         for g in range(problem.goals.shape[0]):
             if carries(problem, work, i, g):
-                work.points[n + g, 12] = tree.ints[i, 1]
+                work.points[n + g, CARRIER] = tree.ints[i, PARENT]
     forward(tree, q, work.frames)
     return most, F(0)
 
@@ -159,8 +178,8 @@ def shift_goals(problem, work, i, axis, by):
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
-            p = load(work.points, n + g, 9)
-            store(work.points, n + g, 9, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
+            p = load(work.points, n + g, ORIGIN)
+            store(work.points, n + g, ORIGIN, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
 
 
 @algorithm

@@ -11,6 +11,7 @@ from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.loop import creep
+from synovia.kernels.layout import FIRST_Q, ORIENTATION, ORIGIN, SMALLEST_TURN
 from synovia.kernels.math.rotations import (
     apply_t,
     load_quat,
@@ -26,8 +27,6 @@ from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
 
-SMALLEST_TURN = 1  # place among the solver's own settings
-
 
 @algorithm
 def sweep(problem, work, targets, q):
@@ -38,7 +37,7 @@ def sweep(problem, work, targets, q):
     _, t = target_frame(targets, 0)
     most = F(0)
     for i in range(tree.ints.shape[0] - 1, -1, -1):
-        o = load(work.frames, i, 9)
+        o = load(work.frames, i, ORIGIN)
         lever, wanted = sub(tip, o), sub(t, o)
         size2, away2 = dot(lever, lever), dot(wanted, wanted)
         if min(size2, away2) <= TINY * problem.reach * problem.reach:
@@ -48,8 +47,8 @@ def sweep(problem, work, targets, q):
         if angle <= smallest:
             continue
         most = max(most, angle)
-        at = tree.ints[i, 2]
-        turn = apply_t(load_rotation(work.frames, i, 0), (x, y, z))
+        at = tree.ints[i, FIRST_Q]
+        turn = apply_t(load_rotation(work.frames, i, ORIENTATION), (x, y, z))
         store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), (turn[0], turn[1], turn[2], w))))
         tip = axpy(math.sqrt(size2 / away2), wanted, o)
     forward(tree, q, work.frames)

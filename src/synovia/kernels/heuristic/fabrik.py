@@ -13,22 +13,42 @@ a target of its own to that. Outward, from the root, joints turn within their li
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.goals.reach import own_target, prove
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.forward_pass import PLACE, TOP, VOTES, hearing, reach_out, vote
+from synovia.kernels.heuristic.forward_pass import hearing, reach_out, vote
 from synovia.kernels.heuristic.loop import creep
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
+from synovia.kernels.layout import (
+    BALL,
+    CHILD,
+    COLUMN,
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    KIND,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    PLACE,
+    POSITION,
+    POSITION_WEIGHT,
+    ROTATION,
+    SHIFT_COLUMN,
+    SIBLING,
+    SLIDE,
+    STANDS,
+    VARIABLE,
+    VOTES,
+)
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.finish import finish, finish_any
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.branches import FIRST, NEXT, carrier, list_branches
-from synovia.kernels.tree.forward import BALL, SLIDE, forward
-from synovia.kernels.tree.problem import POSITION, ROTATION
+from synovia.kernels.tree.branches import carrier, list_branches
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import is_limited
-
-STANDS = TOP  # one more column of ``points``: whether a row's origin stands where it is
 
 
 @inline
@@ -46,9 +66,9 @@ def stands(problem, points):
     """Mark the rows whose origins nothing moves: those above them are held, and they neither slide nor walk."""
     tree = problem.tree
     for i in range(tree.ints.shape[0]):
-        a = tree.ints[i, 1]
-        held = a < 0 or (points[a, STANDS] == F(1) and tree.ints[a, 3] < 0)
-        moves = tree.ints[i, 4] >= 0 or (tree.ints[i, 0] == SLIDE and tree.ints[i, 3] >= 0)
+        a = tree.ints[i, PARENT]
+        held = a < 0 or (points[a, STANDS] == F(1) and tree.ints[a, COLUMN] < 0)
+        moves = tree.ints[i, SHIFT_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
         points[i, STANDS] = F(1) if held and not moves else F(0)
 
 
@@ -56,8 +76,8 @@ def stands(problem, points):
 def turns_freely(problem, a, b):
     """Return whether rows a and b are balls without limits; others rarely reach the nearest point of the circle."""
     for i in (a, b):
-        k = problem.tree.ints[i, 5]
-        if problem.tree.ints[i, 0] != BALL or k < 0 or is_limited(problem.limits, k):
+        k = problem.tree.ints[i, VARIABLE]
+        if problem.tree.ints[i, KIND] != BALL or k < 0 or is_limited(problem.limits, k):
             return False
     return True
 
@@ -68,11 +88,16 @@ def has_its_place(problem, points, j):
     n = problem.tree.ints.shape[0]
     if j >= n:
         return True
-    g = int(points[j, FIRST]) - n
-    if g < 0 or points[n + g, NEXT] >= F(0) or problem.tree.ints[j, 0] == SLIDE or problem.tree.ints[j, 4] >= 0:
+    g = int(points[j, CHILD]) - n
+    if (
+        g < 0
+        or points[n + g, SIBLING] >= F(0)
+        or problem.tree.ints[j, KIND] == SLIDE
+        or problem.tree.ints[j, SHIFT_COLUMN] >= 0
+    ):
         return False
-    at_origin = norm(load(problem.goal_data, g, 11)) == F(0)
-    return (problem.goals[g, 0] & POSITION) > 0 and (at_origin or (problem.goals[g, 0] & ROTATION) > 0)
+    at_origin = norm(load(problem.goal_data, g, GOAL_ORIGIN)) == F(0)
+    return (problem.goals[g, PARTS] & POSITION) > 0 and (at_origin or (problem.goals[g, PARTS] & ROTATION) > 0)
 
 
 @device
@@ -84,20 +109,20 @@ def neighbour(problem, frames, points, j, place, length):
     tree = problem.tree
     n = tree.ints.shape[0]
     a = carrier(problem, j)
-    p = load(frames, a, 9)
-    b = tree.ints[a, 1]
-    alone = int(points[a, FIRST]) == j and points[j, NEXT] < F(0) and length > F(0)
+    p = load(frames, a, ORIGIN)
+    b = tree.ints[a, PARENT]
+    alone = int(points[a, CHILD]) == j and points[j, SIBLING] < F(0) and length > F(0)
     if not (b >= 0 and alone and points[b, STANDS] == F(1) and turns_freely(problem, a, b)):
         return pulled(place, p, length)
     if not has_its_place(problem, points, j):
         return pulled(place, p, length)
-    base = load(tree.fixed, a, 9)
-    tip = load(tree.fixed, j, 9) if j < n else load(problem.goal_data, j - n, 11)
-    along = add(base, apply(load_rotation(tree.fixed, a, 0), tip))
-    R = load_rotation(tree.fixed, b, 0)
-    if tree.ints[b, 1] >= 0:
-        R = matmul(load_rotation(frames, tree.ints[b, 1], 0), R)
-    o = load(frames, b, 9)
+    base = load(tree.fixed, a, ORIGIN)
+    tip = load(tree.fixed, j, ORIGIN) if j < n else load(problem.goal_data, j - n, GOAL_ORIGIN)
+    along = add(base, apply(load_rotation(tree.fixed, a, ORIENTATION), tip))
+    R = load_rotation(tree.fixed, b, ORIENTATION)
+    if tree.ints[b, PARENT] >= 0:
+        R = matmul(load_rotation(frames, tree.ints[b, PARENT], ORIENTATION), R)
+    o = load(frames, b, ORIGIN)
     return nearest_on_circle(o, norm(base), place, length, p, bend_at_rest(R, base, along, o, place))
 
 
@@ -110,17 +135,17 @@ def wanted(problem, frames, targets, points):
         store(points, i, PLACE, (F(0), F(0), F(0)))
         points[i, VOTES] = F(0)
     for g in range(problem.goals.shape[0]):
-        row = problem.goals[g, 1]
-        what = problem.goals[g, 0]
+        row = problem.goals[g, GOAL_ROW]
+        what = problem.goals[g, PARTS]
         if row < 0 or not what & POSITION:
             continue
-        w = problem.goal_data[g, 0] * problem.goal_data[g, 0]
+        w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         T, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, VOTES] = w
-        offset = load(problem.goal_data, g, 11)
+        offset = load(problem.goal_data, g, GOAL_ORIGIN)
         if what & ROTATION:  # the joint's own place follows from the wanted frame
-            place = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, 2)), offset))
+            place = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset))
         else:
             place = neighbour(problem, frames, points, n + g, t, norm(offset))
         vote(points, row, place, w)
@@ -129,14 +154,14 @@ def wanted(problem, frames, targets, points):
         if votes <= F(0):
             continue
         place = scale(F(1) / votes, load(points, i, PLACE))
-        a = tree.ints[i, 1]
+        a = tree.ints[i, PARENT]
         if a < 0:  # a root that walks goes where it should be, whatever its branches want
             g = own_target(problem, i)
             if g >= 0:
                 _, place = target_frame(targets, g)
         store(points, i, PLACE, place)
         if a >= 0:
-            length = norm(sub(load(frames, i, 9), load(frames, a, 9)))
+            length = norm(sub(load(frames, i, ORIGIN), load(frames, a, ORIGIN)))
             vote(points, a, neighbour(problem, frames, points, i, place, length), votes)
 
 

@@ -13,8 +13,20 @@ from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import NUDGE, PROGRESS, STILL
+from synovia.kernels.heuristic.loop import NUDGE, STILL
 from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.layout import (
+    BEST,
+    BONE,
+    FIRST_Q,
+    GOAL_ORIGIN,
+    ORIENTATION,
+    ORIGIN,
+    PLACE,
+    POSITION_WEIGHT,
+    PROGRESS,
+    STATE,
+)
 from synovia.kernels.math.rotations import (
     apply,
     apply_t,
@@ -35,11 +47,9 @@ from synovia.kernels.search.finish import KEPT, finish
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import STATE
 from synovia.kernels.tree.variables import nudge, seed_state
 
 # Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
-POINT, LENGTH, BEST = 0, 3, 4
 
 
 @inline
@@ -57,13 +67,15 @@ def lay_out(problem, work, q):
     forward(problem.tree, q, work.frames)
     total = F(0)
     for i in range(n):
-        store(work.points, i, POINT, load(work.frames, i, 9))
+        store(work.points, i, PLACE, load(work.frames, i, ORIGIN))
     _, tip = goal_frame(problem, work.frames, 0)
-    store(work.points, n, POINT, tip)
+    store(work.points, n, PLACE, tip)
     for i in range(n):
         last = i == n - 1
-        work.points[i, LENGTH] = norm(load(problem.goal_data, 0, 11) if last else load(problem.tree.fixed, i + 1, 9))
-        total += work.points[i, LENGTH]
+        work.points[i, BONE] = norm(
+            load(problem.goal_data, 0, GOAL_ORIGIN) if last else load(problem.tree.fixed, i + 1, ORIGIN)
+        )
+        total += work.points[i, BONE]
     return total
 
 
@@ -71,28 +83,28 @@ def lay_out(problem, work, q):
 def iterate(points, n, root, t):
     """Move the points once backward, from the target, and once forward, from the root."""
     p = t
-    store(points, n, POINT, p)
+    store(points, n, PLACE, p)
     for i in range(n - 1, 0, -1):
-        p = placed(p, load(points, i, POINT), points[i, LENGTH])
-        store(points, i, POINT, p)
+        p = placed(p, load(points, i, PLACE), points[i, BONE])
+        store(points, i, PLACE, p)
     p = root
     for i in range(n):
-        p = placed(p, load(points, i + 1, POINT), points[i, LENGTH])
-        store(points, i + 1, POINT, p)
+        p = placed(p, load(points, i + 1, PLACE), points[i, BONE])
+        store(points, i + 1, PLACE, p)
 
 
 @device
 def place_elbow(problem, work, t):
     """Place the middle of two bones, between the root and the target, on the circle about both; then the tip."""
     points, tree = work.points, problem.tree
-    root = load(points, 0, POINT)
-    R, A = load_rotation(tree.fixed, 0, 0), load_rotation(tree.fixed, 1, 0)
-    base = load(tree.fixed, 1, 9)
-    along = add(base, apply(A, load(problem.goal_data, 0, 11)))
+    root = load(points, 0, PLACE)
+    R, A = load_rotation(tree.fixed, 0, ORIENTATION), load_rotation(tree.fixed, 1, ORIENTATION)
+    base = load(tree.fixed, 1, ORIGIN)
+    along = add(base, apply(A, load(problem.goal_data, 0, GOAL_ORIGIN)))
     side = bend_at_rest(R, base, along, root, t)
-    p = nearest_on_circle(root, points[0, LENGTH], t, points[1, LENGTH], load(points, 1, POINT), side)
-    store(points, 1, POINT, p)
-    store(points, 2, POINT, placed(p, t, points[1, LENGTH]))
+    p = nearest_on_circle(root, points[0, BONE], t, points[1, BONE], load(points, 1, PLACE), side)
+    store(points, 1, PLACE, p)
+    store(points, 2, PLACE, placed(p, t, points[1, BONE]))
 
 
 @device
@@ -102,9 +114,9 @@ def take_turns(problem, work, q):
     n = tree.ints.shape[0]
     R = identity()
     for i in range(n):
-        at = tree.ints[i, 2]
-        R = matmul(R, load_rotation(tree.fixed, i, 0))
-        bone = load(problem.goal_data, 0, 11) if i == n - 1 else load(tree.fixed, i + 1, 9)
+        at = tree.ints[i, FIRST_Q]
+        R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
+        bone = load(problem.goal_data, 0, GOAL_ORIGIN) if i == n - 1 else load(tree.fixed, i + 1, ORIGIN)
         old = load_quat(q, at)
         wanted = apply_t(R, sub(load(work.points, i + 1, BEST), load(work.points, i, BEST)))
         new = quat_normalize(quat_mul(quat_between(quat_apply(old, bone), wanted), old))
@@ -119,23 +131,23 @@ def attempt(problem, work, targets, q):
     points = work.points
     _, t = target_frame(targets, 0)
     total = lay_out(problem, work, q)
-    root = load(points, 0, POINT)
+    root = load(points, 0, PLACE)
     most = AIM * problem.tolerance
     best = F(0)
     lowest = F(0)
     mark = F(0)
     nudged = False
-    before = load(points, n, POINT)
+    before = load(points, n, PLACE)
     far = norm(sub(t, root)) > total
     for k in range(problem.max_steps + 1):
-        tip = load(points, n, POINT)
+        tip = load(points, n, PLACE)
         error = sub(t, tip)
         cost = dot(error, error)
         lowest = cost if k == 0 else min(cost, lowest)
         if k == 0 or cost < KEPT * best:
             best = cost
             for i in range(n + 1):
-                store(points, i, BEST, load(points, i, POINT))
+                store(points, i, BEST, load(points, i, PLACE))
         if cost <= most * most or k == problem.max_steps or stopped(work.watch, n):
             break
         if far and k > 0:
@@ -146,14 +158,14 @@ def attempt(problem, work, targets, q):
             mark = lowest
         if far:
             for i in range(n):
-                store(points, i + 1, POINT, placed(load(points, i, POINT), t, points[i, LENGTH]))
+                store(points, i + 1, PLACE, placed(load(points, i, PLACE), t, points[i, BONE]))
             continue
         if n == 2:
             place_elbow(problem, work, t)
         else:
             iterate(points, n, root, t)
-        moved = sub(load(points, n, POINT), before)
-        before = load(points, n, POINT)
+        moved = sub(load(points, n, PLACE), before)
+        before = load(points, n, PLACE)
         if dot(moved, moved) <= (STILL * problem.reach) * (STILL * problem.reach):
             if nudged:
                 break
@@ -163,7 +175,9 @@ def attempt(problem, work, targets, q):
             lay_out(problem, work, q)
     if k > 0:
         take_turns(problem, work, q)
-    return k, best / (problem.reach * problem.reach) * problem.goal_data[0, 0] * problem.goal_data[0, 0]
+    return k, best / (problem.reach * problem.reach) * problem.goal_data[0, POSITION_WEIGHT] * problem.goal_data[
+        0, POSITION_WEIGHT
+    ]
 
 
 @entry

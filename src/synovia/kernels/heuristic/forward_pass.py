@@ -10,6 +10,31 @@ iteration before left them (9-11). Rows of goals that ask for no place belong to
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.layout import (
+    BALL,
+    CHILD,
+    FIRST_Q,
+    FREE,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    HERE,
+    HINGE,
+    KIND,
+    ORIENTATION,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    PLACE,
+    RATIO,
+    ROTATION,
+    ROTATION_WEIGHT,
+    SHIFT_COLUMN,
+    SLIDE,
+    STIFF,
+    TOP,
+    VARIABLE,
+    VOTES,
+)
 from synovia.kernels.math.rotations import (
     apply,
     apply_t,
@@ -23,23 +48,20 @@ from synovia.kernels.math.rotations import (
     store_rotation,
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
-from synovia.kernels.tree.branches import FIRST, LEAVE, carries, following
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, SLIDE, forward, joint_frame
-from synovia.kernels.tree.problem import ROTATION
+from synovia.kernels.tree.branches import carries, following
+from synovia.kernels.tree.forward import forward, joint_frame
 from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
 from synovia.kernels.tree.variables import is_limited
 
 LEVER = F(1e-6)  # of the reach: a point nearer to a hinge's axis is not moved by it
 WRIST = 3  # degrees of freedom above a goal that serve its rotation
-PLACE, VOTES, TOP, HERE = 0, 3, 4, 9
-STIFF = LEAVE  # of goals, which carry nothing, so that their spans have no use for the column
 
 
 @inline
 def points_anywhere(problem, row):
     """Return whether a joint can point its bone in every direction: a ball without a limit."""
-    k = problem.tree.ints[row, 5]
-    turns = problem.tree.ints[row, 0] == BALL or problem.tree.ints[row, 0] == FREE
+    k = problem.tree.ints[row, VARIABLE]
+    turns = problem.tree.ints[row, KIND] == BALL or problem.tree.ints[row, KIND] == FREE
     return k >= 0 and turns and not is_limited(problem.limits, k)
 
 
@@ -54,19 +76,21 @@ def hearing(problem, points):
     tree = problem.tree
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        row = problem.goals[g, 1]
+        row = problem.goals[g, GOAL_ROW]
         top = row
         stiff = -1
         freedom = 0
-        lever = norm(load(problem.goal_data, g, 11)) > F(0)  # without one, turns of its own joint do not move it
+        lever = norm(load(problem.goal_data, g, GOAL_ORIGIN)) > F(
+            0
+        )  # without one, turns of its own joint do not move it
         while row >= 0:
-            if freedom < WRIST and tree.ints[row, 5] >= 0:
-                freedom += 1 if tree.ints[row, 0] == HINGE else (0 if tree.ints[row, 0] == SLIDE else 3)
+            if freedom < WRIST and tree.ints[row, VARIABLE] >= 0:
+                freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
                 top = row
             if lever and stiff < 0 and not points_anywhere(problem, row):
                 stiff = row
-            lever = lever or tree.ints[row, 1] >= 0
-            row = tree.ints[row, 1]
+            lever = lever or tree.ints[row, PARENT] >= 0
+            row = tree.ints[row, PARENT]
         points[n + g, TOP] = top
         points[n + g, STIFF] = stiff
 
@@ -90,14 +114,14 @@ def bones_wish(problem, frames, targets, points, i, R, o):
     tree = problem.tree
     n = tree.ints.shape[0]
     M = no_wish()
-    W = load_rotation(frames, i, 0)
-    p = load(frames, i, 9)
-    hinge = tree.ints[i, 0] == HINGE
-    j = int(points[i, FIRST])
+    W = load_rotation(frames, i, ORIENTATION)
+    p = load(frames, i, ORIGIN)
+    hinge = tree.ints[i, KIND] == HINGE
+    j = int(points[i, CHILD])
     while j >= 0:
         deeper = False
         if points[j, VOTES] > F(0):
-            here = load(frames, j, 9) if j < n else load(points, j, HERE)
+            here = load(frames, j, ORIGIN) if j < n else load(points, j, HERE)
             d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # ask the joints that hang on it
@@ -109,10 +133,10 @@ def bones_wish(problem, frames, targets, points, i, R, o):
             d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
             M = wish_direction(M, points[n + g, VOTES], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
+        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
             G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
             T, _ = target_frame(targets, g)
-            w = problem.goal_data[g, 1] * problem.reach
+            w = problem.goal_data[g, ROTATION_WEIGHT] * problem.reach
             M = wish_frame(M, w * w, G, T)
     return M
 
@@ -137,20 +161,20 @@ def reach_out(problem, work, targets, q):
     frames, points = work.frames, work.points
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 0] != 0:
+        if problem.goals[g, PARTS] != 0:
             _, p = goal_frame(problem, frames, g)
             store(points, n + g, HERE, p)
     most = F(0)
     for i in range(n):
-        a = tree.ints[i, 1]
+        a = tree.ints[i, PARENT]
         if a < 0:
             R, o = joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
         else:
-            R, o = joint_frame(tree, i, q, load_rotation(frames, a, 0), load(frames, a, 9))
-        k, kind = tree.ints[i, 5], tree.ints[i, 0]
+            R, o = joint_frame(tree, i, q, load_rotation(frames, a, ORIENTATION), load(frames, a, ORIGIN))
+        k, kind = tree.ints[i, VARIABLE], tree.ints[i, KIND]
         if k >= 0:
-            if tree.ints[i, 4] >= 0 and points[i, VOTES] > F(0):
-                before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, 2] + 3)))
+            if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, VOTES] > F(0):
+                before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
                 lack = sub(load(points, i, PLACE), o)
                 for c in range(3):
                     axis = (before[c], before[c + 3], before[c + 6])
@@ -158,7 +182,7 @@ def reach_out(problem, work, targets, q):
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)
             if kind == SLIDE:
-                ratio = tree.couple[i, 0]
+                ratio = tree.couple[i, RATIO]
                 if ratio != F(0) and points[i, VOTES] > F(0):
                     axis = column(R, 2)
                     by = ratio * slide_to(problem, q, k, dot(axis, sub(load(points, i, PLACE), o)) / ratio, F(0))
@@ -169,8 +193,8 @@ def reach_out(problem, work, targets, q):
                     problem, q, i, R, bones_wish(problem, frames, targets, points, i, R, o), F(0), F(0)
                 )
                 most = max(most, moved)
-        store_rotation(frames, i, 0, R)
-        store(frames, i, 9, o)
+        store_rotation(frames, i, ORIENTATION, R)
+        store(frames, i, ORIGIN, o)
     if problem.coupled:
         forward(tree, q, frames)
     return most

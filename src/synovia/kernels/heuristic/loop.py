@@ -10,14 +10,14 @@ from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.layout import PROGRESS, STATE
 from synovia.kernels.search.finish import KEPT
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import STATE, copy
+from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import nudge, seed_state
 
 STILL = F(1e-9)  # largest turn of an iteration (radians) that counts as none
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
-PROGRESS = 0  # place among the solver's own settings
 
 
 @device

@@ -14,22 +14,38 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import own_target, prove
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.forward_pass import HERE, PLACE, VOTES, hearing, reach_out
+from synovia.kernels.heuristic.forward_pass import hearing, reach_out
 from synovia.kernels.heuristic.loop import creep
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
+from synovia.kernels.layout import (
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    HERE,
+    LENGTH,
+    LIGHT,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    PLACE,
+    POSITION,
+    POSITION_WEIGHT,
+    ROTATION,
+    ROUNDS,
+    SHIFT_COLUMN,
+    SIBLING,
+    VOTES,
+)
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.search.finish import finish, finish_any
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.branches import NEXT, carrier, list_branches
+from synovia.kernels.tree.branches import carrier, list_branches
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import POSITION, ROTATION
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to what carries it (13)
-LIGHT, LENGTH = 12, 13
-ROUNDS = 1  # place among the solver's own settings; 0 there: by the length of the chains
 FEWEST, MOST = 4, 5000
 SPREAD = 20  # a correction spreads like heat: over a chain of n bones in rounds that grow with n², see ``rounds_of``
 
@@ -44,11 +60,11 @@ def rounds_of(problem):
         return int(problem.own[ROUNDS])
     longest = 0
     for g in range(problem.goals.shape[0]):
-        row = problem.goals[g, 1]
+        row = problem.goals[g, GOAL_ROW]
         joints = 0
         while row >= 0:
             joints += 1
-            row = problem.tree.ints[row, 1]
+            row = problem.tree.ints[row, PARENT]
         longest = max(longest, joints)
     return min(max(longest * longest // SPREAD, FEWEST), MOST)
 
@@ -59,11 +75,11 @@ def place_particles(problem, work, targets):
     tree, points = problem.tree, work.points
     n = tree.ints.shape[0]
     for i in range(n):
-        store(points, i, PLACE, load(work.frames, i, 9))
+        store(points, i, PLACE, load(work.frames, i, ORIGIN))
         points[i, VOTES] = F(0)
         points[i, LIGHT] = F(1)
     for g in range(problem.goals.shape[0]):
-        row, what = problem.goals[g, 1], problem.goals[g, 0]
+        row, what = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
         points[n + g, VOTES] = F(0)
         if what == 0:
             continue
@@ -71,17 +87,22 @@ def place_particles(problem, work, targets):
         store(points, n + g, HERE, p)
         if row < 0 or not what & POSITION:
             continue
-        points[n + g, VOTES] = problem.goal_data[g, 0] * problem.goal_data[g, 0]
+        points[n + g, VOTES] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         points[row, VOTES] += points[n + g, VOTES]
         T, t = target_frame(targets, g)
-        offset = load(problem.goal_data, g, 11)
+        offset = load(problem.goal_data, g, GOAL_ORIGIN)
         store(points, n + g, PLACE, t)
         points[n + g, LIGHT] = F(0)
         if what & ROTATION:  # the joint's own place follows from the wanted frame
-            store(points, row, PLACE, sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, 2)), offset)))
+            store(
+                points,
+                row,
+                PLACE,
+                sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset)),
+            )
             points[row, LIGHT] = F(0)
     for i in range(n - 1, -1, -1):
-        a = tree.ints[i, 1]
+        a = tree.ints[i, PARENT]
         if a >= 0:
             points[a, VOTES] += points[i, VOTES]
             continue
@@ -89,7 +110,7 @@ def place_particles(problem, work, targets):
         if g >= 0:
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
-        if tree.ints[i, 4] < 0 or g >= 0:
+        if tree.ints[i, SHIFT_COLUMN] < 0 or g >= 0:
             points[i, LIGHT] = F(0)
 
 
@@ -110,7 +131,7 @@ def keep_distance(points, i, j, length):
 def here(problem, work, j):
     """Return where point j, a row or a goal, stands."""
     n = problem.tree.ints.shape[0]
-    return load(work.frames, j, 9) if j < n else load(work.points, j, HERE)
+    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, HERE)
 
 
 @device
@@ -121,9 +142,9 @@ def keep_bone(problem, work, j):
     if a < 0 or points[j, VOTES] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
-    beside = int(points[j, NEXT])
+    beside = int(points[j, SIBLING])
     while beside >= 0 and points[beside, VOTES] <= F(0):
-        beside = int(points[beside, NEXT])
+        beside = int(points[beside, SIBLING])
     if beside >= 0:
         keep_distance(points, j, beside, norm(sub(here(problem, work, j), here(problem, work, beside))))
 
@@ -137,7 +158,7 @@ def iterate(problem, work, targets, q):
     for j in range(last):
         a = carrier(problem, j)
         if a >= 0 and points[j, VOTES] > F(0):  # what has no vote, as a pole, has no particle either
-            points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, 9)))
+            points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, ORIGIN)))
     for _ in range(0 if lay_straight(problem, work, targets) else rounds_of(problem)):
         for j in range(last - 1, -1, -1):
             keep_bone(problem, work, j)

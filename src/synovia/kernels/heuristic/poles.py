@@ -9,10 +9,25 @@ points at the tip again; where that does not help, the limb turns as far as it c
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.general import GOAL, KIND, POINT, POLE, SECOND, THIRD, further_residual, third_point
+from synovia.kernels.goals.general import POLE, general_residual
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
+from synovia.kernels.goals.term import third_point
 from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.layout import (
+    BALL,
+    BLOCK_Q,
+    FREE,
+    GOAL,
+    GOAL_ROW,
+    KIND,
+    ORIENTATION,
+    ORIGIN,
+    SECOND,
+    THIRD,
+    THIRD_POINT,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import (
     apply_t,
     load_quat,
@@ -27,7 +42,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import project
 from synovia.kernels.math.vectors import load, norm, scale, sub
 from synovia.kernels.search.multistart import follow
-from synovia.kernels.tree.forward import BALL, FREE, forward
+from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, places_alone
 from synovia.kernels.tree.turn import no_wish, turn_ball, wish_direction
 from synovia.kernels.tree.variables import is_limited
@@ -35,23 +50,23 @@ from synovia.kernels.tree.variables import is_limited
 HALVINGS = 30  # of the turn that limits allow
 DONE = F(0.99)  # of a turn: what must have come of it, or a limit has taken it
 STILL = F(1e-3)  # of the tolerance: turns of a sweep below it end the sweeps
-ORIGIN = F(1e-9)  # of the reach: a tip nearer to its joint than that stands at it
+AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint than that stands at it
 NEVER = F(1e300)  # cost of an attempt that was not made
 
 
 @inline
 def is_ball(problem, row):
     """Return whether a row turns as a ball."""
-    kind = problem.tree.ints[row, 0] if row >= 0 else -1
-    return (kind == BALL or kind == FREE) and problem.tree.ints[row, 5] >= 0
+    kind = problem.tree.ints[row, KIND] if row >= 0 else -1
+    return (kind == BALL or kind == FREE) and problem.tree.ints[row, VARIABLE] >= 0
 
 
 @device
 def turn_row(problem, q, frames, row, w):
     """Turn the ball of a row by a rotation vector in the world, as far as its limit lets it."""
-    k = problem.tree.ints[row, 5]
-    at = problem.variables[k, 1]
-    new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(load_rotation(frames, row, 0), w))))
+    k = problem.tree.ints[row, VARIABLE]
+    at = problem.variables[k, BLOCK_Q]
+    new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(load_rotation(frames, row, ORIENTATION), w))))
     store_quat(q, at, project(problem.limits, k, new) if is_limited(problem.limits, k) else new)
     forward(problem.tree, q, frames)
 
@@ -60,22 +75,24 @@ def turn_row(problem, q, frames, row, w):
 def swing(problem, work, targets, q, h, angle):
     """Turn the limb of further goal h about its line; q is within the limits afterwards."""
     ints, frames = problem.further.ints, work.frames
-    root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], 1], ints[h, THIRD]
+    root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], GOAL_ROW], ints[h, THIRD]
     r, _, t, _ = limb(problem, frames, targets, h)
     line = sub(t, r)
-    at_tip = norm(load(problem.further.data, h, POINT)) <= ORIGIN * problem.reach  # else its turn would move the tip
+    at_tip = (
+        norm(load(problem.further.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach
+    )  # else its turn would move the tip
     counter = at_tip and end != root and end != middle and is_ball(problem, end)
-    S = load_rotation(frames, end if counter else root, 0)
+    S = load_rotation(frames, end if counter else root, ORIENTATION)
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
     if middle != root and middle != end and is_ball(problem, middle):
-        k = problem.tree.ints[middle, 5]
-        o = (frames[middle, 9], frames[middle, 10], frames[middle, 11])
+        k = problem.tree.ints[middle, VARIABLE]
+        o = load(frames, middle, ORIGIN)
         M = wish_direction(no_wish(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
-        R = load_rotation(frames, middle, 0)
-        turn_ball(problem, k, q, problem.variables[k, 1], R, M, F(1e-12), F(0))
+        R = load_rotation(frames, middle, ORIENTATION)
+        turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, M, F(1e-12), F(0))
         forward(problem.tree, q, frames)
     if counter:
-        turn_row(problem, q, frames, end, log_rotation(matmul_t(S, load_rotation(frames, end, 0))))
+        turn_row(problem, q, frames, end, log_rotation(matmul_t(S, load_rotation(frames, end, ORIENTATION))))
 
 
 @device
@@ -126,7 +143,7 @@ def face_poles(attempt, problem, work, targets, q):
     while (
         k < problem.max_steps
         and not stopped(work.watch, problem.further.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
-        and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
+        and general_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
     ):
         k += 1
         most = F(0)
@@ -137,6 +154,6 @@ def face_poles(attempt, problem, work, targets, q):
         if most <= STILL * problem.tolerance_angle:
             break
     cost, _ = residual(places_alone(problem), q, work.frames, targets, work.e)
-    turned, _ = further_residual(problem.further, problem, q, work.frames, targets, work.e)
+    turned, _ = general_residual(problem.further, problem, q, work.frames, targets, work.e)
     small = problem.tolerance / problem.reach
     return k, cost + small * small * turned

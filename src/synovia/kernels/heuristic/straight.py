@@ -7,12 +7,21 @@ the ordinary passes end nearer to the target.
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.reach import own_target, shortfall
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.forward_pass import PLACE
+from synovia.kernels.layout import (
+    BLOCK,
+    GOAL_ORIGIN,
+    GOAL_ROW,
+    ORIGIN,
+    PARENT,
+    PARTS,
+    PLACE,
+    POSITION,
+    STRAIGHT,
+    TURN,
+    VARIABLE,
+)
 from synovia.kernels.math.vectors import load, norm, store, sub
-from synovia.kernels.tree.problem import POSITION
-from synovia.kernels.tree.variables import TURN, is_limited
-
-STRAIGHT = 9  # one more column of ``points``, of row 0: the goal beyond reach, -1 without one
+from synovia.kernels.tree.variables import is_limited
 
 
 @device
@@ -41,16 +50,16 @@ def reaches_too_far(problem, work, targets):
     """Return the goal that is beyond reach if it is the only one, but for a root's own target; -1 otherwise."""
     found = -1
     for g in range(problem.goals.shape[0]):
-        row = problem.goals[g, 1]
-        if row < 0 or problem.goals[g, 0] == 0 or own_target(problem, row) == g:
+        row = problem.goals[g, GOAL_ROW]
+        if row < 0 or problem.goals[g, PARTS] == 0 or own_target(problem, row) == g:
             continue
-        if found >= 0 or not problem.goals[g, 0] & POSITION:
+        if found >= 0 or not problem.goals[g, PARTS] & POSITION:
             return -1
         found = g
     if found < 0:
         return -1
-    row = problem.goals[found, 1]
-    tip = norm(load(problem.goal_data, found, 11))
+    row = problem.goals[found, GOAL_ROW]
+    tip = norm(load(problem.goal_data, found, GOAL_ORIGIN))
     _, t = target_frame(targets, found)
     far = shortfall(problem, work.frames, targets, row, tip, t) > F(0)
     return found if far and turns_any_way(problem, row) and farther(problem, work, targets, t, row, tip) else -1
@@ -60,10 +69,10 @@ def reaches_too_far(problem, work, targets):
 def turns_any_way(problem, row):
     """Return whether all that moves on the chain to a row are rotations without limits."""
     while row >= 0:
-        k = problem.tree.ints[row, 5]
-        if k >= 0 and (problem.variables[k, 0] != TURN or is_limited(problem.limits, k)):
+        k = problem.tree.ints[row, VARIABLE]
+        if k >= 0 and (problem.variables[k, BLOCK] != TURN or is_limited(problem.limits, k)):
             return False
-        row = problem.tree.ints[row, 1]
+        row = problem.tree.ints[row, PARENT]
     return True
 
 
@@ -74,10 +83,10 @@ def farther(problem, work, targets, t, row, tip):
     base = row
     while row >= 0:
         base = row
-        if problem.tree.ints[row, 1] >= 0:
-            total += norm(load(problem.tree.fixed, row, 9))
-        row = problem.tree.ints[row, 1]
-    origin = load(work.frames, base, 9)
+        if problem.tree.ints[row, PARENT] >= 0:
+            total += norm(load(problem.tree.fixed, row, ORIGIN))
+        row = problem.tree.ints[row, PARENT]
+    origin = load(work.frames, base, ORIGIN)
     g = own_target(problem, base)
     if g >= 0:
         _, origin = target_frame(targets, g)

@@ -5,18 +5,9 @@ Poses are compared level by level: the errors of a lower one count only where th
 
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.hierarchy.largest_move import SPEED, put_down
-from synovia.kernels.hierarchy.step import (
-    PROGRESS,
-    SAME,
-    SETTLED,
-    improves,
-    keep,
-    look,
-    ranked,
-    smallest_tolerance,
-    take_step,
-)
+from synovia.kernels.hierarchy.largest_move import put_down
+from synovia.kernels.hierarchy.step import SAME, improves, keep, look, ranked, smallest_tolerance, take_step
+from synovia.kernels.layout import LARGEST_MOVE, PROGRESS, SETTLED
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
 
@@ -44,7 +35,7 @@ def descend(problem, work, targets, q, h, count):
         (steps, the errors of the best pose as one number); q is that pose.
     """
     levels = problem.levels.shape[0] - 1
-    slow = problem.own[SPEED] < INFINITE
+    slow = problem.own[LARGEST_MOVE] < INFINITE
     held = F(0)
     if slow:  # against its bounds a level comes back to where it was little by little
         put_down(problem, q, h.began)

@@ -8,36 +8,36 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, apart, device, perform
 from synovia.kernels.compiler.views import matrix
-from synovia.kernels.compiler.watch import ENDED, begin_work, halted
+from synovia.kernels.compiler.watch import begin_work, halted
 from synovia.kernels.goals.reach import at_bound, prove
 from synovia.kernels.goals.residuals import measure
 from synovia.kernels.hierarchy.basis import ALONE, open_levels
 from synovia.kernels.hierarchy.descent import descend
-from synovia.kernels.hierarchy.largest_move import SPEED, is_at_rest, put_down, take_up
+from synovia.kernels.hierarchy.largest_move import is_at_rest, put_down, take_up
 from synovia.kernels.hierarchy.polish import UNSEEN, gains, refine
 from synovia.kernels.hierarchy.saddle import step_off
 from synovia.kernels.hierarchy.step import SAME, keep, look, place, smallest_tolerance
 from synovia.kernels.hierarchy.verdict import verdict
 from synovia.kernels.hierarchy.walls import wall_count
-from synovia.kernels.search.lowest import keep as keep_pose
-from synovia.kernels.search.lowest import left, sketch_others, take_back, take_finalist
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.chart import INFINITE
-from synovia.kernels.tree.problem import (
+from synovia.kernels.layout import (
     CUT,
+    ENDED,
     FINALISTS,
     FINISH,
+    LARGEST_MOVE,
     OTHERS,
     REACHED,
     STATUS,
     STEPS,
     UNREACHABLE,
     WINNER,
-    copy,
-    open_row,
-    with_steps,
 )
+from synovia.kernels.search.lowest import keep as keep_pose
+from synovia.kernels.search.lowest import left, sketch_others, take_back, take_finalist
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.chart import INFINITE
+from synovia.kernels.tree.problem import copy, open_row, with_steps
 
 PASSES = 6
 FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
@@ -205,7 +205,7 @@ def finish_rows(problem, work, starts, out, searches):
         q, errors, targets = open_row(problem, row)
         start = starts[min(b, starts.shape[0] - 1)]
         begin_work(work.watch, problem.most_work)
-        if problem.own[SPEED] < INFINITE:
+        if problem.own[LARGEST_MOVE] < INFINITE:
             settled = is_at_rest(problem, q, start)
         else:
             taken, settled = settle(problem, work, targets, start, q, h, row[WINNER] > F(0))

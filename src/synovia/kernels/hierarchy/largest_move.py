@@ -9,12 +9,22 @@ its limits are convex.
 import math
 
 from synovia.kernels.compiler.jit import F, apart, inline
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    BOX_LOWER,
+    BOX_UPPER,
+    IS_ANGLE,
+    LARGEST_MOVE,
+    SCALAR,
+    VELOCITY,
+)
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_exp, quat_log, quat_mul, store_quat
 from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_limit_frame
 from synovia.kernels.math.vectors import axpy, dot, load, norm, scale, sub
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
-SPEED = 4  # place of the largest move among the solver's own settings
 HALVINGS = 30
 REST = F(1e-3)  # of the largest move: who goes less far stands still, but for rounding and tolerances
 
@@ -23,23 +33,23 @@ REST = F(1e-3)  # of the largest move: who goes less far stands still, but for r
 def put_down(problem, q, began):
     """Keep the values of all variables: those from which moves count, or to return to."""
     for k in range(problem.variables.shape[0]):
-        for i in range(1 if problem.variables[k, 0] == SCALAR else 4):
-            began[k, i] = q[problem.variables[k, 1] + i]
+        for i in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
+            began[k, i] = q[problem.variables[k, BLOCK_Q] + i]
 
 
 @apart
 def take_up(problem, q, began):
     """Return to the values that were put down."""
     for k in range(problem.variables.shape[0]):
-        for i in range(1 if problem.variables[k, 0] == SCALAR else 4):
-            q[problem.variables[k, 1] + i] = began[k, i]
+        for i in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
+            q[problem.variables[k, BLOCK_Q] + i] = began[k, i]
 
 
 @inline
 def narrow(box, v, low, high):
     """Narrow the bounds of a column; where it has gone too far already, it may come back."""
-    box[v, 0] = max(box[v, 0], min(low, F(0)))
-    box[v, 1] = min(box[v, 1], max(high, F(0)))
+    box[v, BOX_LOWER] = max(box[v, BOX_LOWER], min(low, F(0)))
+    box[v, BOX_UPPER] = min(box[v, BOX_UPPER], max(high, F(0)))
 
 
 @inline
@@ -51,11 +61,11 @@ def turned_from(p, q):
 @apart
 def slow_down(problem, q, box, began):
     """Narrow the bounds of a step to what is left of the largest move."""
-    most = problem.own[SPEED]
+    most = problem.own[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        if problem.variables[k, 0] == SCALAR:
-            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
             gone = unit * (q[at] - began[k, 0])
             narrow(box, v, -most - gone, most - gone)
             continue
@@ -64,7 +74,7 @@ def slow_down(problem, q, box, began):
         for c in range(3):
             way = (F(c == 0), F(c == 1), F(c == 2))
             if is_limited(problem.limits, k):
-                way = load(box, v + c, 4)
+                way = load(box, v + c, VELOCITY)
             size = norm(way)
             gone = dot(turned, way) / size
             room = math.sqrt(gone * gone + left)
@@ -74,11 +84,11 @@ def slow_down(problem, q, box, began):
 @apart
 def is_at_rest(problem, q, start):
     """Return whether every joint stands where it started: then it is not the largest move that holds the pose back."""
-    most = REST * problem.own[SPEED]
+    most = REST * problem.own[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
-        at = problem.variables[k, 1]
-        if problem.variables[k, 0] == SCALAR:
-            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+        at = problem.variables[k, BLOCK_Q]
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
             gone = unit * abs(q[at] - start[at])
         else:
             gone = norm(turned_from(load_quat(start, at), load_quat(q, at)))
@@ -90,11 +100,11 @@ def is_at_rest(problem, q, start):
 @apart
 def hold_back(problem, q, began):
     """Bring every ball that has turned too far back to where it may be."""
-    most = problem.own[SPEED]
+    most = problem.own[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
-        if problem.variables[k, 0] == SCALAR:
+        if problem.variables[k, BLOCK] == SCALAR:
             continue
-        at = problem.variables[k, 1]
+        at = problem.variables[k, BLOCK_Q]
         p = load_quat(began[k], 0)
         turned = turned_from(p, load_quat(q, at))
         far = norm(turned)

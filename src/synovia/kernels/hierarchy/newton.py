@@ -37,11 +37,11 @@ from synovia.kernels.hierarchy.levels import (
     release,
 )
 from synovia.kernels.hierarchy.step import derive, place
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, SCALAR
 from synovia.kernels.math.linear import solve_part, times_t, transpose
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.tree.chart import bends, to_box
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import SCALAR
 
 NUDGE = F(3e-5)  # radians or reaches, for central differences of the pull: right to 1e-9
 SOFT = F(1e-5)  # of the pull: stiffness below which a direction counts as free
@@ -79,11 +79,11 @@ def forces(h, first, last):
 def nudge(problem, q, v, size):
     """Turn or shift column v of q, whatever its limits; only for differences."""
     for k in range(problem.variables.shape[0]):
-        c = v - problem.variables[k, 2]
-        at = problem.variables[k, 1]
-        if problem.variables[k, 0] == SCALAR and c == 0:
-            q[at] += size if problem.limits[k, 10] != F(0) else size * problem.reach
-        elif problem.variables[k, 0] != SCALAR and 0 <= c < 3:
+        c = v - problem.variables[k, BLOCK_COLUMN]
+        at = problem.variables[k, BLOCK_Q]
+        if problem.variables[k, BLOCK] == SCALAR and c == 0:
+            q[at] += size if problem.limits[k, IS_ANGLE] != F(0) else size * problem.reach
+        elif problem.variables[k, BLOCK] != SCALAR and 0 <= c < 3:
             w = (size if c == 0 else F(0), size if c == 1 else F(0), size if c == 2 else F(0))
             store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
 

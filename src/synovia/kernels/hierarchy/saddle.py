@@ -10,9 +10,9 @@ from synovia.kernels.hierarchy.basis import PLACE
 from synovia.kernels.hierarchy.largest_move import take_up
 from synovia.kernels.hierarchy.polish import KEPT, gains
 from synovia.kernels.hierarchy.step import SAME, advance_pose, look
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, STATE
 from synovia.kernels.search.polish import ASIDE
 from synovia.kernels.tree.chart import bounds
-from synovia.kernels.tree.problem import STATE
 from synovia.kernels.tree.variables import seed_state, uniform
 
 
@@ -27,7 +27,7 @@ def bends_down(problem, work, targets, q, h, count, v):
         take_up(problem, q, h.began)
         bounds(problem, q, work.box)
         step = ASIDE if side == 0 else -ASIDE
-        if step < work.box[v, 0] or step > work.box[v, 1]:
+        if step < work.box[v, BOX_LOWER] or step > work.box[v, BOX_UPPER]:
             continue
         free += 1
         for i in range(work.dq.shape[0]):
@@ -55,7 +55,7 @@ def step_off(problem, work, targets, q, h, count, way):
     found = False
     for v in range(work.dq.shape[0]):
         step = way * ASIDE * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1)) * h.v[PLACE, v]
-        work.dq[v] = min(max(step, work.box[v, 0]), work.box[v, 1])
+        work.dq[v] = min(max(step, work.box[v, BOX_LOWER]), work.box[v, BOX_UPPER])
         found = found or h.v[PLACE, v] > F(0)
     if found:
         advance_pose(problem, q, work.dq)

@@ -21,19 +21,33 @@ from synovia.kernels.hierarchy.basis import (
     add_row,
     hold,
 )
-from synovia.kernels.hierarchy.largest_move import SPEED, hold_back, slow_down
+from synovia.kernels.hierarchy.largest_move import hold_back, slow_down
 from synovia.kernels.hierarchy.levels import missing, solve_levels
 from synovia.kernels.hierarchy.soft_edge import soften
 from synovia.kernels.hierarchy.walls import put_walls, stand_walls, wall_rows
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    BOX_LOWER,
+    BOX_UPPER,
+    DAMPING,
+    ERROR_DAMPING,
+    IS_ANGLE,
+    LARGEST_MOVE,
+    LARGEST_STEP,
+    REST_Q,
+    REST_WEIGHT,
+    SCALAR,
+    SOFT,
+)
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.math.swing_twist import split, to_limit_frame
 from synovia.kernels.tree.chart import INFINITE, bounds, move, outward, to_box
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
-# Places among the solver's own settings
-DAMPING, ERROR_DAMPING, PROGRESS, LARGEST, SETTLED, SOFT = 0, 1, 2, 3, 5, 6  # 4: ``largest_move``
 SLOWER = F(10)  # damping of the posture beside that of the levels
 SAME = F(1e-9)  # of an error (reaches, radians): poses that differ by less are as good as each other
 BELOW = F(1e-2)  # what the squared error of a level counts beside that of the one above
@@ -81,25 +95,25 @@ def wishes(problem, q, h):
     """
     most = F(0)
     for k in range(problem.variables.shape[0]):
-        most = max(most, problem.posture[k, 0])
+        most = max(most, problem.posture[k, REST_WEIGHT])
     if h.now[ALONE] != F(0):
         most = F(0)
     total = F(0)
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        w = problem.posture[k, 0] / most if most > F(0) else F(0)
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        w = problem.posture[k, REST_WEIGHT] / most if most > F(0) else F(0)
         stiff = math.sqrt(w + LOOSE) if most > F(0) else F(1)
         share = w / (w + LOOSE)
-        if problem.variables[k, 0] == SCALAR:
-            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
             h.v[STIFF, v] = stiff
-            y = unit * (problem.posture[k, 1] - q[at]) if w > F(0) else F(0)
+            y = unit * (problem.posture[k, REST_Q] - q[at]) if w > F(0) else F(0)
             h.v[WISH, v] = share * y
             total += w * y * y
             continue
         y = (F(0), F(0), F(0))
         if w > F(0):
-            y = wish_of_ball(problem.limits, k, load_quat(q, at), load_quat(problem.posture[k], 1))
+            y = wish_of_ball(problem.limits, k, load_quat(q, at), load_quat(problem.posture[k], REST_Q))
         for c in range(3):
             h.v[STIFF, v + c] = stiff
             h.v[WISH, v + c] = share * y[c]
@@ -115,7 +129,7 @@ def fill(problem, work, targets, q, h):
     put_walls(problem.further, problem, work.frames, h.edges)
     derive(problem, q, work.frames, targets, work.J, h)
     bounds(problem, q, work.box)
-    if problem.own[SPEED] < INFINITE:
+    if problem.own[LARGEST_MOVE] < INFINITE:
         slow_down(problem, q, work.box, h.began)
     to_box(problem, work.box, work.J)
     h.now[FREE] = F(columns)
@@ -127,8 +141,8 @@ def fill(problem, work, targets, q, h):
         h.v[SIDE, k] = F(0)
         h.v[SEALED, k] = F(0)
         h.v[PLACE, k] = F(k)
-        h.v[LOWER, k] = s * min(work.box[k, 0], F(0))
-        h.v[UPPER, k] = s * max(work.box[k, 1], F(0))
+        h.v[LOWER, k] = s * min(work.box[k, BOX_LOWER], F(0))
+        h.v[UPPER, k] = s * max(work.box[k, BOX_UPPER], F(0))
         h.v[WISH, k] *= s
         s = F(1) / s
         for i in range(m):
@@ -239,11 +253,11 @@ def take_step(problem, work, targets, q, h, count, extra):
         problem.own[DAMPING] + extra,
         problem.own[ERROR_DAMPING],
         SLOWER * extra,
-        problem.own[LARGEST],
+        problem.own[LARGEST_STEP],
         True,
     )
     size = turn_back(problem, work, h)
     advance_pose(problem, q, work.dq)
-    if problem.own[SPEED] < INFINITE:
+    if problem.own[LARGEST_MOVE] < INFINITE:
         hold_back(problem, q, h.began)
     return size

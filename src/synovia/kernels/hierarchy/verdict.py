@@ -5,10 +5,10 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, apart
 from synovia.kernels.goals.residuals import jacobian
 from synovia.kernels.hierarchy.step import look
+from synovia.kernels.layout import CONFLICT, FIRST_RESIDUAL, LEVEL, LIMITED, RESIDUALS, STALLED, STEPS_SPENT
 from synovia.kernels.math.bounded import shares
 from synovia.kernels.math.linear import times_t
 from synovia.kernels.tree.chart import NEAR, bounds, to_box
-from synovia.kernels.tree.problem import CONFLICT, LIMITED, STALLED, STEPS_SPENT
 
 STATIONARY = F(1e-5)  # gradient against error below which a pose cannot be improved to first order
 CANCELS = F(1e-3)
@@ -32,7 +32,7 @@ def verdict(problem, work, targets, errors, q, h, settled):
     level = problem.levels.shape[0]
     for g in range(problem.goals.shape[0]):
         if errors[2 * g] > problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
-            level = min(level, problem.goals[g, 3])
+            level = min(level, problem.goals[g, LEVEL])
     look(problem, work, targets, q, h)
     jacobian(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
@@ -42,10 +42,10 @@ def verdict(problem, work, targets, errors, q, h, settled):
     if left > small:
         return CONFLICT if level > 0 else STALLED
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, 3] == level:
+        if problem.goals[g, LEVEL] == level:
             look(problem, work, targets, q, h)
-            first = np.int64(problem.goals[g, 2])
-            alone, _ = unheld(problem, work, first, first + np.int64(problem.goals[g, 4]))
+            first = np.int64(problem.goals[g, FIRST_RESIDUAL])
+            alone, _ = unheld(problem, work, first, first + np.int64(problem.goals[g, RESIDUALS]))
             if alone > small and left < max(CANCELS * alone, small):
                 return CONFLICT
     return LIMITED if held > small else STALLED

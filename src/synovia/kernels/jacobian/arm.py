@@ -18,7 +18,31 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import prove_arm
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.jacobian.descent import PUSHES
-from synovia.kernels.jacobian.levenberg import AIM, DAMPING, ERROR_DAMPING, FALLS, PROGRESS
+from synovia.kernels.jacobian.levenberg import AIM, FALLS
+from synovia.kernels.layout import (
+    ANGULAR,
+    AXIS,
+    BLOCK_Q,
+    DAMPING,
+    ERROR_DAMPING,
+    FIRST_Q,
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    HINGE,
+    KIND,
+    LINEAR,
+    LOWER,
+    ORIENTATION,
+    ORIGIN,
+    PARTS,
+    PIVOT,
+    POSITION,
+    POSITION_WEIGHT,
+    PROGRESS,
+    ROTATION,
+    ROTATION_WEIGHT,
+    UPPER,
+)
 from synovia.kernels.math.linear import factor6, finish6
 from synovia.kernels.math.rotations import (
     apply,
@@ -34,8 +58,7 @@ from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
-from synovia.kernels.tree.forward import HINGE
-from synovia.kernels.tree.problem import POSITION, ROTATION, copy
+from synovia.kernels.tree.problem import copy
 
 SMALL_TURN = F(0.1)  # radians, up to which a turn counts by the radian in a step
 MOST_BENT = F(0.25)  # squared share of a step that following the curve may add: where it asks for more it is no guide
@@ -43,7 +66,7 @@ MOST_BENT = F(0.25)  # squared share of a step that following the curve may add:
 
 @inline
 def arm_forward(problem, q, axes):
-    """Write axis and origin of every joint (n, 12: 0-2 and 3-5); return the goal's world frame."""
+    """Write AXIS and PIVOT of every joint in ``axes``, (n, 12); return the goal's world frame."""
     tree = problem.tree
     n = tree.ints.shape[0]
     X, S, C = stack(axes, 1, BLOCK), stack(axes, 1, BLOCK), stack(axes, 1, BLOCK)
@@ -51,21 +74,23 @@ def arm_forward(problem, q, axes):
     p = (F(0), F(0), F(0))
     for first in range(0, n, BLOCK):
         for j in range(BLOCK):
-            X[0, j] = near(q[tree.ints[first + j, 2]]) if first + j < n else F(0)
+            X[0, j] = near(q[tree.ints[first + j, FIRST_Q]]) if first + j < n else F(0)
         sincos_block(X, S, C)
         for j in range(min(BLOCK, n - first)):
             i = first + j
-            G = load_rotation(tree.fixed, i, 0)
-            if tree.ints[i, 0] == HINGE:
+            G = load_rotation(tree.fixed, i, ORIENTATION)
+            if tree.ints[i, KIND] == HINGE:
                 G = turn_z(G, S[0, j], C[0, j])
-            p = add(p, apply(R, load(tree.fixed, i, 9)))
+            p = add(p, apply(R, load(tree.fixed, i, ORIGIN)))
             R = matmul(R, G)
             z = column(R, 2)
-            if tree.ints[i, 0] != HINGE:
-                p = axpy(q[tree.ints[i, 2]], z, p)
-            store(axes, i, 0, z)
-            store(axes, i, 3, p)
-    return matmul(R, load_rotation(problem.goal_data, 0, 2)), add(p, apply(R, load(problem.goal_data, 0, 11)))
+            if tree.ints[i, KIND] != HINGE:
+                p = axpy(q[tree.ints[i, FIRST_Q]], z, p)
+            store(axes, i, AXIS, z)
+            store(axes, i, PIVOT, p)
+    return matmul(R, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), add(
+        p, apply(R, load(problem.goal_data, 0, GOAL_ORIGIN))
+    )
 
 
 @inline
@@ -82,27 +107,27 @@ def turn_weight(weight, turned2):
 @inline
 def arm_normal(problem, q, axes, p, e, wr, damping):
     """Write the Jacobian without the joints that are held at a limit (6-11 of each row); return J Jᵀ + λ (21)."""
-    wp, reach = problem.goal_data[0, 0] / problem.reach, problem.reach
+    wp, reach = problem.goal_data[0, POSITION_WEIGHT] / problem.reach, problem.reach
     n = problem.tree.ints.shape[0]
     o = F(0)
     slack = PUSHES * (abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(e[3]) + abs(e[4]) + abs(e[5]))
     a00 = a11 = a22 = a33 = a44 = a55 = damping
     a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = a50 = a51 = a52 = a53 = a54 = o
     for i in range(n):
-        z = load(axes, i, 0)
-        if problem.tree.ints[i, 0] == HINGE:
-            u = scale(wp, cross(z, sub(p, load(axes, i, 3))))
+        z = load(axes, i, AXIS)
+        if problem.tree.ints[i, KIND] == HINGE:
+            u = scale(wp, cross(z, sub(p, load(axes, i, PIVOT))))
             w = scale(wr, z)
         else:
             u = scale(wp * reach, z)
             w = (o, o, o)
-        x = q[problem.variables[i, 1]]
+        x = q[problem.variables[i, BLOCK_Q]]
         g = u[0] * e[0] + u[1] * e[1] + u[2] * e[2] + w[0] * e[3] + w[1] * e[4] + w[2] * e[5]
-        if ((x <= problem.limits[i, 0]) & (g < -slack)) | ((x >= problem.limits[i, 1]) & (g > slack)):
+        if ((x <= problem.limits[i, LOWER]) & (g < -slack)) | ((x >= problem.limits[i, UPPER]) & (g > slack)):
             u = (o, o, o)
             w = (o, o, o)
-        store(axes, i, 6, u)
-        store(axes, i, 9, w)
+        store(axes, i, LINEAR, u)
+        store(axes, i, ANGULAR, w)
         a00 += u[0] * u[0]
         a10 += u[1] * u[0]
         a11 += u[1] * u[1]
@@ -136,7 +161,7 @@ def dot6(x, y):
 @inline
 def column_dot(axes, i, y):
     """Return the product of the Jacobian's column i with y."""
-    u, w = load(axes, i, 6), load(axes, i, 9)
+    u, w = load(axes, i, LINEAR), load(axes, i, ANGULAR)
     return dot6((u[0], u[1], u[2], w[0], w[1], w[2]), y)
 
 
@@ -152,9 +177,9 @@ def arm_bend(problem, axes, wr, y):
     twist = (F(0), F(0), F(0))
     for i in range(problem.tree.ints.shape[0]):
         d = column_dot(axes, i, y)
-        w = scale(d if problem.tree.ints[i, 0] == HINGE else F(0), load(axes, i, 0))
+        w = scale(d if problem.tree.ints[i, KIND] == HINGE else F(0), load(axes, i, AXIS))
         twist = add(twist, cross(t, w))
-        pull = add(pull, cross(add(add(t, t), w), scale(d, load(axes, i, 6))))
+        pull = add(pull, cross(add(add(t, t), w), scale(d, load(axes, i, LINEAR))))
         t = add(t, w)
     return scale(F(-0.5), pull), scale(F(-0.5) * wr, twist)
 
@@ -175,19 +200,19 @@ def arm_step(problem, q, axes, p, e, wr, damping):
         y = (y[0] + k * z[0], y[1] + k * z[1], y[2] + k * z[2], y[3] + k * z[3], y[4] + k * z[4], y[5] + k * z[5])
     for i in range(n):
         d = column_dot(axes, i, y)
-        if tree.ints[i, 0] != HINGE:
+        if tree.ints[i, KIND] != HINGE:
             d *= problem.reach
-        at = problem.variables[i, 1]
-        q[at] = min(max(q[at] + d, problem.limits[i, 0]), problem.limits[i, 1])
+        at = problem.variables[i, BLOCK_Q]
+        q[at] = min(max(q[at] + d, problem.limits[i, LOWER]), problem.limits[i, UPPER])
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Descend from q until the goal holds, the error stops falling fast enough, or the steps are spent."""
     T, t = target_frame(targets, 0)
-    wp, weight = problem.goal_data[0, 0] / problem.reach, problem.goal_data[0, 1]
-    placed = problem.goals[0, 0] & POSITION
-    turns = problem.goals[0, 0] & ROTATION
+    wp, weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach, problem.goal_data[0, ROTATION_WEIGHT]
+    placed = problem.goals[0, PARTS] & POSITION
+    turns = problem.goals[0, PARTS] & ROTATION
     most2 = (AIM * problem.tolerance) ** 2
     most_turned2 = (AIM * problem.tolerance_angle) ** 2
     mark = F(0)

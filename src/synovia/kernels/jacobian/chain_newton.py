@@ -21,13 +21,13 @@ from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.fabrik_chain import BEST, LENGTH, POINT, lay_out, take_turns
+from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
 from synovia.kernels.heuristic.loop import NUDGE
 from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT, STATE
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.problem import STATE
 from synovia.kernels.tree.variables import nudge, seed_state
 
 GAINS = F(1e-4)  # share of the slope's promise that a step must keep (Armijo)
@@ -40,11 +40,11 @@ SINGULAR = F(1e-12)  # of the trace of ∇²Φ, added to its diagonal
 def directions(points, n, D):
     """Write the unit vector along each bone into the rows of D (3, 2n), and its length behind the first row."""
     for i in range(n):
-        u = sub(load(points, i + 1, POINT), load(points, i, POINT))
+        u = sub(load(points, i + 1, PLACE), load(points, i, PLACE))
         size2 = dot(u, u)
         u = scale(F(1) / math.sqrt(size2), u) if size2 > TINY else (F(1), F(0), F(0))
         D[0, i], D[1, i], D[2, i] = u
-        D[0, n + i] = points[i, LENGTH]
+        D[0, n + i] = points[i, BONE]
 
 
 @device_dot
@@ -106,18 +106,18 @@ def attempt(problem, work, targets, q):
     points, D = work.points, work.J
     _, t = target_frame(targets, 0)
     total = lay_out(problem, work, q)
-    root = load(points, 0, POINT)
+    root = load(points, 0, PLACE)
     T = sub(t, root)
     most = AIM * problem.tolerance
-    weight = problem.goal_data[0, 0] / problem.reach
+    weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
     steps = 0
-    lowest = norm(sub(t, load(points, n, POINT)))
+    lowest = norm(sub(t, load(points, n, PLACE)))
     if lowest <= most:
         return 0, lowest * lowest * weight * weight
     if norm(T) >= total - most:  # straight towards it
         store(points, 0, BEST, root)
         for i in range(n):
-            store(points, i + 1, BEST, axpy(points[i, LENGTH] / norm(T), T, load(points, i, BEST)))
+            store(points, i + 1, BEST, axpy(points[i, BONE] / norm(T), T, load(points, i, BEST)))
         take_turns(problem, work, q)
         missed = norm(T) - total
         return 1, missed * missed * weight * weight

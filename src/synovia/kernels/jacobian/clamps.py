@@ -3,13 +3,14 @@
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import FIRST_RESIDUAL, RESIDUALS
 
 
 @inline
 def goal_rows(problem, g):
     """Return the residual rows (first, one past the last) of goal g."""
-    first = problem.goals[g, 2]
-    return first, first + problem.goals[g, 4]
+    first = problem.goals[g, FIRST_RESIDUAL]
+    return first, first + problem.goals[g, RESIDUALS]
 
 
 @device

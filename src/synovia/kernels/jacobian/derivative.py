@@ -3,7 +3,8 @@
 from synovia.kernels.compiler.jit import device
 from synovia.kernels.goals.partial import partial_jacobian
 from synovia.kernels.goals.residuals import jacobian
-from synovia.kernels.jacobian.workspace import FORM, PARTIAL
+from synovia.kernels.jacobian.workspace import PARTIAL
+from synovia.kernels.layout import FORM
 
 
 @device

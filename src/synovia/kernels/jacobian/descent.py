@@ -4,12 +4,13 @@ import math
 
 from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.goals.residuals import jacobian
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl, times_t
 from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.math.swing_twist import normals
 from synovia.kernels.math.vectors import TINY, axpy, dot, scale
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 NEAR = F(1e-7)  # radians or reaches from a limit within which it counts as touched
 PUSHES = F(1e-9)  # share of the residual (of the largest part of a step) below which a push against a limit is rounding
@@ -44,12 +45,12 @@ def hold_at_limits(problem, q, J, g, slack, held_before):
     where = -1
     least = -slack if held_before else slack
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         held = F(0)
-        if problem.variables[k, 0] == SCALAR:
-            near = NEAR if problem.limits[k, 10] != F(0) else NEAR * problem.reach
-            up = q[at] >= problem.limits[k, 1] - near and g[v] > slack
-            down = q[at] <= problem.limits[k, 0] + near and g[v] < -slack
+        if problem.variables[k, BLOCK] == SCALAR:
+            near = NEAR if problem.limits[k, IS_ANGLE] != F(0) else NEAR * problem.reach
+            up = q[at] >= problem.limits[k, UPPER] - near and g[v] > slack
+            down = q[at] <= problem.limits[k, LOWER] + near and g[v] < -slack
             if up or down:
                 held = abs(g[v])
                 g[v] = F(0)

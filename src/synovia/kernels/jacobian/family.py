@@ -15,15 +15,8 @@ from synovia.kernels.jacobian.clamps import clamp_errors
 from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.levenberg import AIM, FALLS
 from synovia.kernels.jacobian.methods import limited_step
-from synovia.kernels.jacobian.workspace import (
-    DAMPING,
-    ERROR_DAMPING,
-    LARGEST_ERROR,
-    LARGEST_TURN,
-    METHOD,
-    PROGRESS,
-    open_room,
-)
+from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.layout import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD, PROGRESS
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward

@@ -9,6 +9,7 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import residual, to_units
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
+from synovia.kernels.layout import DAMPING, ERROR_DAMPING, PROGRESS
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
@@ -17,8 +18,6 @@ from synovia.kernels.tree.variables import step
 
 AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
 FALLS = F(1) - F(1e-12)  # less is rounding: a pose that cannot be improved is given back as it came
-# Places among the solver's own settings
-DAMPING, ERROR_DAMPING, PROGRESS = 0, 1, 2
 
 
 @algorithm

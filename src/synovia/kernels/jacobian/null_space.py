@@ -13,7 +13,7 @@ from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.descent import PUSHES, hold_at_limits, largest
 from synovia.kernels.jacobian.methods import PSEUDO_INVERSE, REDOS, limited_step
 from synovia.kernels.jacobian.secondary import stiffest, write_wish
-from synovia.kernels.jacobian.workspace import LARGEST_TURN
+from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.math.linear import gram
 from synovia.kernels.math.semidefinite import solve_semidefinite
 from synovia.kernels.tree.forward import forward

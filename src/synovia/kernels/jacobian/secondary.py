@@ -9,7 +9,26 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.jacobian.derivative import write_jacobian
-from synovia.kernels.jacobian.workspace import CENTRE, MANIPULABILITY, MARGIN, MARGINS, POSTURE
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    CENTRE_WEIGHT,
+    IS_ANGLE,
+    LOWER,
+    MANIPULABILITY_WEIGHT,
+    MARGIN,
+    MARGIN_WEIGHT,
+    POSTURE_WEIGHT,
+    PREFERRED,
+    REST_Q,
+    REST_WEIGHT,
+    SCALAR,
+    STIFFNESS,
+    TWIST_LOWER,
+    TWIST_UPPER,
+    UPPER,
+)
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl
 from synovia.kernels.math.rotations import (
     load_quat,
@@ -23,7 +42,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import half_angles, split, to_limit_frame
 from synovia.kernels.math.vectors import dot
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import SCALAR, is_limited
+from synovia.kernels.tree.variables import is_limited
 
 NUDGE = F(1e-5)  # radians or reaches, for central differences of a ball's range
 NUDGE_J = F(1e-4)  # the same for the Jacobian's
@@ -36,8 +55,8 @@ def price(own, x):
     """Return (H, ∂H/∂x) of a joint at x, its place in its range: 0 in the middle, -1 and 1 at the ends."""
     over = max(F(0), abs(x) - (F(1) - own[MARGIN]))
     return (
-        own[CENTRE] * x * x + own[MARGINS] * over * over,
-        F(2) * own[CENTRE] * x + math.copysign(F(2) * own[MARGINS] * over, x),
+        own[CENTRE_WEIGHT] * x * x + own[MARGIN_WEIGHT] * over * over,
+        F(2) * own[CENTRE_WEIGHT] * x + math.copysign(F(2) * own[MARGIN_WEIGHT] * over, x),
     )
 
 
@@ -48,10 +67,10 @@ def ball_price(own, limit, k, q):
     a, b = half_angles(limit, k, sx, sy)
     a, b = max(a, THIN), max(b, THIN)
     swing, _ = price(own, math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b)))
-    half = F(0.5) * (limit[k, 9] - limit[k, 8])
+    half = F(0.5) * (limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER])
     if half < THIN:
         return swing
-    turned, _ = price(own, (twist - limit[k, 8]) / half - F(1))
+    turned, _ = price(own, (twist - limit[k, TWIST_LOWER]) / half - F(1))
     return swing + turned
 
 
@@ -67,12 +86,12 @@ def range_wish(problem, q, wish):
     own, limits = problem.own, problem.limits
     total = F(0)
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        if problem.variables[k, 0] == SCALAR:
-            half = F(0.5) * (limits[k, 1] - limits[k, 0])
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        if problem.variables[k, BLOCK] == SCALAR:
+            half = F(0.5) * (limits[k, UPPER] - limits[k, LOWER])
             if THIN < half < F(1e30):
-                h, slope = price(own, (q[at] - limits[k, 0]) / half - F(1))
-                unit = F(1) if limits[k, 10] != F(0) else problem.reach
+                h, slope = price(own, (q[at] - limits[k, LOWER]) / half - F(1))
+                unit = F(1) if limits[k, IS_ANGLE] != F(0) else problem.reach
                 total += h
                 wish[v] += slope * unit / half
         elif is_limited(limits, k):
@@ -88,28 +107,28 @@ def range_wish(problem, q, wish):
 @inline
 def from_preferred(problem, q, k):
     """Return how far variable k is from its preferred value, in the columns' units: a number (0, 0, x), or a turn."""
-    at = problem.variables[k, 1]
-    if problem.variables[k, 0] != SCALAR:
+    at = problem.variables[k, BLOCK_Q]
+    if problem.variables[k, BLOCK] != SCALAR:
         return quat_log(load_quat(q, at))
-    unit = F(1) if problem.limits[k, 10] != F(0) else problem.reach
-    return F(0), F(0), (q[at] - problem.likes[k, 0]) / unit
+    unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
+    return F(0), F(0), (q[at] - problem.likes[k, PREFERRED]) / unit
 
 
 @inline
 def from_reference(problem, q, k):
     """Return how far variable k is from what rest goals ask, in the same form."""
-    at = problem.variables[k, 1]
-    if problem.variables[k, 0] != SCALAR:
-        return quat_log(quat_mul(quat_conj(load_quat(problem.posture[k], 1)), load_quat(q, at)))
-    unit = F(1) if problem.limits[k, 10] != F(0) else problem.reach
-    return F(0), F(0), (q[at] - problem.posture[k, 1]) / unit
+    at = problem.variables[k, BLOCK_Q]
+    if problem.variables[k, BLOCK] != SCALAR:
+        return quat_log(quat_mul(quat_conj(load_quat(problem.posture[k], REST_Q)), load_quat(q, at)))
+    unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
+    return F(0), F(0), (q[at] - problem.posture[k, REST_Q]) / unit
 
 
 @inline
 def pull_back(problem, k, alpha, away, wish):
     """Add the gradient of α |away|² at variable k; return its value."""
-    v = problem.variables[k, 2]
-    if problem.variables[k, 0] == SCALAR:
+    v = problem.variables[k, BLOCK_COLUMN]
+    if problem.variables[k, BLOCK] == SCALAR:
         wish[v] += F(2) * alpha * away[2]
     else:
         for c in range(3):
@@ -122,11 +141,11 @@ def posture_wish(problem, q, wish):
     """Add Σ αi (qi - qi,opt)², αi from the joint's stiffness and from rest goals; return H."""
     total = F(0)
     for k in range(problem.variables.shape[0]):
-        alpha = problem.own[POSTURE] * problem.likes[k, 1]
+        alpha = problem.own[POSTURE_WEIGHT] * problem.likes[k, STIFFNESS]
         if alpha > F(0):
             total += pull_back(problem, k, alpha, from_preferred(problem, q, k), wish)
-        if problem.posture[k, 0] > F(0):
-            total += pull_back(problem, k, problem.posture[k, 0], from_reference(problem, q, k), wish)
+        if problem.posture[k, REST_WEIGHT] > F(0):
+            total += pull_back(problem, k, problem.posture[k, REST_WEIGHT], from_reference(problem, q, k), wish)
     return total
 
 
@@ -156,9 +175,9 @@ def log_volume(work):
 @device
 def nudge(problem, q, k, c, h):
     """Move part c of variable k by h (radians, reaches), whatever its limits."""
-    at = problem.variables[k, 1]
-    if problem.variables[k, 0] == SCALAR:
-        q[at] += h if problem.limits[k, 10] != F(0) else h * problem.reach
+    at = problem.variables[k, BLOCK_Q]
+    if problem.variables[k, BLOCK] == SCALAR:
+        q[at] += h if problem.limits[k, IS_ANGLE] != F(0) else h * problem.reach
     else:
         store_quat(q, at, quat_normalize(nudged(load_quat(q, at), c, h)))
 
@@ -166,10 +185,10 @@ def nudge(problem, q, k, c, h):
 @device
 def volume_wish(problem, work, targets, q, wish):
     """Add -κ times the gradient of log √det(J Jᵀ), by central differences of J along each column."""
-    kappa = problem.own[MANIPULABILITY]
+    kappa = problem.own[MANIPULABILITY_WEIGHT]
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        parts = 1 if problem.variables[k, 0] == SCALAR else 3
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        parts = 1 if problem.variables[k, BLOCK] == SCALAR else 3
         for c in range(parts):
             p = load_quat(q, at) if parts == 3 else (q[at], F(0), F(0), F(0))
             rise = F(0)
@@ -185,9 +204,11 @@ def volume_wish(problem, work, targets, q, wish):
 @device
 def stiffest(problem):
     """Return the largest second derivative of H that is known beforehand; manipulability has none."""
-    bend = F(2) * (problem.own[CENTRE] + problem.own[MARGINS])
+    bend = F(2) * (problem.own[CENTRE_WEIGHT] + problem.own[MARGIN_WEIGHT])
     for k in range(problem.variables.shape[0]):
-        bend = max(bend, F(2) * (problem.own[POSTURE] * problem.likes[k, 1] + problem.posture[k, 0]))
+        bend = max(
+            bend, F(2) * (problem.own[POSTURE_WEIGHT] * problem.likes[k, STIFFNESS] + problem.posture[k, REST_WEIGHT])
+        )
     return bend
 
 
@@ -197,11 +218,11 @@ def write_wish(problem, work, targets, q, wish):
     for v in range(wish.shape[0]):
         wish[v] = F(0)
     total = posture_wish(problem, q, wish)
-    if problem.own[CENTRE] != F(0) or problem.own[MARGINS] != F(0):
+    if problem.own[CENTRE_WEIGHT] != F(0) or problem.own[MARGIN_WEIGHT] != F(0):
         total += range_wish(problem, q, wish)
-    if problem.own[MANIPULABILITY] != F(0):
+    if problem.own[MANIPULABILITY_WEIGHT] != F(0):
         volume_wish(problem, work, targets, q, wish)
     write_frames(problem, work, targets, q)
-    if problem.own[MANIPULABILITY] != F(0):
-        total -= problem.own[MANIPULABILITY] * log_volume(work)
+    if problem.own[MANIPULABILITY_WEIGHT] != F(0):
+        total -= problem.own[MANIPULABILITY_WEIGHT] * log_volume(work)
     return total

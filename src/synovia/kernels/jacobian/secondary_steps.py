@@ -8,7 +8,8 @@ from synovia.kernels.jacobian.descent import largest
 from synovia.kernels.jacobian.family import descend, goal_step
 from synovia.kernels.jacobian.null_space import first_gain, free_motion, slide
 from synovia.kernels.jacobian.secondary import write_wish
-from synovia.kernels.jacobian.workspace import LARGEST_TURN, open_room
+from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.search.multistart import drive, drive_any
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.variables import step

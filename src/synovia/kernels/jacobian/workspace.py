@@ -8,10 +8,6 @@ from numpy.typing import NDArray
 from synovia.kernels.compiler.jit import inline
 from synovia.kernels.compiler.views import matrix, vector
 
-# Places among the solver's own settings
-DAMPING, ERROR_DAMPING, PROGRESS = 0, 1, 2  # as in ``levenberg``
-METHOD, FORM, LARGEST_ERROR, LARGEST_TURN = 3, 4, 5, 6
-POSTURE, CENTRE, MARGINS, MARGIN, MANIPULABILITY = 7, 8, 9, 10, 11
 GEOMETRIC, PARTIAL = 0, 1
 
 

@@ -6,6 +6,7 @@ fallen for some rounds, only the last of them changes (Murty 1974), which cannot
 """
 
 from synovia.kernels.compiler.jit import F, device
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, JUDGED
 from synovia.kernels.math.linear import solve_ldl
 
 ROUNDS = 60  # most solves; from the second step on one or two are usual
@@ -17,11 +18,11 @@ SLIP = F(1e-15)  # beyond a bound, radians or reaches, that is rounding
 def guess(box, g, near, slack):
     """Hold what touches a bound and is pushed against it by more than ``slack``, which is rounding."""
     for i in range(g.shape[0]):
-        box[i, 2] = F(0)
-        if box[i, 1] <= near and g[i] > slack:
-            box[i, 2] = F(1)
-        elif box[i, 0] >= -near and g[i] < -slack:
-            box[i, 2] = F(-1)
+        box[i, HELD] = F(0)
+        if box[i, BOX_UPPER] <= near and g[i] > slack:
+            box[i, HELD] = F(1)
+        elif box[i, BOX_LOWER] >= -near and g[i] < -slack:
+            box[i, HELD] = F(-1)
 
 
 @device
@@ -31,7 +32,7 @@ def shares(box, g, near, slack):
     left = F(0)
     held = F(0)
     for i in range(g.shape[0]):
-        can = abs(min(max(g[i], box[i, 0]), box[i, 1]))
+        can = abs(min(max(g[i], box[i, BOX_LOWER]), box[i, BOX_UPPER]))
         left = max(left, can)
         held = max(held, abs(g[i]) - can)
     return left, held
@@ -42,17 +43,17 @@ def solve_rest(H, damping, g, box, K, y):
     """Write y: held numbers at their bounds, the rest from the linear system; return whether that is a minimum."""
     n = g.shape[0]
     for i in range(n):
-        if box[i, 2] != F(0):
-            y[i] = box[i, 1] if box[i, 2] > F(0) else box[i, 0]
+        if box[i, HELD] != F(0):
+            y[i] = box[i, BOX_UPPER] if box[i, HELD] > F(0) else box[i, BOX_LOWER]
             for j in range(i):
                 K[i, j] = F(0)
             K[i, i] = F(1)
             continue
         y[i] = g[i]
         for j in range(n):
-            held = box[j, 2]
+            held = box[j, HELD]
             if held != F(0):
-                y[i] -= H[i, j] * (box[j, 1] if held > F(0) else box[j, 0])
+                y[i] -= H[i, j] * (box[j, BOX_UPPER] if held > F(0) else box[j, BOX_LOWER])
             if j < i:
                 K[i, j] = F(0) if held != F(0) else H[i, j]
         K[i, i] = H[i, i] + damping
@@ -72,12 +73,12 @@ def judge(H, damping, g, box, y, slack):
     count = 0
     last = 0
     for i in range(g.shape[0]):
-        held = box[i, 2]
+        held = box[i, HELD]
         mark = held
         if held == F(0):
-            if y[i] > box[i, 1] + SLIP:
+            if y[i] > box[i, BOX_UPPER] + SLIP:
                 mark = F(1)
-            elif y[i] < box[i, 0] - SLIP:
+            elif y[i] < box[i, BOX_LOWER] - SLIP:
                 mark = F(-1)
         else:
             push = g[i] - damping * y[i]
@@ -85,7 +86,7 @@ def judge(H, damping, g, box, y, slack):
                 push -= H[i, j] * y[j]
             if held * push < -slack:
                 mark = F(0)
-        box[i, 3] = mark
+        box[i, JUDGED] = mark
         if mark != held:
             count += 1
             last = i
@@ -117,8 +118,8 @@ def bounded_step(H, damping, g, box, K, y, slack):
         else:
             chances -= 1
         for i in range(n if chances >= 0 else 0):
-            box[i, 2] = box[i, 3]
-        box[last, 2] = box[last, 3]
+            box[i, HELD] = box[i, JUDGED]
+        box[last, HELD] = box[last, JUDGED]
     for i in range(n):
-        y[i] = min(max(y[i], box[i, 0]), box[i, 1])
+        y[i] = min(max(y[i], box[i, BOX_LOWER]), box[i, BOX_UPPER])
     return True

@@ -12,6 +12,7 @@ y-, y+ (4), twist lower and upper (2), and a mark that is not 0 where there is a
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import LIMIT_FRAME, SWING_X, SWING_X_BACK, SWING_Y, SWING_Y_BACK, TWIST_LOWER, TWIST_UPPER
 from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, quat_mul
 from synovia.kernels.math.vectors import scale
 
@@ -46,20 +47,33 @@ def join(sx, sy, twist):
 @inline
 def half_angles(limit, k, sx, sy):
     """Return the two half-angles that bound a swing in the quadrant of (sx, sy)."""
-    return limit[k, 5] if sx >= F(0) else limit[k, 4], limit[k, 7] if sy >= F(0) else limit[k, 6]
+    a = limit[k, SWING_X] if sx >= F(0) else limit[k, SWING_X_BACK]
+    b = limit[k, SWING_Y] if sy >= F(0) else limit[k, SWING_Y_BACK]
+    return a, b
+
+
+@inline
+def limit_frame(limit, k):
+    """Return the quaternion of the frame in which limit k measures swing and twist."""
+    return (
+        limit[k, LIMIT_FRAME],
+        limit[k, LIMIT_FRAME + 1],
+        limit[k, LIMIT_FRAME + 2],
+        limit[k, LIMIT_FRAME + 3],
+    )
 
 
 @inline
 def to_limit_frame(limit, k, q):
     """Return the rotation q, given in the joint's rest frame, in the frame of limit k."""
-    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    frame = limit_frame(limit, k)
     return quat_mul(quat_mul(quat_conj(frame), q), frame)
 
 
 @inline
 def from_limit_frame(limit, k, q):
     """Return the inverse of ``to_limit_frame``."""
-    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    frame = limit_frame(limit, k)
     return quat_mul(quat_mul(frame, q), quat_conj(frame))
 
 
@@ -117,7 +131,7 @@ def clearance(limit, k, q):
     if f > F(1):  # the true distance: measured along the radius, rounding would count for much on a thin ellipse
         u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
         swing = math.sqrt((abs(sx) - u) * (abs(sx) - u) + (abs(sy) - v) * (abs(sy) - v))
-    lower, upper = limit[k, 8], limit[k, 9]
+    lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     if twist < lower or twist > upper:
         turned = abs(wrap(twist - nearest_twist(twist, lower, upper)))
     elif upper - lower >= F(2) * PI - EDGE:
@@ -153,8 +167,8 @@ def unfold(limit, k, sx, sy):
     """
     squared = sx * sx + sy * sy
     if squared > FOLDED * FOLDED and (
-        limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE
-        or min(limit[k, 4], limit[k, 5], limit[k, 6], limit[k, 7]) < PI - EDGE
+        limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER] < F(2) * PI - EDGE
+        or min(limit[k, SWING_X_BACK], limit[k, SWING_X], limit[k, SWING_Y_BACK], limit[k, SWING_Y]) < PI - EDGE
     ):
         shorter = FOLDED / math.sqrt(squared)
         return sx * shorter, sy * shorter
@@ -173,7 +187,7 @@ def project(limit, k, q):
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     x, y = nearest_swing(limit, k, sx, sy)
     x, y = unfold(limit, k, x, y)
-    near = nearest_twist(twist, limit[k, 8], limit[k, 9])
+    near = nearest_twist(twist, limit[k, TWIST_LOWER], limit[k, TWIST_UPPER])
     if x == sx and y == sy and near == twist:
         return q
     return from_limit_frame(limit, k, join(x, y, near))
@@ -208,7 +222,7 @@ def normals(limit, k, q, slack):
     tan = math.tan(half)
     t = (tan * v[0], tan * v[1], F(1))
     side = 0
-    lower, upper = limit[k, 8], limit[k, 9]
+    lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     if upper - lower < F(2) * PI - slack:
         near = nearest_twist(twist, lower, upper)
         if near >= upper - slack:
@@ -216,7 +230,7 @@ def normals(limit, k, q, slack):
         elif near <= lower + slack:
             side = -1
     back = quat_exp((F(0), F(0), -twist))
-    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
+    frame = limit_frame(limit, k)
     n = quat_apply(frame, quat_apply(back, n))
     t = quat_apply(frame, quat_apply(back, t))
     length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])

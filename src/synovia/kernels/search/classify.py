@@ -9,35 +9,35 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.compiler.watch import ENDED, SPENT, begin_work, halted
+from synovia.kernels.compiler.watch import begin_work, halted
 from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.goals.residuals import measure, residual, to_units
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
-from synovia.kernels.math.linear import times_t
-from synovia.kernels.search.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.search.polish import LOWER, come_to_rest, drop_held, pull
-from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import (
+from synovia.kernels.layout import (
     CONFLICT,
     CUT,
+    ENDED,
     FINISH,
+    FIRST_RESIDUAL,
     LIMITED,
     REACHED,
+    RESIDUALS,
     RESTED,
+    SPENT,
     STALLED,
     STATUS,
     STEPS,
     STEPS_SPENT,
     UNREACHABLE,
     WINNER,
-    copy,
-    open_any,
-    open_problem,
-    open_row,
-    open_work,
 )
+from synovia.kernels.math.linear import times_t
+from synovia.kernels.search.lowest import ALIKE, keep, left, sketch_others, take_back, take_finalist
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.polish import LOWER, come_to_rest, drop_held, pull
+from synovia.kernels.search.restarts import scatter
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_any, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import step
 
 SETTLE_STEPS = 200
@@ -57,8 +57,8 @@ def strongest_pull(problem, work, targets, errors, q):
         if errors[2 * g] <= problem.tolerance and errors[2 * g + 1] <= problem.tolerance_angle:
             continue
         missed += 1
-        first = problem.goals[g, 2]
-        last = first + problem.goals[g, 4]
+        first = problem.goals[g, FIRST_RESIDUAL]
+        last = first + problem.goals[g, RESIDUALS]
         residual(problem, q, work.frames, targets, work.e)
         work.e[:first] = F(0)
         work.e[last:] = F(0)

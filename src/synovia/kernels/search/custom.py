@@ -19,12 +19,13 @@ from synovia.kernels.jacobian.descent import PUSHES, hold_at_limits, largest, le
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.null_space import first_gain, free_motion
 from synovia.kernels.jacobian.secondary import write_wish
-from synovia.kernels.jacobian.workspace import LARGEST_ERROR, LARGEST_TURN, open_room
+from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.layout import LARGEST_ERROR, LARGEST_TURN, STATE
 from synovia.kernels.math.linear import times_t
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import STATE, copy, open_any, open_work
+from synovia.kernels.tree.problem import copy, open_any, open_work
 from synovia.kernels.tree.variables import seed_state, step
 
 

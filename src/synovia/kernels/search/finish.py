@@ -9,27 +9,15 @@ one (see ``lowest``); not in a track that has begun.
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
-from synovia.kernels.compiler.watch import ENDED, begin_work, halted
+from synovia.kernels.compiler.watch import begin_work, halted
 from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.goals.residuals import measure
+from synovia.kernels.layout import COST, CUT, ENDED, REACHED, RESTED, STATUS, STEPS, WINNER
 from synovia.kernels.search.lowest import ALIKE, cost_of_finalist, keep, left, sketch_others, take_back, take_finalist
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import (
-    COST,
-    CUT,
-    REACHED,
-    RESTED,
-    STATUS,
-    STEPS,
-    WINNER,
-    open_any,
-    open_problem,
-    open_row,
-    open_work,
-    with_steps,
-)
+from synovia.kernels.tree.problem import open_any, open_problem, open_row, open_work, with_steps
 
 KEPT = F(0.999)  # a pose is left only for one whose squared error is lower by this factor
 SKETCH_STEPS = 20  # from a random start: enough to tell which poses are worth more

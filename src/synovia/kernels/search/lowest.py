@@ -9,8 +9,9 @@ the same ones every time, so an answer that is asked for again stays.
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.views import bits, matrix
 from synovia.kernels.compiler.watch import halted
+from synovia.kernels.layout import FINALISTS, OTHERS, STATE, STATUS, STEPS, TRIES, UNREACHABLE
 from synovia.kernels.search.multistart import follow
-from synovia.kernels.tree.problem import FINALISTS, OTHERS, STATE, STATUS, STEPS, TRIES, UNREACHABLE, copy
+from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import seed_state
 
 MOST = 25  # attempts beyond those that looked for a pose that reaches

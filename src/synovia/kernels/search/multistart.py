@@ -14,7 +14,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.views import bits, vector
-from synovia.kernels.compiler.watch import ENDED, begin_work, halted, interrupted
+from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.residuals import (
     all_given,
     complete_targets,
@@ -23,11 +23,13 @@ from synovia.kernels.goals.residuals import (
     replace_targets,
 )
 from synovia.kernels.goals.swivel import forget, remember
-from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import (
+from synovia.kernels.layout import (
     COST,
     CUT,
+    ENDED,
     FINISH,
+    FOLLOWER,
+    LEADER,
     OUT_HEAD,
     REACHED,
     STALLED,
@@ -37,12 +39,9 @@ from synovia.kernels.tree.problem import (
     TRIES,
     UNREACHABLE,
     WINNER,
-    copy,
-    open_any,
-    open_problem,
-    open_row,
-    open_work,
 )
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_any, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import lead, seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
@@ -52,7 +51,7 @@ BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated
 def follow(problem, q):
     """Set the joints that follow another."""
     for k in range(problem.followers.shape[0]):
-        q[problem.followers[k, 0]] = lead(problem.coupling, k, q[problem.followers[k, 1]])
+        q[problem.followers[k, FOLLOWER]] = lead(problem.coupling, k, q[problem.followers[k, LEADER]])
 
 
 @device

@@ -8,11 +8,12 @@ from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, length
+from synovia.kernels.layout import HELD, STATE
 from synovia.kernels.math.bounded import bounded_step, shares, solve_rest
 from synovia.kernels.math.linear import gram_t, times_t, transpose
 from synovia.kernels.tree.chart import NEAR, bends, bounds, move, to_box
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import STATE, copy, work_of_newton
+from synovia.kernels.tree.problem import copy, work_of_newton
 from synovia.kernels.tree.variables import nudge, seed_state
 
 SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
@@ -48,7 +49,7 @@ def pull(problem, work, targets, q):
 def drop_held(work):
     """Take what a bound holds out of J and g."""
     for v in range(work.g.shape[0]):
-        if work.box[v, 2] != F(0):
+        if work.box[v, HELD] != F(0):
             work.g[v] = F(0)
             for i in range(work.J.shape[0]):
                 work.J[i, v] = F(0)

@@ -8,11 +8,30 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.compiler.views import bits
 from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    COLUMN,
+    FIRST_Q,
+    GOAL_ROW,
+    KIND,
+    LOWER,
+    ORIENTATION,
+    PARENT,
+    PARTS,
+    POSITION,
+    RATIO,
+    SLIDE,
+    STATE,
+    TURN,
+    UPPER,
+    VARIABLE,
+)
 from synovia.kernels.math.rotations import column, load_quat, load_rotation, quat_exp, quat_log, store_quat
 from synovia.kernels.math.vectors import axpy, dot, scale, sub
-from synovia.kernels.tree.forward import SLIDE, forward
-from synovia.kernels.tree.problem import POSITION, STATE, copy
-from synovia.kernels.tree.variables import TURN, is_limited, randomize, randomize_number, uniform
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.variables import is_limited, randomize, randomize_number, uniform
 
 GENTLER = F(0.2)  # factor on the turns of free balls, never, once or twice
 MANNERS = 3
@@ -21,10 +40,10 @@ MANNERS = 3
 @inline
 def is_wide(problem, row):
     """Return whether the joint of a row is a slide that may move by more than twice the reach."""
-    if problem.tree.ints[row, 0] != SLIDE or problem.tree.ints[row, 3] < 0:
+    if problem.tree.ints[row, KIND] != SLIDE or problem.tree.ints[row, COLUMN] < 0:
         return False
-    k = problem.tree.ints[row, 5]
-    return problem.limits[k, 1] - problem.limits[k, 0] > F(2) * problem.reach
+    k = problem.tree.ints[row, VARIABLE]
+    return problem.limits[k, UPPER] - problem.limits[k, LOWER] > F(2) * problem.reach
 
 
 @device
@@ -39,28 +58,28 @@ def near_target(problem, work, targets, q):
     for i in range(n):
         if is_wide(problem, i):
             wide += 1
-            q[problem.tree.ints[i, 2]] = work.trial[problem.tree.ints[i, 2]]
+            q[problem.tree.ints[i, FIRST_Q]] = work.trial[problem.tree.ints[i, FIRST_Q]]
     if wide == 0:
         return
     g = np.int64(uniform(bits(work.watch, STATE, 1)) * F(problem.goals.shape[0]))
-    row = problem.goals[g, 1] if problem.goals[g, 0] & POSITION else -1
+    row = problem.goals[g, GOAL_ROW] if problem.goals[g, PARTS] & POSITION else -1
     forward(problem.tree, q, work.frames)
     _, p = goal_frame(problem, work.frames, g)
     _, t = target_frame(targets, g)
     way = sub(t, p)
     while row >= 0:
         if is_wide(problem, row):
-            z = column(load_rotation(work.frames, row, 0), 2)
+            z = column(load_rotation(work.frames, row, ORIENTATION), 2)
             by = dot(z, way)
             way = axpy(-by, z, way)
-            ratio = problem.tree.couple[row, 0]
-            q[problem.tree.ints[row, 2]] += by / ratio if ratio != F(0) else F(0)
-        row = problem.tree.ints[row, 1]
+            ratio = problem.tree.couple[row, RATIO]
+            q[problem.tree.ints[row, FIRST_Q]] += by / ratio if ratio != F(0) else F(0)
+        row = problem.tree.ints[row, PARENT]
     for i in range(n):
         if is_wide(problem, i):
-            k, at = problem.tree.ints[i, 5], problem.tree.ints[i, 2]
+            k, at = problem.tree.ints[i, VARIABLE], problem.tree.ints[i, FIRST_Q]
             q[at] += problem.reach * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1))
-            q[at] = min(max(q[at], problem.limits[k, 0]), problem.limits[k, 1])
+            q[at] = min(max(q[at], problem.limits[k, LOWER]), problem.limits[k, UPPER])
 
 
 @algorithm
@@ -74,8 +93,8 @@ def scatter(problem, work, targets, q):
     randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))
     share = GENTLER ** np.int64(MANNERS * uniform(bits(work.watch, STATE, 1)))
     for k in range(problem.variables.shape[0]):
-        if problem.variables[k, 0] == TURN and not is_limited(problem.limits, k):
-            at = problem.variables[k, 1]
+        if problem.variables[k, BLOCK] == TURN and not is_limited(problem.limits, k):
+            at = problem.variables[k, BLOCK_Q]
             store_quat(q, at, quat_exp(scale(share, quat_log(load_quat(q, at)))))
     near_target(problem, work, targets, q)
     return 0, F(0)
@@ -86,6 +105,6 @@ def scatter_numbers(problem, work, targets, q):
     """Fill every variable of an arm, which has numbers alone; arms need not wait for ball joints to be compiled."""
     copy(q, work.trial)
     for k in range(problem.variables.shape[0]):
-        randomize_number(problem.limits, k, q, problem.variables[k, 1], bits(work.watch, STATE, 1))
+        randomize_number(problem.limits, k, q, problem.variables[k, BLOCK_Q], bits(work.watch, STATE, 1))
     near_target(problem, work, targets, q)
     return 0, F(0)

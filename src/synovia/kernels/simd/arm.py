@@ -18,27 +18,28 @@ from synovia.kernels.compiler.views import bits, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target
-from synovia.kernels.jacobian.levenberg import AIM, PROGRESS
-from synovia.kernels.math.trigonometry import PI, sincos
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.search.restarts import scatter_numbers
-from synovia.kernels.simd.arm_step import LANES, lane_errors, lane_forward, lane_normal, lane_step
-from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import (
+from synovia.kernels.jacobian.levenberg import AIM
+from synovia.kernels.layout import (
+    BLOCK_Q,
     COST,
     CUT,
     FINISH,
+    LOWER,
+    PROGRESS,
     REACHED,
     STATE,
     STATUS,
     STEPS,
     TRIES,
+    UPPER,
     WINNER,
-    copy,
-    open_problem,
-    open_row,
-    open_work,
 )
+from synovia.kernels.math.trigonometry import PI, sincos
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.simd.arm_step import LANES, lane_errors, lane_forward, lane_normal, lane_step
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import seed_state
 
 JOINTS = 16  # most that a lane can hold
@@ -67,7 +68,7 @@ def chord2(angle):
 def take_up(problem, q, lanes, state, Q, l):
     """Put an attempt that starts at q into lane l."""
     for i in range(problem.variables.shape[0]):
-        Q[i, l] = q[problem.variables[i, 1]]
+        Q[i, l] = q[problem.variables[i, BLOCK_Q]]
     lanes[STEP, l] = 0
     state[1, l] = np.inf
 
@@ -120,7 +121,7 @@ def answer(problem, work, out, lanes, Q, cost, l):
     row = out[np.int64(lanes[ROW, l])]
     q, errors, kept = open_row(problem, row)
     for i in range(problem.variables.shape[0]):
-        q[problem.variables[i, 1]] = min(max(F(Q[i, l]), problem.limits[i, 0]), problem.limits[i, 1])
+        q[problem.variables[i, BLOCK_Q]] = min(max(F(Q[i, l]), problem.limits[i, LOWER]), problem.limits[i, UPPER])
     follow(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):

@@ -9,12 +9,25 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import inline
-from synovia.kernels.jacobian.levenberg import DAMPING, ERROR_DAMPING
+from synovia.kernels.layout import (
+    DAMPING,
+    ERROR_DAMPING,
+    GOAL_ORIENTATION,
+    GOAL_ORIGIN,
+    HINGE,
+    KIND,
+    LOWER,
+    ORIENTATION,
+    ORIGIN,
+    PARTS,
+    POSITION_WEIGHT,
+    ROTATION,
+    ROTATION_WEIGHT,
+    UPPER,
+)
 from synovia.kernels.math.linear import solve6_of
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t, turn_z
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, sub
-from synovia.kernels.tree.forward import HINGE
-from synovia.kernels.tree.problem import ROTATION
 
 LANES = 32  # 8 are too few to vectorise, 64 no longer fit in the nearest cache
 BACK = 1e-6  # cos²(θ/2) below which an error is taken as this close to half a turn
@@ -103,9 +116,9 @@ def lane_forward(problem, Q, P, axes):
         for l in range(LANES):
             P[r, l] = one
     for i in range(tree.ints.shape[0]):
-        G = as_type_9(K, load_rotation(tree.fixed, i, 0))
-        g = as_type(K, load(tree.fixed, i, 9))
-        turns = K(1) if tree.ints[i, 0] == HINGE else K(0)
+        G = as_type_9(K, load_rotation(tree.fixed, i, ORIENTATION))
+        g = as_type(K, load(tree.fixed, i, ORIGIN))
+        turns = K(1) if tree.ints[i, KIND] == HINGE else K(0)
         a = (6 * i) & FORWARD
         for l in range(LANES):
             R = lane_rotation(P, 0, l)
@@ -125,11 +138,11 @@ def lane_forward(problem, Q, P, axes):
 def lane_errors(problem, P, goal, E):
     """Write the weighted error (E: 6), squared distance and angle, and the cost; P's origin becomes the goal's."""
     K = P.dtype.type
-    G = as_type_9(K, load_rotation(problem.goal_data, 0, 2))
-    g = as_type(K, load(problem.goal_data, 0, 11))
-    wp, wr = K(problem.goal_data[0, 0] / problem.reach), K(problem.goal_data[0, 1])
+    G = as_type_9(K, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION))
+    g = as_type(K, load(problem.goal_data, 0, GOAL_ORIGIN))
+    wp, wr = K(problem.goal_data[0, POSITION_WEIGHT] / problem.reach), K(problem.goal_data[0, ROTATION_WEIGHT])
     placed = K(1) if wp > K(0) else K(0)
-    turned = K(1) if problem.goals[0, 0] & ROTATION else K(0)
+    turned = K(1) if problem.goals[0, PARTS] & ROTATION else K(0)
     for l in range(LANES):
         R = lane_rotation(P, 0, l)
         p = add(lane_vector(P, 9, l), apply(R, g))
@@ -155,14 +168,18 @@ def lane_normal(problem, Q, P, axes, E, J, S):
     """Write the Jacobian without joints that are held at a limit (J), and J Jᵀ + λ (S: 21, lower triangle)."""
     K = P.dtype.type
     constant, factor = K(problem.own[DAMPING]), K(problem.own[ERROR_DAMPING])
-    wp, wr, reach = K(problem.goal_data[0, 0] / problem.reach), K(problem.goal_data[0, 1]), K(problem.reach)
+    wp, wr, reach = (
+        K(problem.goal_data[0, POSITION_WEIGHT] / problem.reach),
+        K(problem.goal_data[0, ROTATION_WEIGHT]),
+        K(problem.reach),
+    )
     for r in range(21):
         diagonal = r == 0 or r == 2 or r == 5 or r == 9 or r == 14 or r == 20
         for l in range(LANES):
             S[r, l] = constant + factor * E[8, l] if diagonal else K(0)
     for i in range(problem.tree.ints.shape[0]):
-        low, high = K(problem.limits[i, 0]), K(problem.limits[i, 1])
-        turns = K(1) if problem.tree.ints[i, 0] == HINGE else K(0)
+        low, high = K(problem.limits[i, LOWER]), K(problem.limits[i, UPPER])
+        turns = K(1) if problem.tree.ints[i, KIND] == HINGE else K(0)
         moves = (K(1) - turns) * reach
         a = (6 * i) & FORWARD
         for l in range(LANES):
@@ -213,8 +230,8 @@ def lane_step(problem, Q, E, J, S):
         put_vector(S, 21, l, (y[0], y[1], y[2]))
         put_vector(S, 24, l, (y[3], y[4], y[5]))
     for i in range(problem.tree.ints.shape[0]):
-        low, high = K(problem.limits[i, 0]), K(problem.limits[i, 1])
-        unit = K(1) if problem.tree.ints[i, 0] == HINGE else K(problem.reach)
+        low, high = K(problem.limits[i, LOWER]), K(problem.limits[i, UPPER])
+        unit = K(1) if problem.tree.ints[i, KIND] == HINGE else K(problem.reach)
         a = (6 * i) & FORWARD
         for l in range(LANES):
             d = dot(lane_vector(J, a, l), lane_vector(S, 21, l)) + dot(lane_vector(J, a + 3, l), lane_vector(S, 24, l))

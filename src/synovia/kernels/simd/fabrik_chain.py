@@ -17,28 +17,29 @@ from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target, target_frame
-from synovia.kernels.heuristic.fabrik_chain import BEST, LENGTH, POINT, lay_out, take_turns
-from synovia.kernels.heuristic.loop import PROGRESS
+from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
 from synovia.kernels.jacobian.levenberg import AIM
-from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.simd.arm import LEFT
-from synovia.kernels.simd.arm_step import FORWARD, LANES, as_type, lane_vector, put_vector
-from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import (
+from synovia.kernels.layout import (
+    BEST,
+    BONE,
     COST,
     CUT,
     FINISH,
+    PLACE,
+    POSITION_WEIGHT,
+    PROGRESS,
     REACHED,
     STATUS,
     STEPS,
     TRIES,
     WINNER,
-    copy,
-    open_problem,
-    open_row,
-    open_work,
 )
+from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.search.multistart import follow
+from synovia.kernels.simd.arm import LEFT
+from synovia.kernels.simd.arm_step import FORWARD, LANES, as_type, lane_vector, put_vector
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 
 ROW, STEP, LOOK = 0, 1, 2  # integers of a lane: its problem (-1: none), iterations, the iteration of the next look
 NOW, LOWEST, MARK = 0, 1, 2  # numbers of a lane: squared error now, the lowest, the lowest at the last look
@@ -68,7 +69,7 @@ def iterate_lanes(points, n, P, V, root, goal):
     for l in range(LANES):
         put_vector(V, 0, l, lane_vector(goal, 0, l))
     for i in range(n - 1, 0, -1):
-        pull(P, V, i, K(points[i, LENGTH]))
+        pull(P, V, i, K(points[i, BONE]))
     for l in range(LANES):
         put_vector(V, 0, l, root)
     # the tip is at its target already: the last point counts as there
@@ -76,7 +77,7 @@ def iterate_lanes(points, n, P, V, root, goal):
     for l in range(LANES):
         put_vector(P, k, l, lane_vector(goal, 0, l))
     for i in range(n):
-        pull(P, V, i + 1, K(points[i, LENGTH]))
+        pull(P, V, i + 1, K(points[i, BONE]))
 
 
 @inline
@@ -99,7 +100,7 @@ def answer(problem, work, row, steps, cost):
     follow(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
-        weight = problem.goal_data[0, 0] / problem.reach
+        weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
         row[STATUS] = REACHED
         row[STEPS] = steps
         row[TRIES] = F(1)
@@ -131,15 +132,15 @@ def begin(problem, work, targets, starts, out, b, total, most2, lanes, state, P,
         forward(problem.tree, q, work.frames)
     complete_targets(problem, work.frames, targets[b], kept)
     _, t = target_frame(kept, 0)
-    d = sub(t, load(work.points, n, POINT))
+    d = sub(t, load(work.points, n, PLACE))
     cost = dot(d, d)
     if cost <= most2:
         answer(problem, work, row, 0, cost)
         return -1
-    if norm(sub(t, load(work.points, 0, POINT))) > total:
+    if norm(sub(t, load(work.points, 0, PLACE))) > total:
         return -1
     for i in range(n + 1):
-        put_vector(P, 3 * i, l, as_type(K, load(work.points, i, POINT)))
+        put_vector(P, 3 * i, l, as_type(K, load(work.points, i, PLACE)))
     put_vector(goal, 0, l, as_type(K, t))
     state[LOWEST, l] = cost
     state[MARK, l] = cost
@@ -180,7 +181,7 @@ def fabrik_lanes(ints, floats, targets, starts, out, scratch, room):
     q, _, _ = open_row(problem, out[0])
     copy(starts[0], q)
     total = lay_out(problem, work, q)
-    root = as_type(K, load(work.points, 0, POINT))
+    root = as_type(K, load(work.points, 0, PLACE))
     most2 = (AIM * problem.tolerance) ** 2
     near2 = most2 if F(K(AIM)) == AIM else (SINGLE_AIM * problem.tolerance) ** 2
     for l in range(LANES):

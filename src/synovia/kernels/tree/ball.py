@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import BLOCK_Q, ORIENTATION, VARIABLE
 from synovia.kernels.math.rotations import (
     PI,
     load_quat,
@@ -30,14 +31,14 @@ INSIDE = F(1e-11)  # radians beyond a limit that count as on it
 @inline
 def base_of(problem, frames, q, row):
     """Return the world rotation of a ball joint before its own motion."""
-    at = problem.variables[problem.tree.ints[row, 5], 1]
-    return matmul_t(load_rotation(frames, row, 0), quat_matrix(load_quat(q, at)))
+    at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
+    return matmul_t(load_rotation(frames, row, ORIENTATION), quat_matrix(load_quat(q, at)))
 
 
 @inline
 def turned(problem, frames, q, row, turn):
     """Return the quaternion of a ball joint after a turn (quaternion) in the world; on the side of the one before."""
-    at = problem.variables[problem.tree.ints[row, 5], 1]
+    at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
     old = load_quat(q, at)
     base = matrix_quat(base_of(problem, frames, q, row))
     new = quat_normalize(quat_mul(quat_mul(quat_conj(base), quat_mul(turn, base)), old))
@@ -52,12 +53,12 @@ def set_turn(problem, frames, q, row, turn):
 
     ``frames`` are those before the turn.
     """
-    k = problem.tree.ints[row, 5]
+    k = problem.tree.ints[row, VARIABLE]
     base = base_of(problem, frames, q, row)
     new = turned(problem, frames, q, row, turn)
     if is_limited(problem.limits, k):
         new = project(problem.limits, k, new)
-    store_quat(q, problem.variables[k, 1], new)
+    store_quat(q, problem.variables[k, BLOCK_Q], new)
     return matmul(base, quat_matrix(new))
 
 
@@ -87,11 +88,11 @@ def beyond(problem, frames, q, row, aimed, line, hand, angle):
     s, c = sincos(F(0.5) * angle)
     swivel = (s * line[0], s * line[1], s * line[2], c)
     out = F(0)
-    k = problem.tree.ints[row, 5]
+    k = problem.tree.ints[row, VARIABLE]
     if is_limited(problem.limits, k):
         out = excess(problem.limits, k, turned(problem, frames, q, row, quat_mul(swivel, aimed)))
     if hand.row >= 0:
-        k = problem.tree.ints[hand.row, 5]
+        k = problem.tree.ints[hand.row, VARIABLE]
         if is_limited(problem.limits, k):
             out = max(out, excess(problem.limits, k, own_turn(hand, swivel)))
     return out

@@ -5,15 +5,14 @@ the next one beside it, and the span of a row's subtree in depth-first order.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-
-FIRST, NEXT, ENTER, LEAVE = 5, 6, 7, 8
+from synovia.kernels.layout import CHILD, ENTER, GOAL_ROW, LEAVE, PARENT, PARTS, SIBLING
 
 
 @inline
 def carrier(problem, j):
     """Return the row that carries point j (a row, or the number of rows plus a goal)."""
     n = problem.tree.ints.shape[0]
-    return problem.tree.ints[j, 1] if j < n else problem.goals[j - n, 1]
+    return problem.tree.ints[j, PARENT] if j < n else problem.goals[j - n, GOAL_ROW]
 
 
 @device
@@ -26,30 +25,30 @@ def list_branches(problem, points):
     n = tree.ints.shape[0]
     last = n + problem.goals.shape[0]
     for j in range(last):
-        points[j, FIRST] = F(-1)
-        points[j, NEXT] = F(-1)
+        points[j, CHILD] = F(-1)
+        points[j, SIBLING] = F(-1)
         points[j, ENTER] = F(-1)
         points[j, LEAVE] = F(-1)
     for j in range(last - 1, -1, -1):
         a = carrier(problem, j)
-        asks = j < n or problem.goals[j - n, 0] != 0  # a goal for no place is no point
+        asks = j < n or problem.goals[j - n, PARTS] != 0  # a goal for no place is no point
         if a >= 0 and asks:
-            points[j, NEXT] = points[a, FIRST]
-            points[a, FIRST] = j
+            points[j, SIBLING] = points[a, CHILD]
+            points[a, CHILD] = j
     count = 0
     for root in range(n):
-        if tree.ints[root, 1] >= 0:
+        if tree.ints[root, PARENT] >= 0:
             continue
         j = root
         while j >= 0:
             points[j, ENTER] = count
             count += 1
-            deeper = int(points[j, FIRST])
+            deeper = int(points[j, CHILD])
             while deeper < 0:
                 points[j, LEAVE] = count
                 if j == root:
                     break
-                deeper = int(points[j, NEXT])
+                deeper = int(points[j, SIBLING])
                 if deeper < 0:
                     j = carrier(problem, j)
             j = deeper
@@ -64,10 +63,10 @@ def carries(points, i, j):
 @inline
 def following(problem, points, i, j, deeper):
     """Return the point after j in the subtree of joint i, below j itself only with ``deeper``; -1 after the last."""
-    if deeper and points[j, FIRST] >= F(0):
-        return int(points[j, FIRST])
-    while points[j, NEXT] < F(0):
+    if deeper and points[j, CHILD] >= F(0):
+        return int(points[j, CHILD])
+    while points[j, SIBLING] < F(0):
         j = carrier(problem, j)
         if j == i:
             return -1
-    return int(points[j, NEXT])
+    return int(points[j, SIBLING])

@@ -12,19 +12,34 @@ in the joint's frame (3) that its unit is.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    BOX_LOWER,
+    BOX_UPPER,
+    IS_ANGLE,
+    LOWER,
+    SCALAR,
+    TWIST_LOWER,
+    TWIST_UPPER,
+    UPPER,
+    VELOCITY,
+)
 from synovia.kernels.math.rotations import PI, load_quat, quat_apply, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.math.swing_twist import (
     EDGE,
     from_limit_frame,
     half_angles,
     join,
+    limit_frame,
     nearest_swing,
     nearest_twist,
     split,
     to_limit_frame,
 )
-from synovia.kernels.math.vectors import dot, scale
-from synovia.kernels.tree.variables import SCALAR, clamp_block, is_limited
+from synovia.kernels.math.vectors import dot, load, scale, store
+from synovia.kernels.tree.variables import clamp_block, is_limited
 
 NEAR = F(1e-9)  # radians or reaches from a bound within which it is touched
 NUDGE = F(1e-4)  # radians, for central differences of the directions
@@ -52,8 +67,7 @@ def velocity(limit, k, s, twist, way):
         across = F(0.5) - squared / F(24)
     r = along * (sx * x + sy * y)
     w = (sine * x + r * sx, sine * y + r * sy, z - across * (sx * y - sy * x))
-    frame = (limit[k, 0], limit[k, 1], limit[k, 2], limit[k, 3])
-    return quat_apply(frame, quat_apply(quat_exp((F(0), F(0), -twist)), w))
+    return quat_apply(limit_frame(limit, k), quat_apply(quat_exp((F(0), F(0), -twist)), w))
 
 
 @inline
@@ -101,19 +115,24 @@ def bound_ball(limit, k, v, q, box):
     f, slope, n, _ = outward(limit, k, (sx, sy))
     t = (-n[1], n[0])
     if goes_round(limit, k, sx, sy):
-        box[v, 0], box[v, 1], box[v + 1, 0], box[v + 1, 1] = -INFINITE, INFINITE, -INFINITE, INFINITE
+        box[v, BOX_LOWER], box[v, BOX_UPPER], box[v + 1, BOX_LOWER], box[v + 1, BOX_UPPER] = (
+            -INFINITE,
+            INFINITE,
+            -INFINITE,
+            INFINITE,
+        )
     else:
-        box[v, 0] = -support(limit, k, -n[0], -n[1]) - (sx * n[0] + sy * n[1])
-        box[v, 1] = max(F(0), (F(1) - f) / slope)
-        box[v + 1, 0] = -support(limit, k, -t[0], -t[1]) - (sx * t[0] + sy * t[1])
-        box[v + 1, 1] = support(limit, k, t[0], t[1]) - (sx * t[0] + sy * t[1])
-    lower, upper = limit[k, 8], limit[k, 9]
+        box[v, BOX_LOWER] = -support(limit, k, -n[0], -n[1]) - (sx * n[0] + sy * n[1])
+        box[v, BOX_UPPER] = max(F(0), (F(1) - f) / slope)
+        box[v + 1, BOX_LOWER] = -support(limit, k, -t[0], -t[1]) - (sx * t[0] + sy * t[1])
+        box[v + 1, BOX_UPPER] = support(limit, k, t[0], t[1]) - (sx * t[0] + sy * t[1])
+    lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
     whole = upper - lower >= F(2) * PI - EDGE
     near = nearest_twist(twist, lower, upper)
-    box[v + 2, 0], box[v + 2, 1] = (-INFINITE, INFINITE) if whole else (lower - near, upper - near)
+    box[v + 2, BOX_LOWER], box[v + 2, BOX_UPPER] = (-INFINITE, INFINITE) if whole else (lower - near, upper - near)
     for c in range(3):
         w = velocity(limit, k, (sx, sy), twist, direction(n, c))
-        box[v + c, 4], box[v + c, 5], box[v + c, 6] = w
+        store(box, v + c, VELOCITY, w)
 
 
 @device
@@ -143,38 +162,38 @@ def bend_ball(limit, k, v, q, g, touches, H):
 def bounds(problem, q, box):
     """Write the box of a pose: the bounds of every column, and the directions of limited balls."""
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        if problem.variables[k, 0] == SCALAR:
-            unit = F(1) if problem.limits[k, 10] != F(0) else F(1) / problem.reach
-            box[v, 0] = unit * (problem.limits[k, 0] - q[at])
-            box[v, 1] = unit * (problem.limits[k, 1] - q[at])
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
+            box[v, BOX_LOWER] = unit * (problem.limits[k, LOWER] - q[at])
+            box[v, BOX_UPPER] = unit * (problem.limits[k, UPPER] - q[at])
         elif is_limited(problem.limits, k):
             bound_ball(problem.limits, k, v, load_quat(q, at), box)
         else:
             for c in range(v, v + 3):
-                box[c, 0], box[c, 1] = -INFINITE, INFINITE
+                box[c, BOX_LOWER], box[c, BOX_UPPER] = -INFINITE, INFINITE
 
 
 @device
 def bends(problem, q, box, g, H):
     """Add what the coordinates of all limited balls bend; g in angular velocities."""
     for k in range(problem.variables.shape[0]):
-        if problem.variables[k, 0] != SCALAR and is_limited(problem.limits, k):
-            at, v = problem.variables[k, 1], problem.variables[k, 2]
+        if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
+            at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
             w = (g[v], g[v + 1], g[v + 2])
-            bend_ball(problem.limits, k, v, load_quat(q, at), w, box[v, 1] <= NEAR, H)
+            bend_ball(problem.limits, k, v, load_quat(q, at), w, box[v, BOX_UPPER] <= NEAR, H)
 
 
 @device
 def to_box(problem, box, J):
     """Turn the columns of limited balls from angular velocities into those of the box."""
     for k in range(problem.variables.shape[0]):
-        if problem.variables[k, 0] != SCALAR and is_limited(problem.limits, k):
-            v = problem.variables[k, 2]
+        if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
+            v = problem.variables[k, BLOCK_COLUMN]
             for i in range(J.shape[0]):
                 x, y, z = J[i, v], J[i, v + 1], J[i, v + 2]
                 for c in range(v, v + 3):
-                    J[i, c] = x * box[c, 4] + y * box[c, 5] + z * box[c, 6]
+                    J[i, c] = dot((x, y, z), load(box, c, VELOCITY))
 
 
 @device
@@ -187,8 +206,8 @@ def move_ball(limit, k, q, step):
     if not free:
         sx, sy = nearest_swing(limit, k, sx, sy)
     twist += step[2]
-    if limit[k, 9] - limit[k, 8] < F(2) * PI - EDGE:
-        twist = min(max(twist, limit[k, 8]), limit[k, 9])
+    if limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER] < F(2) * PI - EDGE:
+        twist = min(max(twist, limit[k, TWIST_LOWER]), limit[k, TWIST_UPPER])
     return from_limit_frame(limit, k, join(sx, sy, twist))
 
 
@@ -196,9 +215,9 @@ def move_ball(limit, k, q, step):
 def move(problem, q, y, size):
     """Move q by size * y, a step in the box's directions, and within the limits."""
     for k in range(problem.variables.shape[0]):
-        at, v = problem.variables[k, 1], problem.variables[k, 2]
-        if problem.variables[k, 0] == SCALAR:
-            unit = F(1) if problem.limits[k, 10] != F(0) else problem.reach
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
             q[at] += size * unit * y[v]
         else:
             w = (size * y[v], size * y[v + 1], size * y[v + 2])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.layout import BALL, FIRST_Q, FREE, HINGE, KIND, OFFSET, ORIENTATION, ORIGIN, PARENT, RATIO, SLIDE
 from synovia.kernels.math.rotations import (
     apply,
     column,
@@ -24,16 +25,13 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, load, store
 
-FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4
-
 
 class Tree(NamedTuple):
     """Joints in topological order, a parent before its children.
 
-    ``ints[i]``: kind, parent (-1: world), first element in q, first Jacobian column of the hinge, slide or rotation,
-    and of a free joint's translation (-1: held).
-    ``fixed[i]``: rotation (9) and origin (3) of the joint before its motion, in its parent's frame.
-    ``couple[i]``: a hinge or slide stands at couple[i, 0] * q + couple[i, 1] (mimic joints; else 1 and 0).
+    ``ints[i]``: see ``layout`` for its columns.
+    ``fixed[i]``: frame of the joint before its motion, in its parent's frame.
+    ``couple[i]``: a hinge or slide stands at RATIO * q + OFFSET (mimic joints; else 1 and 0).
     """
 
     ints: NDArray[np.int32]
@@ -44,17 +42,17 @@ class Tree(NamedTuple):
 @inline
 def joint_frame(tree, i, q, R, p):
     """Return the world frame of joint i from its parent's world frame (R, p)."""
-    p = add(p, apply(R, load(tree.fixed, i, 9)))
-    R = matmul(R, load_rotation(tree.fixed, i, 0))
-    kind = tree.ints[i, 0]
-    k = tree.ints[i, 2]
+    p = add(p, apply(R, load(tree.fixed, i, ORIGIN)))
+    R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
+    kind = tree.ints[i, KIND]
+    k = tree.ints[i, FIRST_Q]
     if kind == HINGE:
-        s, c = sincos(tree.couple[i, 0] * q[k] + tree.couple[i, 1])
+        s, c = sincos(tree.couple[i, RATIO] * q[k] + tree.couple[i, OFFSET])
         R = turn_z(R, s, c)
     elif kind == BALL:
         R = matmul(R, quat_matrix(load_quat(q, k)))
     elif kind == SLIDE:
-        p = axpy(tree.couple[i, 0] * q[k] + tree.couple[i, 1], column(R, 2), p)
+        p = axpy(tree.couple[i, RATIO] * q[k] + tree.couple[i, OFFSET], column(R, 2), p)
     elif kind == FREE:
         p = add(p, apply(R, (q[k], q[k + 1], q[k + 2])))
         R = matmul(R, quat_matrix(load_quat(q, k + 3)))
@@ -65,13 +63,13 @@ def joint_frame(tree, i, q, R, p):
 def forward(tree, q, frames):
     """Write the world frames (n, 12) of all joints at the joint values q."""
     for i in range(tree.ints.shape[0]):
-        a = tree.ints[i, 1]
+        a = tree.ints[i, PARENT]
         if a < 0:
             R, p = joint_frame(tree, i, q, identity(), (F(0), F(0), F(0)))
         else:
-            R, p = joint_frame(tree, i, q, load_rotation(frames, a, 0), load(frames, a, 9))
-        store_rotation(frames, i, 0, R)
-        store(frames, i, 9, p)
+            R, p = joint_frame(tree, i, q, load_rotation(frames, a, ORIENTATION), load(frames, a, ORIGIN))
+        store_rotation(frames, i, ORIENTATION, R)
+        store(frames, i, ORIGIN, p)
 
 
 @entry
@@ -84,4 +82,9 @@ def forward_many(ints, fixed, couple, unfold, q, frames):
     for t in range(q.shape[0]):
         forward(tree, q[t], frames[t])
         for i in range(ints.shape[0]):
-            store_rotation(frames[t], i, 0, matmul(load_rotation(frames[t], i, 0), load_rotation(unfold, i, 0)))
+            store_rotation(
+                frames[t],
+                i,
+                ORIENTATION,
+                matmul(load_rotation(frames[t], i, ORIENTATION), load_rotation(unfold, i, ORIENTATION)),
+            )

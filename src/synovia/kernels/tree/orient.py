@@ -7,6 +7,23 @@ held. What a path cannot give, because a limit or an axis is missing, the next p
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.layout import (
+    AXIS,
+    BALL,
+    BLOCK_Q,
+    FIRST_Q,
+    FREE,
+    HINGE,
+    KIND,
+    LOWER,
+    OFFSET,
+    ORIENTATION,
+    PARENT,
+    RATIO,
+    SPAN_END,
+    SPAN_FIRST,
+    UPPER,
+)
 from synovia.kernels.math.rotations import (
     column,
     identity,
@@ -25,7 +42,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import dot, load, norm, store
-from synovia.kernels.tree.forward import BALL, FREE, HINGE, Tree
+from synovia.kernels.tree.forward import Tree
 from synovia.kernels.tree.variables import clamp_block
 
 STEPS = 12
@@ -38,10 +55,10 @@ DAMPING = F(1e-2)  # a lost axis (three hinges in line) turns at most 5 times th
 @inline
 def joint_rotation(tree, i, q, R):
     """Return the world rotation of joint i from its parent's."""
-    R = matmul(R, load_rotation(tree.fixed, i, 0))
-    kind, k = tree.ints[i, 0], tree.ints[i, 2]
+    R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
+    kind, k = tree.ints[i, KIND], tree.ints[i, FIRST_Q]
     if kind == HINGE:
-        s, c = sincos(tree.couple[i, 0] * q[k] + tree.couple[i, 1])
+        s, c = sincos(tree.couple[i, RATIO] * q[k] + tree.couple[i, OFFSET])
         R = turn_z(R, s, c)
     elif kind == BALL:
         R = matmul(R, quat_matrix(load_quat(q, k)))
@@ -68,23 +85,23 @@ def walk(tree, paths, first, last, q, frames):
     for n in range(first, last):
         i = paths[n]
         if n == first:
-            a = tree.ints[i, 1]
-            R = load_rotation(frames, a, 0) if a >= 0 else identity()
+            a = tree.ints[i, PARENT]
+            R = load_rotation(frames, a, ORIENTATION) if a >= 0 else identity()
         R = joint_rotation(tree, i, q, R)
-        store_rotation(frames, i, 0, R)
+        store_rotation(frames, i, ORIENTATION, R)
     return R
 
 
 @device
 def turn_ball(tree, variables, limits, which, i, wanted, q, frames):
     """Turn the ball i, whose ancestors stand, to a world orientation."""
-    a = tree.ints[i, 1]
-    R = load_rotation(frames, a, 0) if a >= 0 else identity()
-    before = matrix_quat(matmul(R, load_rotation(tree.fixed, i, 0)))
-    at = variables[which[i], 1]
+    a = tree.ints[i, PARENT]
+    R = load_rotation(frames, a, ORIENTATION) if a >= 0 else identity()
+    before = matrix_quat(matmul(R, load_rotation(tree.fixed, i, ORIENTATION)))
+    at = variables[which[i], BLOCK_Q]
     store_quat(q, at, quat_mul(quat_conj(before), matrix_quat(wanted)))
     clamp_block(variables, limits, which[i], q)
-    store_rotation(frames, i, 0, joint_rotation(tree, i, q, R))
+    store_rotation(frames, i, ORIENTATION, joint_rotation(tree, i, q, R))
 
 
 @device
@@ -100,14 +117,14 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
         for n in range(first, last):
             i = paths[n]
             z = (o, o, o)
-            if tree.ints[i, 0] == HINGE and which[i] >= 0:
+            if tree.ints[i, KIND] == HINGE and which[i] >= 0:
                 k = which[i]
-                x = q[variables[k, 1]]
-                z = column(load_rotation(frames, i, 0), 2)
+                x = q[variables[k, BLOCK_Q]]
+                z = column(load_rotation(frames, i, ORIENTATION), 2)
                 g = dot(z, e)
-                if ((x <= limits[k, 0]) & (g < o)) | ((x >= limits[k, 1]) & (g > o)):
+                if ((x <= limits[k, LOWER]) & (g < o)) | ((x >= limits[k, UPPER]) & (g > o)):
                     z = (o, o, o)
-            store(axes, n - first, 0, z)
+            store(axes, n - first, AXIS, z)
             a00 += z[0] * z[0]
             a10 += z[1] * z[0]
             a11 += z[1] * z[1]
@@ -117,16 +134,16 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
         y = solve3((a00, a10, a11, a20, a21, a22), e)
         largest = o
         for n in range(first, last):
-            largest = max(largest, abs(dot(load(axes, n - first, 0), y)))
+            largest = max(largest, abs(dot(load(axes, n - first, AXIS), y)))
         if largest < SHORT:
             return
         size = min(F(1), LARGEST / largest)
         for n in range(first, last):
             k = which[paths[n]]
-            if tree.ints[paths[n], 0] == HINGE and k >= 0:
-                at = variables[k, 1]
-                x = q[at] + size * dot(load(axes, n - first, 0), y)
-                q[at] = min(max(x, limits[k, 0]), limits[k, 1])
+            if tree.ints[paths[n], KIND] == HINGE and k >= 0:
+                at = variables[k, BLOCK_Q]
+                x = q[at] + size * dot(load(axes, n - first, AXIS), y)
+                q[at] = min(max(x, limits[k, LOWER]), limits[k, UPPER])
     walk(tree, paths, first, last, q, frames)
 
 
@@ -151,16 +168,16 @@ def orient(ints, fixed, couple, variables, limits, which, paths, spans, wanted, 
     tree = Tree(ints, fixed, couple)
     for t in range(q.shape[0]):
         for w in range(spans.shape[0]):
-            first, last = spans[w, 0], spans[w, 1]
+            first, last = spans[w, SPAN_FIRST], spans[w, SPAN_END]
             end = paths[last - 1]
-            goal = load_rotation(wanted[t], w, 0)
-            if ints[end, 0] == BALL or ints[end, 0] == FREE:
+            goal = load_rotation(wanted[t], w, ORIENTATION)
+            if ints[end, KIND] == BALL or ints[end, KIND] == FREE:
                 walk(tree, paths, first, last - 1, q[t], frames)
                 turn_ball(tree, variables, limits, which, end, goal, q[t], frames)
             else:
                 if t > 0:
                     for n in range(first, last):
                         k = which[paths[n]]
-                        if ints[paths[n], 0] == HINGE and k >= 0:
-                            q[t, variables[k, 1]] = q[t - 1, variables[k, 1]]
+                        if ints[paths[n], KIND] == HINGE and k >= 0:
+                            q[t, variables[k, BLOCK_Q]] = q[t - 1, variables[k, BLOCK_Q]]
                 turn_hinges(tree, variables, limits, which, paths, first, last, goal, q[t], frames, axes)

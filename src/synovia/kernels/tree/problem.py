@@ -17,52 +17,64 @@ from numpy.typing import NDArray
 
 from synovia.kernels.compiler.jit import F, inline
 from synovia.kernels.compiler.views import matrix, vector
-from synovia.kernels.compiler.watch import WATCH, begin_watch
+from synovia.kernels.compiler.watch import begin_watch
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    BOX_WIDTH,
+    COUPLED,
+    COUPLING_WIDTH,
+    FINALISTS,
+    FLOAT_HEAD,
+    FOLLOWER_WIDTH,
+    FRAME_WIDTH,
+    FURTHER_DATA_WIDTH,
+    FURTHER_FLOATS,
+    FURTHER_INTS,
+    FURTHER_WIDTH,
+    GOAL_DATA_WIDTH,
+    GOAL_WIDTH,
+    INT_HEAD,
+    LIMIT_WIDTH,
+    MASS_WIDTH,
+    MAX_STEPS,
+    MOST_WORK,
+    N_COLUMNS,
+    N_FOLLOWERS,
+    N_FURTHER,
+    N_GOALS,
+    N_LEVELS,
+    N_MASSES,
+    N_Q,
+    N_RESIDUALS,
+    N_ROWS,
+    N_VARIABLES,
+    N_VERTICES,
+    OTHERS,
+    OUT_HEAD,
+    OWN,
+    PATIENCE,
+    POINT_WIDTH,
+    PREFERENCE_WIDTH,
+    REACH,
+    REST_WIDTH,
+    ROW_WIDTH,
+    SEED,
+    TOLERANCE,
+    TOLERANCE_ANGLE,
+    TRANSFORM_WIDTH,
+    VARIABLE_WIDTH,
+)
 from synovia.kernels.tree.forward import Tree
 
-# Places in the head of ``ints``
-N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
-MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
-N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES, FURTHER_INTS, FURTHER_FLOATS = 12, 13, 14, 15, 16, 17  # the last two: places
-INT_HEAD = 18
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
-# Places in the head of ``floats``; the solver's own settings follow from OWN on
-TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK, OWN = 0, 1, 2, 3, 4
-FLOAT_HEAD = 20
-# Places in the head of a row of the answer; then q, errors (2 a goal), targets (16 a goal)
-STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
-FINISH, CUT = 5, 6  # steps of the last descent, by another method; what ended it early, see ``watch``: 0 if nothing
-RESTED = -1.0  # at CUT: the last attempt gained nothing, so the steps that were spent are not what held it up
-OUT_HEAD = 7
-# What a goal asks for
-POSITION, ROTATION = 1, 2
-# How a solve ends; a negative number -1 - g refuses the target of goal g
-REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
-TARGET = (
-    17  # numbers of a target: a 4x4 transform, and which parts are given (POSITION, ROTATION; 0: stay at the start)
-)
-GOAL = (
-    14  # numbers of a goal: weights of position and rotation, rotation (9) and position (3) of its point on the joint
-)
-
-
-STATE = WATCH  # places in the beginning of the scratch memory, see ``Work.watch``
-OTHERS = STATE + 1
-FRAME = 12  # numbers of a row's frame in scratch memory; with 16, LLVM takes twice as long
-ASK = 5  # integers of a goal
-POSTURE = 5  # numbers of a variable's part in a rest goal
-FINALISTS = 3  # poses that the search for the best of a miss takes to the end, see ``lowest``
-FURTHER_ASK, FURTHER = 10, 24  # integers and numbers of a further goal
 
 
 class Further(NamedTuple):
-    """What goals ask for beyond a position and a rotation in the world; see ``general``.
+    """The tables of general goals, which ask for more than a position and a rotation in the world; see ``general``.
 
-    ``ints[h]``: kind, its goal, first residual row, residual rows of lengths and of angles, parts of its target that
-    can be given, rows of a second and a third joint (-1: the world), first vertex and number of vertices.
-    ``data[h]``: root of the weight, frame on the second joint (12), point on the third (3), numbers of the kind (8).
-    ``masses[i]``: of all that row i carries rigidly, as a part of the whole: mass, then mass times its place in the
-    row's frame (3); the last row is what nothing moves. Empty without a goal for the centre of mass.
+    ``ints[h]``, ``data[h]``: general goal h. The columns are in ``layout``, as those of all tables here.
+    ``masses[i]``: what row i carries rigidly, in the row's frame; the last row is what nothing moves. Empty without a
+    goal for the centre of mass.
     ``vertices``: corners of support polygons, counterclockwise about up.
     """
 
@@ -75,16 +87,15 @@ class Further(NamedTuple):
 class Problem(NamedTuple):
     """A skeleton with goals, as the solvers read it.
 
-    ``tree.ints`` has a sixth column: the variable of the row's hinge, slide or rotation, -1 if held (a free joint's
-    translation is the three variables before it).
+    ``layout`` names the columns of each table.
+    ``tree``: the rows, their fixed transforms and their couplings.
     ``variables``, ``limits``: what may move (see ``variables``).
-    ``likes[k]``: preferred value of a variable (a ball prefers its rest), and its stiffness.
-    ``goals[g]``: what it asks for, row of its joint (-1: the world), first residual row, level, residual rows.
+    ``likes[k]``: preferred value of variable k (a ball prefers its rest), and its stiffness.
+    ``goals[g]``, ``goal_data[g]``: goal g. Weights are relative to the largest of their level.
+    ``followers``, ``coupling``: mimic joints of the whole q.
     ``levels``: first residual row of each level of priority, 0 the highest, then the number of rows: the rows of a
     level stand together.
-    ``goal_data[g]``: square roots of the weights (2), then the goal's frame on its joint: rotation (9), position (3).
-    Weights are relative to the largest of their level.
-    ``posture[k]``: what rest goals ask of variable k: weight (0: nothing), then the number or quaternion to be near.
+    ``posture[k]``: what rest goals ask of variable k.
     ``further``: None, or the tables of further goals.
     ``most_work``: how much one row of the answer may take, see ``watch``.
     """
@@ -144,7 +155,9 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
     others = (FINALISTS + 1) * (nq + 2)
-    named = 2 * FRAME * n + m * v + d * d + m + d + 2 * v + 2 * nq + 14 * (n + g) + 2 * h * h + 7 * v
+    named = (
+        2 * FRAME_WIDTH * n + m * v + d * d + m + d + 2 * v + 2 * nq + POINT_WIDTH * (n + g) + 2 * h * h + BOX_WIDTH * v
+    )
     return OTHERS + others + named + spare
 
 
@@ -159,12 +172,12 @@ def open_any(ints, floats):
     """Return the tables packed in two flat arrays, those of further goals included."""
     h, m, v = np.int64(ints[N_FURTHER]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
     i0, f0 = np.int64(ints[FURTHER_INTS]), np.int64(ints[FURTHER_FLOATS])
-    f1 = f0 + FURTHER * h
-    f2 = f1 + 4 * m
+    f1 = f0 + FURTHER_DATA_WIDTH * h
+    f2 = f1 + MASS_WIDTH * m
     further = Further(
-        matrix(ints, i0, h, FURTHER_ASK),
-        matrix(floats, f0, h, FURTHER),
-        matrix(floats, f1, m, 4),
+        matrix(ints, i0, h, FURTHER_WIDTH),
+        matrix(floats, f0, h, FURTHER_DATA_WIDTH),
+        matrix(floats, f1, m, MASS_WIDTH),
         matrix(floats, f2, v, 3),
     )
     return open_with(ints, floats, further)
@@ -176,27 +189,29 @@ def open_with(ints, floats, further):
     n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
     m = np.int64(ints[N_FOLLOWERS])
     i0 = INT_HEAD
-    i1 = i0 + 6 * n
-    i2 = i1 + 3 * k
-    i3 = i2 + ASK * g
-    i4 = i3 + 2 * m
+    i1 = i0 + ROW_WIDTH * n
+    i2 = i1 + VARIABLE_WIDTH * k
+    i3 = i2 + GOAL_WIDTH * g
+    i4 = i3 + FOLLOWER_WIDTH * m
     f0 = FLOAT_HEAD
-    f1 = f0 + 12 * n
-    f2 = f1 + 2 * n
-    f3 = f2 + 11 * k
-    f4 = f3 + GOAL * g
-    f5 = f4 + 2 * m
-    f6 = f5 + 2 * k
-    tree = Tree(matrix(ints, i0, n, 6), matrix(floats, f0, n, 12), matrix(floats, f1, n, 2))
+    f1 = f0 + FRAME_WIDTH * n
+    f2 = f1 + COUPLING_WIDTH * n
+    f3 = f2 + LIMIT_WIDTH * k
+    f4 = f3 + GOAL_DATA_WIDTH * g
+    f5 = f4 + COUPLING_WIDTH * m
+    f6 = f5 + PREFERENCE_WIDTH * k
+    tree = Tree(
+        matrix(ints, i0, n, ROW_WIDTH), matrix(floats, f0, n, FRAME_WIDTH), matrix(floats, f1, n, COUPLING_WIDTH)
+    )
     return Problem(
         tree,
-        matrix(ints, i1, k, 3),
-        matrix(floats, f2, k, 11),
-        matrix(ints, i2, g, ASK),
-        matrix(floats, f3, g, GOAL),
-        matrix(ints, i3, m, 2),
-        matrix(floats, f4, m, 2),
-        matrix(floats, f5, k, 2),
+        matrix(ints, i1, k, VARIABLE_WIDTH),
+        matrix(floats, f2, k, LIMIT_WIDTH),
+        matrix(ints, i2, g, GOAL_WIDTH),
+        matrix(floats, f3, g, GOAL_DATA_WIDTH),
+        matrix(ints, i3, m, FOLLOWER_WIDTH),
+        matrix(floats, f4, m, COUPLING_WIDTH),
+        matrix(floats, f5, k, PREFERENCE_WIDTH),
         vector(floats, OWN, FLOAT_HEAD - OWN),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),
@@ -210,7 +225,7 @@ def open_with(ints, floats, further):
         floats[TOLERANCE_ANGLE],
         floats[REACH],
         vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
-        matrix(floats, f6, k, POSTURE),
+        matrix(floats, f6, k, REST_WIDTH),
         further,
         floats[MOST_WORK],
     )
@@ -267,7 +282,7 @@ def open_work(ints, work):
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else np.int64(0)
     a0 = OTHERS + (FINALISTS + 1) * (nq + 2)
-    a1 = a0 + 2 * FRAME * n
+    a1 = a0 + 2 * FRAME_WIDTH * n
     a2 = a1 + m * v
     a3 = a2 + d * d
     a4 = a3 + m
@@ -276,14 +291,14 @@ def open_work(ints, work):
     a7 = a6 + v
     a8 = a7 + nq
     a9 = a8 + nq
-    a10 = a9 + 14 * (n + g)
+    a10 = a9 + POINT_WIDTH * (n + g)
     a11 = a10 + h * h
     a12 = a11 + h * h
-    a13 = a12 + 7 * v
+    a13 = a12 + BOX_WIDTH * v
     watch = vector(work, 0, a0)
     begin_watch(watch)
     return Work(
-        matrix(work, a0, 2 * n, FRAME),
+        matrix(work, a0, 2 * n, FRAME_WIDTH),
         matrix(work, a1, m, v),
         matrix(work, a2, d, d),
         vector(work, a3, m),
@@ -292,10 +307,10 @@ def open_work(ints, work):
         vector(work, a6, v),
         vector(work, a7, nq),
         vector(work, a8, nq),
-        matrix(work, a9, n + g, 14),
+        matrix(work, a9, n + g, POINT_WIDTH),
         matrix(work, a10, h, h),
         matrix(work, a11, h, h),
-        matrix(work, a12, v, 7),
+        matrix(work, a12, v, BOX_WIDTH),
         vector(work, a13, work.shape[0] - a13),
         watch,
     )
@@ -323,7 +338,7 @@ def open_row(problem, row):
     """Return (q, errors, targets) of one row of the answer."""
     g = problem.goals.shape[0]
     first = OUT_HEAD + problem.nq
-    return vector(row, OUT_HEAD, problem.nq), vector(row, first, 2 * g), matrix(row, first + 2 * g, g, 16)
+    return vector(row, OUT_HEAD, problem.nq), vector(row, first, 2 * g), matrix(row, first + 2 * g, g, TRANSFORM_WIDTH)
 
 
 @inline

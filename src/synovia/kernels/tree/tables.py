@@ -4,7 +4,8 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, entry
 from synovia.kernels.compiler.views import vector
-from synovia.kernels.tree.variables import SCALAR, clamp, lead, margin, randomize, seed_state, violation
+from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER, SCALAR
+from synovia.kernels.tree.variables import clamp, lead, margin, randomize, seed_state, violation
 
 LARGEST = F(1e15)  # number in q; ``LONGEST`` of the joints
 EXACT = F(4e-16)  # relative: so far from what it should be a value is taken as it is
@@ -47,8 +48,8 @@ def admit_one(variables, limits, followers, coupling, q, inside):
     """Write one q (nq,) brought inside the limits; see ``admit``."""
     told = 1
     for k in range(variables.shape[0]):
-        if variables[k, 0] != SCALAR:
-            i = variables[k, 1]
+        if variables[k, BLOCK] != SCALAR:
+            i = variables[k, BLOCK_Q]
             size2 = q[i] * q[i] + q[i + 1] * q[i + 1] + q[i + 2] * q[i + 2] + q[i + 3] * q[i + 3]
             if abs(math.sqrt(size2) - F(1)) > EXACT:
                 told = -1
@@ -61,10 +62,10 @@ def admit_one(variables, limits, followers, coupling, q, inside):
         if inside[i] != q[i]:
             told = min(told, 0 if followers.shape[0] == 0 else -1)
     for k in range(followers.shape[0]):
-        led = lead(coupling, k, q[followers[k, 1]])
-        if abs(q[followers[k, 0]] - led) > EXACT * abs(led):
+        led = lead(coupling, k, q[followers[k, LEADER]])
+        if abs(q[followers[k, FOLLOWER]] - led) > EXACT * abs(led):
             told = -1
-        inside[followers[k, 0]] = led
+        inside[followers[k, FOLLOWER]] = led
     return told
 
 

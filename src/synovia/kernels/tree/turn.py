@@ -9,6 +9,7 @@ A frame R wanted at T adds w R Tᵀ, its three axes as directions.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.layout import BLOCK_Q, HINGE, KIND, LOWER, PREFERRED, RATIO, STIFFNESS, UPPER, VARIABLE
 from synovia.kernels.math.rotations import (
     PI,
     apply_t,
@@ -26,7 +27,6 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import normals, project
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import axpy, dot, norm, perpendicular, scale
-from synovia.kernels.tree.forward import HINGE
 from synovia.kernels.tree.variables import is_limited
 
 NOTHING = F(1e-12)  # lever below which a turn moves nothing, against the sum of all weights times lengths
@@ -188,23 +188,23 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
     Returns:
         (its new world frame, the angle in radians, before what stiffness takes of it).
     """
-    k = problem.tree.ints[i, 5]
-    stiffness *= problem.likes[k, 1]
-    at = problem.variables[k, 1]
-    if problem.tree.ints[i, 0] == HINGE:
-        ratio = problem.tree.couple[i, 0]
+    k = problem.tree.ints[i, VARIABLE]
+    stiffness *= problem.likes[k, STIFFNESS]
+    at = problem.variables[k, BLOCK_Q]
+    if problem.tree.ints[i, KIND] == HINGE:
+        ratio = problem.tree.couple[i, RATIO]
         A, B = harmonic(M, column(R, 2))
         far = abs(M[0]) + abs(M[4]) + abs(M[8])
         if A * A + B * B <= (NOTHING * far) * (NOTHING * far) or ratio == F(0):
             return R, F(0)
         B = B if ratio > F(0) else -B
         size = abs(ratio)
-        lower, upper = size * (problem.limits[k, 0] - q[at]), size * (problem.limits[k, 1] - q[at])
+        lower, upper = size * (problem.limits[k, LOWER] - q[at]), size * (problem.limits[k, UPPER] - q[at])
         step = hinge_angle(A, B, F(0), lower, upper) / size
         if abs(step) <= smallest:
             return R, F(0)
-        done = resisted(step, q[at], problem.likes[k, 0], stiffness)
-        q[at] = min(max(q[at] + done, problem.limits[k, 0]), problem.limits[k, 1])
+        done = resisted(step, q[at], problem.likes[k, PREFERRED], stiffness)
+        q[at] = min(max(q[at] + done, problem.limits[k, LOWER]), problem.limits[k, UPPER])
         s, c = sincos(done * ratio)
         return turn_z(R, s, c), abs(step)
     return turn_ball(problem, k, q, at, R, M, smallest, stiffness)
@@ -213,8 +213,8 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
 @inline
 def slide_to(problem, q, k, by, stiffness):
     """Move scalar variable k by an amount, within its limits; return how far it went."""
-    at = problem.variables[k, 1]
+    at = problem.variables[k, BLOCK_Q]
     before = q[at]
-    by = resisted(by, before, problem.likes[k, 0], stiffness * problem.likes[k, 1])
-    q[at] = min(max(before + by, problem.limits[k, 0]), problem.limits[k, 1])
+    by = resisted(by, before, problem.likes[k, PREFERRED], stiffness * problem.likes[k, STIFFNESS])
+    q[at] = min(max(before + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
     return q[at] - before

@@ -1,8 +1,8 @@
 """Joint variables: the blocks of q that can move, their limits, and the steps and samples that respect both.
 
-A table row is ``kind, first element in q, first Jacobian column``; beside it stands a row of eleven numbers, the limit.
-SCALAR: a hinge, a slide or one coordinate of a free joint; its limit is (lower, upper, ...). TURN: a unit quaternion;
-its limit is a swing-twist limit (see ``swing_twist``). Whether a TURN has a limit at all stands in element 10.
+A block has a row in each of two tables, ``variables`` and ``limits``; ``layout`` names their columns.
+SCALAR: a hinge, a slide or one coordinate of a free joint, with a lower and an upper limit. TURN: a unit quaternion,
+which may have a swing-twist limit (see ``swing_twist``).
 """
 
 import math
@@ -10,6 +10,24 @@ import math
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device, inline, inline_exact
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    IS_ANGLE,
+    IS_LIMITED,
+    LOWER,
+    OFFSET,
+    RATIO,
+    SCALAR,
+    SWING_X,
+    SWING_X_BACK,
+    SWING_Y,
+    SWING_Y_BACK,
+    TWIST_LOWER,
+    TWIST_UPPER,
+    UPPER,
+)
 from synovia.kernels.math.rotations import (
     PI,
     load_quat,
@@ -21,13 +39,11 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.swing_twist import clearance, from_limit_frame, join, project
 from synovia.kernels.math.trigonometry import sincos
 
-SCALAR, TURN = 0, 1
-
 
 @inline_exact
 def lead(coupling, k, value):
     """Return where a joint with this value has follower k: the bits that ``Skeleton.follow`` gives."""
-    return coupling[k, 0] * value + coupling[k, 1]
+    return coupling[k, RATIO] * value + coupling[k, OFFSET]
 
 
 @inline
@@ -56,7 +72,7 @@ def seed_state(state, seed, attempt):
 @inline
 def is_limited(limit, k):
     """Return whether the quaternion block k has a limit."""
-    return limit[k, 10] != F(0)
+    return limit[k, IS_LIMITED] != F(0)
 
 
 @inline
@@ -68,9 +84,9 @@ def either_side(low, high, u):
 @device
 def clamp_block(table, limit, k, q):
     """Bring block k of q to the nearest allowed value."""
-    at = table[k, 1]
-    if table[k, 0] == SCALAR:
-        q[at] = min(max(q[at], limit[k, 0]), limit[k, 1])
+    at = table[k, BLOCK_Q]
+    if table[k, BLOCK] == SCALAR:
+        q[at] = min(max(q[at], limit[k, LOWER]), limit[k, UPPER])
     elif is_limited(limit, k):
         store_quat(q, at, project(limit, k, load_quat(q, at)))
 
@@ -85,9 +101,9 @@ def clamp(table, limit, q):
 @inline
 def margin(table, limit, k, q):
     """Return how far block k of q lies beyond its limit; negative inside, -inf without a limit."""
-    at = table[k, 1]
-    if table[k, 0] == SCALAR:
-        return max(limit[k, 0] - q[at], q[at] - limit[k, 1])
+    at = table[k, BLOCK_Q]
+    if table[k, BLOCK] == SCALAR:
+        return max(limit[k, LOWER] - q[at], q[at] - limit[k, UPPER])
     if is_limited(limit, k):
         return clearance(limit, k, load_quat(q, at))
     return F(-np.inf)
@@ -110,9 +126,9 @@ def violation(table, limit, q):
 def step(table, limit, q, dq, size):
     """Move q by size * dq: numbers by addition, quaternions by q ← q · exp(w); then clamp."""
     for k in range(table.shape[0]):
-        at = table[k, 1]
-        v = table[k, 2]
-        if table[k, 0] == SCALAR:
+        at = table[k, BLOCK_Q]
+        v = table[k, BLOCK_COLUMN]
+        if table[k, BLOCK] == SCALAR:
             q[at] += size * dq[v]
         else:
             w = (size * dq[v], size * dq[v + 1], size * dq[v + 2])
@@ -126,11 +142,11 @@ def randomize_number(limit, k, q, at, state):
 
     An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value.
     """
-    lower, upper = limit[k, 0], limit[k, 1]
+    lower, upper = limit[k, LOWER], limit[k, UPPER]
     u = uniform(state)
     if upper - lower < F(1e30):
         q[at] = lower + u * (upper - lower)
-    elif limit[k, 10] != F(0):  # marks an angle
+    elif limit[k, IS_ANGLE] != F(0):  # marks an angle
         lower, upper = max(lower, min(-PI, upper - F(2) * PI)), min(upper, max(PI, lower + F(2) * PI))
         q[at] = lower + u * (upper - lower)
 
@@ -141,10 +157,10 @@ def randomize_turn(table, limit, k, q, at, state):
     if is_limited(limit, k):
         s, c = sincos(F(0.5) * PI * uniform(state))
         # the area of a quarter ellipse is a b pi / 4: the two signs are independent
-        a = either_side(limit[k, 4], limit[k, 5], uniform(state))
-        b = either_side(limit[k, 6], limit[k, 7], uniform(state))
+        a = either_side(limit[k, SWING_X_BACK], limit[k, SWING_X], uniform(state))
+        b = either_side(limit[k, SWING_Y_BACK], limit[k, SWING_Y], uniform(state))
         r = math.sqrt(uniform(state))
-        twist = limit[k, 8] + uniform(state) * (limit[k, 9] - limit[k, 8])
+        twist = limit[k, TWIST_LOWER] + uniform(state) * (limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER])
         store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))
         clamp_block(table, limit, k, q)
     else:
@@ -159,19 +175,19 @@ def randomize_turn(table, limit, k, q, at, state):
 def randomize(table, limit, q, state):
     """Fill the blocks of q with values uniform within their limits."""
     for k in range(table.shape[0]):
-        if table[k, 0] == SCALAR:
-            randomize_number(limit, k, q, table[k, 1], state)
+        if table[k, BLOCK] == SCALAR:
+            randomize_number(limit, k, q, table[k, BLOCK_Q], state)
         else:
-            randomize_turn(table, limit, k, q, table[k, 1], state)
+            randomize_turn(table, limit, k, q, table[k, BLOCK_Q], state)
 
 
 @device
 def nudge(table, limit, q, state, size, reach):
     """Move every variable by a random step of at most ``size`` radians (lengths: of the reach), within the limits."""
     for k in range(table.shape[0]):
-        at = table[k, 1]
-        if table[k, 0] == SCALAR:
-            unit = F(1) if limit[k, 10] != F(0) else reach
+        at = table[k, BLOCK_Q]
+        if table[k, BLOCK] == SCALAR:
+            unit = F(1) if limit[k, IS_ANGLE] != F(0) else reach
             q[at] += size * unit * (F(2) * uniform(state) - F(1))
         else:
             w = (

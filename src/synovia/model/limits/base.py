@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 FARTHEST = 1e15  # radians or length units: joints have no larger values, and a bound beyond it is none
-ROW = 11  # numbers in a limit's row of the variable table
-TWIST = (8, 9)  # where the lower and the upper twist of a ball stand
-MARK = ROW - 1  # not 0: the scalar is an angle, or the rotation has a limit
 
 
 class Limit(ABC):

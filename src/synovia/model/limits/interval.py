@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
+from synovia.kernels.layout import LIMIT_WIDTH, LOWER, UPPER
 from synovia.model.geometry import as_numbers
-from synovia.model.limits.base import FARTHEST, ROW, Limit
+from synovia.model.limits.base import FARTHEST, Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ class Interval(Limit):
 
     def row(self) -> NDArray[np.float64]:
         """Return (lower, upper, 0, ...); an end that no value can have is infinite."""
-        row = np.zeros(ROW)
-        row[0] = self.lower if self.lower >= -FARTHEST else -math.inf
-        row[1] = self.upper if self.upper <= FARTHEST else math.inf
+        row = np.zeros(LIMIT_WIDTH)
+        row[LOWER] = self.lower if self.lower >= -FARTHEST else -math.inf
+        row[UPPER] = self.upper if self.upper <= FARTHEST else math.inf
         return row
 
     def describe(self) -> str:

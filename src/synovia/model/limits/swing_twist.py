@@ -10,8 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from synovia.errors import InputError
+from synovia.kernels.layout import (
+    IS_LIMITED,
+    LIMIT_FRAME,
+    LIMIT_WIDTH,
+    SWING_X,
+    SWING_X_BACK,
+    SWING_Y,
+    SWING_Y_BACK,
+    TWIST_LOWER,
+    TWIST_UPPER,
+)
 from synovia.model.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
-from synovia.model.limits.base import MARK, ROW, TWIST, Limit
+from synovia.model.limits.base import Limit
 
 _SMALLEST: Final = 1e-10  # half-angle of a swing that is not allowed: above 0 for the ellipse, below the slack of 1e-9
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
@@ -94,11 +105,11 @@ class SwingTwist(Limit):
 
     def row(self) -> NDArray[np.float64]:
         """Return frame quaternion (xyzw), half-angles, twist interval and the mark that a limit is there."""
-        row = np.zeros(ROW)
-        row[:4] = matrix_to_quat(np.asarray(self.frame))
-        row[4:8] = np.maximum((*self.x, *self.y), _SMALLEST)
-        row[list(TWIST)] = self.twist
-        row[MARK] = 1.0
+        row = np.zeros(LIMIT_WIDTH)
+        row[LIMIT_FRAME : LIMIT_FRAME + 4] = matrix_to_quat(np.asarray(self.frame))
+        row[[SWING_X_BACK, SWING_X, SWING_Y_BACK, SWING_Y]] = np.maximum((*self.x, *self.y), _SMALLEST)
+        row[[TWIST_LOWER, TWIST_UPPER]] = self.twist
+        row[IS_LIMITED] = 1.0
         return row
 
     def describe(self) -> str:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from synovia.errors import InputError
+from synovia.kernels.layout import (
+    DAMPING,
+    ERROR_DAMPING,
+    FORM,
+    LARGEST_ERROR,
+    LARGEST_TURN,
+    METHOD,
+    PROGRESS,
+    REST_WEIGHT,
+)
 from synovia.problem import Reduced
 from synovia.solver.base import EVERYTHING, Kernel, Solver
 from synovia.solver.jacobian.null_space import NullSpace
@@ -75,12 +84,12 @@ class JacobianMethod(Solver):
             and self.largest_turn == 1.0
             and self.jacobian == "geometric"
             and self.null_space is None
-            and not reduced.posture[:, 0].any()
+            and not reduced.posture[:, REST_WEIGHT].any()
         )
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the family, with wishes or without."""
-        if self.null_space is not None or reduced.posture[:, 0].any():
+        if self.null_space is not None or reduced.posture[:, REST_WEIGHT].any():
             from synovia.kernels.jacobian.secondary_steps import wishful, wishful_any
 
             return wishful if reduced.plain else wishful_any
@@ -98,15 +107,16 @@ class JacobianMethod(Solver):
         """Return constant damping and the factor of the squared error."""
         return (0.0, 0.0)
 
-    def own(self) -> Sequence[float]:
-        """Return the settings in the order of ``kernels.jacobian.workspace``."""
-        wishes = self.null_space
-        return (
-            *self.damping_terms(),
-            self.progress[1],
-            float(self.method),
-            float(_FORMS.index(self.jacobian)),
-            _NONE if self.largest_error is None else self.largest_error,
-            _NONE if self.largest_turn is None else self.largest_turn,
-            *((0.0, 0.0, 0.0, 0.0, 0.0) if wishes is None else wishes.weights()),
-        )
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        constant, of_error = self.damping_terms()
+        return {
+            PROGRESS: self.progress[1],
+            DAMPING: constant,
+            ERROR_DAMPING: of_error,
+            METHOD: self.method,
+            FORM: _FORMS.index(self.jacobian),
+            LARGEST_ERROR: _NONE if self.largest_error is None else self.largest_error,
+            LARGEST_TURN: _NONE if self.largest_turn is None else self.largest_turn,
+            **({} if self.null_space is None else self.null_space.params()),
+        }

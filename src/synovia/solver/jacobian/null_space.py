@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError
+from synovia.kernels.layout import CENTRE_WEIGHT, MANIPULABILITY_WEIGHT, MARGIN, MARGIN_WEIGHT, POSTURE_WEIGHT
 from synovia.model.geometry import is_number
 from synovia.solver.base import LARGEST
 
@@ -89,6 +90,12 @@ class NullSpace(ChecksArguments):
         if self.gradient is None and not self.posture + self.centre + self.margins + self.manipulability > 0.0:
             raise InputError("NullSpace has no wish", expected="at least one weight above 0, or a gradient")
 
-    def weights(self) -> tuple[float, float, float, float, float]:
-        """Return what the kernel reads: posture, centre, margins, their width, manipulability."""
-        return (self.posture, self.centre, self.margins, self.margin, self.manipulability)
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places in ``kernels.layout``."""
+        return {
+            POSTURE_WEIGHT: self.posture,
+            CENTRE_WEIGHT: self.centre,
+            MARGIN_WEIGHT: self.margins,
+            MARGIN: self.margin,
+            MANIPULABILITY_WEIGHT: self.manipulability,
+        }

@@ -11,9 +11,9 @@ import numpy as np
 from synovia.goals import Goal
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.parallel import checked_threads
+from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, TURN, UPPER
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
-from synovia.model.limits.base import MARK
 from synovia.problem import pack, reduce
 
 _BLOCK: Final = 32  # frames; starting a thread costs as much as a few
@@ -55,20 +55,20 @@ class Model:
         self.columns = reduced.columns
         self._goals = len(goals)
         self._ints, self._floats = pack(
-            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, own=(),
+            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, params={},
         )  # fmt: skip
         self._scratch_size = work_size(self._ints)
         self._threads = checked_threads(threads)
         variables = reduced.variables
-        numbers, turns = variables[variables[:, 0] == 0], variables[variables[:, 0] == 1]
+        numbers, turns = variables[variables[:, BLOCK] == SCALAR], variables[variables[:, BLOCK] == TURN]
         self.number_at, self.number_column = numbers[:, 1], numbers[:, 2]
         self.turn_at, self.turn_column = turns[:, 1], turns[:, 2]
         self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
         self._turns = self.turn_column[:, None] + np.arange(3)
-        angles = reduced.limits[variables[:, 0] == 0, MARK] != 0.0
+        angles = reduced.limits[variables[:, BLOCK] == SCALAR, IS_ANGLE] != 0.0
         self.unit = np.where(angles, 1.0, self.reach)  # of each number, in the units of q
-        self.lower = reduced.limits[variables[:, 0] == 0, 0]
-        self.upper = reduced.limits[variables[:, 0] == 0, 1]
+        self.lower = reduced.limits[variables[:, BLOCK] == SCALAR, LOWER]
+        self.upper = reduced.limits[variables[:, BLOCK] == SCALAR, UPPER]
         self.is_length = np.zeros(self.columns, bool)
         self.is_length[self.number_column[~angles]] = True
 

@@ -16,7 +16,7 @@ from synovia.viewer.panel.base import Tab, note, safe
 from synovia.viewer.panel.field import Field, whole, written
 from synovia.viewer.panel.span import Span
 from synovia.viewer.panel.style import BAD, DIM, GOOD
-from synovia.viewer.wish import JOINTS, Wish, address, kind_of, kinds
+from synovia.viewer.wish import JOINTS, Wish, address, bounds_of, kind_of, kinds
 
 _NOBODY = "(none)"
 _POINT = "(the point)"
@@ -176,7 +176,7 @@ class Goals(Tab):
                     self._extras.append(self.hear(handle, lambda label, name=name: self._set(name, self._row(label))))
             if "joints" in kind.further:
                 self._make_rest(wish)
-            if kind.name == "range":
+            if kind.goal.bounds_value:
                 self._span = Span(self, wish, self._bound)
                 self._extras.append(self._span)
 
@@ -236,7 +236,7 @@ class Goals(Tab):
             values = wish.values.get(name)
             if values is not None:
                 field.show(np.atleast_1d(values).tolist())
-        if self._span is not None and wish.kind == "range":
+        if self._span is not None and bounds_of(wish) is not None:
             self._span.show(wish)
         if wish.places:
             self._target.show(wish.place.tolist())
@@ -263,7 +263,7 @@ class Goals(Tab):
         added = len(frame.pose.skeleton) - len(self.session.given)
         place, turn = tip_of(frame, wish, added)
         parts: list[str] = []
-        if self._span is not None and wish.kind == "range" and wish.row is not None:
+        if self._span is not None and wish.row is not None and bounds_of(wish) is not None:
             parts.append(f"now {self._span.now(value_of(frame.pose, wish.row + added))}")
         if wish.places:
             parts.append(f"now at {written(place.tolist(), 4)} {self.page.unit}")

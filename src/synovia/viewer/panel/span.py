@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from synovia.model import Kind
 from synovia.viewer.panel.field import Field, written
-from synovia.viewer.wish import Wish, bounds_of, value_ends
+from synovia.viewer.wish import Wish, bounds_of, kind_of
 
 if TYPE_CHECKING:
     from synovia.viewer.panel.base import Tab
@@ -32,7 +34,8 @@ class Span:
         slides = skeleton.joints[row].kind is Kind.SLIDE
         self.unit = tab.page.unit if slides else "°"
         self._per = 1.0 if slides else 180.0 / math.pi
-        self._ends = value_ends(skeleton, row)
+        widest = kind_of(wish.kind).goal.first_values(skeleton, row, np.zeros(3))
+        self._ends = float(widest["lower"]), float(widest["upper"])
         low, high = (self._per * end for end in self._ends)
         step = (high - low) / _PARTS if slides else 0.1
         if not slides:

@@ -25,9 +25,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from synovia.errors import FormatError, InputError, restated
+from synovia.files.rotations import TURN_FORMS, Turn, to_matrix
+from synovia.files.typed import read_document
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
-from synovia.ik.document import read_document
-from synovia.ik.turns import TURN_FORMS, Turn, to_matrix
 from synovia.io.base import most_numbers
 from synovia.model.geometry import Array, quat_to_matrix
 

@@ -1,0 +1,175 @@
+"""Which number stands where in the packed arrays that kernels read and write.
+
+This file is the only place that says so. It holds plain numbers and imports nothing, so that code outside the kernels
+can read it without loading the compiler. A name that ends in ``WIDTH`` is the number of columns of a table. All other
+names are places: columns of a table, or places in a flat array.
+"""
+
+# --- A problem: the head of its integers ---------------------------------------------------------------------------
+N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
+MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
+N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES = 12, 13, 14, 15
+FURTHER_INTS, FURTHER_FLOATS = 16, 17  # where the tables of general goals begin in each of the two arrays
+INT_HEAD = 18
+
+# --- A problem: the head of its floats -------------------------------------------------------------------------------
+TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK = 0, 1, 2, 3
+OWN = 4  # the solver's own parameters begin here
+FLOAT_HEAD = 20
+
+# --- Frames: a rotation (9 numbers, row by row), then a point -------------------------------------------------------
+ORIENTATION, ORIGIN = 0, 9
+FRAME_WIDTH = 12  # with 16, LLVM takes twice as long
+
+# --- Tree: integers of a row, ``tree.ints`` --------------------------------------------------------------------------
+KIND = 0  # of the joint, see below; of a general goal: see ``goals.general``
+PARENT = 1  # row, -1 for the world
+FIRST_Q = 2  # first element in q
+COLUMN = 3  # first Jacobian column of the hinge, slide or rotation, -1 if held
+SHIFT_COLUMN = 4  # first Jacobian column of a free joint's translation, -1 if held
+VARIABLE = 5  # of the hinge, slide or rotation, -1 if held; a free joint's translation is the three before it
+ROW_WIDTH = 6
+FIXED, HINGE, SLIDE, BALL, FREE = 0, 1, 2, 3, 4  # kinds of joints
+
+# --- Paths of ``tree.orient``: first and past-last place of each ----------------------------------------------------
+SPAN_FIRST, SPAN_END = 0, 1
+
+# --- Couplings: a joint stands at RATIO * value + OFFSET --------------------------------------------------------------
+RATIO, OFFSET = 0, 1
+COUPLING_WIDTH = 2
+FOLLOWER, LEADER = 0, 1  # elements of q
+FOLLOWER_WIDTH = 2
+
+# --- Variables: blocks of q that can move ----------------------------------------------------------------------------
+BLOCK = 0  # SCALAR: a number; TURN: a unit quaternion
+BLOCK_Q = 1  # first element in q
+BLOCK_COLUMN = 2  # first Jacobian column
+VARIABLE_WIDTH = 3
+SCALAR, TURN = 0, 1
+
+# --- Limits of variables ----------------------------------------------------------------------------------------------
+LOWER, UPPER = 0, 1  # of a scalar
+IS_ANGLE = 10  # of a scalar: not 0 if it is an angle
+LIMIT_FRAME = 0  # of a rotation: quaternion of the frame in which its swing and twist are measured
+SWING_X_BACK, SWING_X, SWING_Y_BACK, SWING_Y = 4, 5, 6, 7  # half-angles for each sign of the two swing components
+TWIST_LOWER, TWIST_UPPER = 8, 9
+IS_LIMITED = 10  # of a rotation: 0 if it has no limit
+LIMIT_WIDTH = 11
+
+# --- Preferred values of variables ------------------------------------------------------------------------------------
+PREFERRED, STIFFNESS = 0, 1
+PREFERENCE_WIDTH = 2
+REST_WEIGHT, REST_Q = 0, 1  # what rest goals ask: weight, 0 for nothing, then the number or quaternion to be near
+REST_WIDTH = 5
+
+# --- Goals: integers ------------------------------------------------------------------------------------------------
+POSITION, ROTATION = 1, 2  # bits of the parts of a place
+PARTS = 0  # bits that the goal asks for
+GOAL_ROW = 1  # row of its joint, -1 for the world
+FIRST_RESIDUAL = 2
+LEVEL = 3  # of priority, 0 the highest
+RESIDUALS = 4  # number of residual rows
+GOAL_WIDTH = 5
+
+# --- Goals: numbers --------------------------------------------------------------------------------------------------
+POSITION_WEIGHT, ROTATION_WEIGHT = 0, 1  # square roots
+GOAL_ORIENTATION, GOAL_ORIGIN = 2, 11  # the goal's frame on its joint
+GOAL_DATA_WIDTH = 14
+
+# --- General goals: integers, after their KIND ------------------------------------------------------------------------
+GOAL = 1  # the goal that each belongs to
+FIRST = 2  # residual row
+LENGTHS, ANGLES = 3, 4  # number of residual rows of each sort
+TAKES = 5  # bits of the parts of its target that can be given
+SECOND, THIRD = 6, 7  # rows of a second and a third joint, -1 for the world
+VERTEX, VERTICES = 8, 9  # first vertex of its polygon, and how many
+FURTHER_WIDTH = 10
+
+# --- General goals: numbers -------------------------------------------------------------------------------------------
+WEIGHT = 0  # square root
+SECOND_ORIENTATION, SECOND_ORIGIN = 1, 10  # frame on the second joint
+THIRD_POINT = 13  # point on the third joint
+NUMBERS = 16  # those that only its kind has, at most eight
+FURTHER_DATA_WIDTH = 24
+
+# --- Masses: of rows, and, summed up to the root, in the second half of ``Work.frames`` -------------------------------
+MASS, MOMENT = 0, 1  # mass as a part of the whole, and mass times place
+MASS_WIDTH = 4
+
+# --- Targets: a 4x4 transform, then which parts are given -------------------------------------------------------------
+LAST_ROW = 12  # of the transform
+GIVEN = 16  # bits POSITION and ROTATION; 0 for a goal that stays at the start
+TRANSFORM_WIDTH = 16
+TARGET_WIDTH = 17
+
+# --- A row of the answer: this head, then q, errors (2 for each goal), targets (a transform for each goal) -----------
+STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
+FINISH = 5  # steps of the last descent, by another method
+CUT = 6  # what ended the solve early: DEADLINE_PASSED, SIGNAL, SPENT or RESTED; 0 if nothing
+OUT_HEAD = 7
+# Values of STATUS; a negative number -1 - g refuses the target of goal g
+REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
+# Values of CUT and ENDED
+DEADLINE_PASSED, SIGNAL, SPENT = 1.0, 2.0, 3.0
+RESTED = -1.0  # the last attempt gained nothing, so more steps would not have helped
+
+# --- The watch: the beginning of the scratch memory, see ``compiler.watch`` ----------------------------------------
+LEFT = 0  # work until the next look at the clock
+DEADLINE = 1  # time, 0 for none
+ASK = 2  # time at which signals are handled next
+ENDED = 3  # what has ended the work, 0 if nothing
+RAISED = 4  # three pointers, of the exception
+MORE = 7  # work beyond LEFT
+WATCH = 8
+STATE = WATCH  # after the watch: state of the random numbers, one uint64
+OTHERS = STATE + 1  # after that: poses beside q, (FINALISTS + 1, nq + 2)
+FINALISTS = 3  # poses that the search for the best of a miss takes to the end
+
+# --- The box of a step: one row for each Jacobian column -----------------------------------------------------------
+BOX_LOWER, BOX_UPPER = 0, 1
+HELD = 2  # -1 or 1: at this bound, 0: free
+JUDGED = 3  # what HELD should be
+VELOCITY = 4  # angular velocity, in the joint's frame, of one unit
+BOX_WIDTH = 7
+
+# --- A solver's own parameters, places after OWN ---------------------------------------------------------------------
+PROGRESS = 0  # of all that iterate: an attempt ends where the cost is more than this part of what it was
+DAMPING, ERROR_DAMPING = 1, 2  # of all that damp: constant, and times the squared error
+# Jacobian methods
+METHOD, FORM, LARGEST_ERROR, LARGEST_TURN = 3, 4, 5, 6
+POSTURE_WEIGHT, CENTRE_WEIGHT, MARGIN_WEIGHT, MARGIN, MANIPULABILITY_WEIGHT = 7, 8, 9, 10, 11  # secondary objectives
+# Full body
+LARGEST_STEP, LARGEST_MOVE, SETTLED, SOFT = 3, 4, 5, 6
+# Heuristics
+SMALLEST_TURN, STIFFNESS_FACTOR = 1, 2  # of CCD
+ROUNDS = 1  # of particles; 0: by the length of the chains
+# Closed forms
+BLEND, TWIST = 0, 1  # weight of the answer against the start, and turn about the line that is aimed along
+SOFTEN, PACE = 2, 3  # of two bones
+COUNT, UP, TOP_AXIS, SHARES = (
+    2,
+    3,
+    6,
+    9,
+)  # of aims: number of joints, two directions, share of each joint, that of the goal first
+
+# --- Arms: one row for each joint --------------------------------------------------------------------------------
+AXIS, PIVOT = 0, 3  # the joint's axis, and a point on it
+LINEAR, ANGULAR = 6, 9  # the joint's Jacobian column
+
+# --- Points: one row for each row of the tree and each goal, of solvers that move positions ---------------------------
+POINT_WIDTH = 14
+# Branches of the tree
+CHILD, SIBLING, ENTER, LEAVE = 5, 6, 7, 8  # first point that a row carries, the next beside it, span of its subtree
+# Positions that joints should take
+PLACE = 0  # where the point should be
+VOTES = 3  # how much that counts
+TOP = 4  # of a goal: the first row that serves its rotation
+STANDS = TOP  # of a row: whether its origin stands where it is
+STIFF = LEAVE  # of a goal, which carries nothing: the last row that serves its position
+HERE = 9  # of a goal: where it is
+STRAIGHT = 9  # of row 0: the goal beyond reach, -1 without one
+LIGHT, LENGTH = 12, 13  # particles: inverse of the mass, length of the bone
+BONE, BEST = 3, 4  # chains: length of the bone, and the best place so far
+CARRIER = 12  # of a goal, whose frame stands before: the row that carries it
+ACROSS, BENT, KNOWN = 0, 9, 12  # of a pole's goal: see ``goals.swivel``

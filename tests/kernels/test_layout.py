@@ -1,0 +1,132 @@
+"""What number stands where in the packed arrays is said once, by name, in ``synovia.kernels.layout``."""
+
+import ast
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import synovia.kernels
+from synovia.kernels import layout
+
+KERNELS = Path(synovia.kernels.__file__).parent
+# Names under which packed arrays travel: tables, whose last index is a column, and flat arrays
+TABLES = {
+    "ints", "fixed", "couple", "coupling", "followers", "variables", "limits", "limit", "goals", "goal_data", "likes",
+    "preferences", "posture", "data", "masses", "targets", "box", "points", "frames", "axes", "spans", "unfold",
+    "table", "out",
+}  # fmt: skip
+FLAT = {"ints", "floats", "own", "params", "watch", "row"}
+# Functions that read or write some columns of a row: the place of the column among their arguments
+READERS = {"load": 2, "store": 2, "load_rotation": 2, "store_rotation": 2}
+POINTS = {"vertices"}  # rows of three coordinates
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the last part of the name of an array, without the rows that are picked first."""
+    if isinstance(node, ast.Subscript):
+        return name_of(node.value)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def is_number(node: ast.expr | None) -> bool:
+    """Return whether this is made of literal numbers alone."""
+    if isinstance(node, ast.Slice):
+        return is_number(node.lower) or is_number(node.upper)
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def bare_columns(text: str) -> list[tuple[int, str]]:
+    """Return line and text of each place of a packed array that a literal number says."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(text)):
+        bare = False
+        if isinstance(node, ast.Subscript):
+            name = name_of(node.value)
+            if isinstance(node.slice, ast.Tuple):
+                bare = name in TABLES and is_number(node.slice.elts[-1])
+            elif isinstance(node.value, ast.Subscript):  # table[row][column]
+                bare = name in TABLES and is_number(node.slice)
+            else:
+                bare = name in FLAT and is_number(node.slice)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in READERS:
+            place = READERS[node.func.id]
+            bare = name_of(node.args[0]) in TABLES - POINTS and is_number(node.args[place])
+        if bare:
+            found.append((node.lineno, ast.unparse(node)))
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.py")), ids=lambda path: path.relative_to(KERNELS).as_posix())
+def test_no_kernel_says_a_column_by_its_number(path):
+    found = [f"{path}:{line}: {text}" for line, text in bare_columns(path.read_text(encoding="utf-8"))]
+    assert not found, f"name these columns in {layout.__file__}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k = tree.ints[i, 0]",
+        "k = problem.tree.ints[i, 1 + 2]",
+        "x = limits[k, -1]",
+        "limit[k, 3:7] = x",
+        "x = problem.limits[:, :2]",
+        "x = problem.goals[g][1]",
+        "n = ints[7]",
+        "x = problem.own[2]",
+        "R = load_rotation(problem.goal_data, g, 2)",
+        "store(work.frames, i, 9, p)",
+    ],
+)
+def test_a_bare_column_is_found(text):
+    assert [line for line, _ in bare_columns(f"import math\n{text}\n")] == [2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k = tree.ints[i, KIND]",
+        "x = limits[k, LIMIT_FRAME + 1]",
+        "x = problem.goals[0, PARTS]",
+        "n = problem.goals.shape[0]",
+        "x = R[8] * p[2]",
+        "v = problem.levels[k + 1]",
+        "o = load(f.vertices, i, 0)",
+    ],
+)
+def test_names_rows_and_coordinates_may_stand(text):
+    assert bare_columns(text) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"),
+    [
+        ("KIND PARENT FIRST_Q COLUMN SHIFT_COLUMN VARIABLE", "ROW_WIDTH"),
+        ("BLOCK BLOCK_Q BLOCK_COLUMN", "VARIABLE_WIDTH"),
+        ("LIMIT_FRAME SWING_X_BACK SWING_X SWING_Y_BACK SWING_Y TWIST_LOWER TWIST_UPPER IS_LIMITED", "LIMIT_WIDTH"),
+        ("LOWER UPPER IS_ANGLE", "LIMIT_WIDTH"),
+        ("PARTS GOAL_ROW FIRST_RESIDUAL LEVEL RESIDUALS", "GOAL_WIDTH"),
+        ("POSITION_WEIGHT ROTATION_WEIGHT GOAL_ORIENTATION GOAL_ORIGIN", "GOAL_DATA_WIDTH"),
+        ("KIND GOAL FIRST LENGTHS ANGLES TAKES SECOND THIRD VERTEX VERTICES", "FURTHER_WIDTH"),
+        ("WEIGHT SECOND_ORIENTATION SECOND_ORIGIN THIRD_POINT NUMBERS", "FURTHER_DATA_WIDTH"),
+        ("ORIENTATION ORIGIN", "FRAME_WIDTH"),
+        ("LAST_ROW GIVEN", "TARGET_WIDTH"),
+        ("BOX_LOWER BOX_UPPER HELD JUDGED VELOCITY", "BOX_WIDTH"),
+        ("STATUS STEPS TRIES WINNER COST FINISH CUT", "OUT_HEAD"),
+        ("LEFT DEADLINE ASK ENDED RAISED MORE", "WATCH"),
+    ],
+)
+def test_columns_of_a_table_differ_and_fit(columns, width):
+    places = [getattr(layout, name) for name in [*columns.split(), width]]
+    assert all(a < b for a, b in pairwise(places))
+
+
+def test_reading_the_layout_loads_no_compiler():
+    code = "import sys, synovia.kernels.layout; sys.exit('numba' in sys.modules or 'llvmlite' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
