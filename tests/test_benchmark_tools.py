@@ -222,6 +222,13 @@ def test_a_broken_limit_is_measured(script):
 # --- mutants.py -----------------------------------------------------------------------------------------------------
 
 
+def test_every_source_of_mutants_is_a_file_that_exists(script):
+    """A file that has moved would no longer be tried, without a word."""
+    mutants = script("mutants")
+    patterns = (*mutants.SOURCES, *mutants.LEFT_OUT)
+    assert not [one for one in patterns if not any((REPO / mutants.PACKAGE).glob(one))]
+
+
 def test_equivalent_mutants_are_of_lines_that_are_there_and_have_a_reason(script):
     mutants = script("mutants")
     for one in mutants.equivalents():

@@ -270,6 +270,18 @@ def test_the_tour_of_the_code_names_files_that_exist() -> None:
     assert not {name for name in named if not (PACKAGE / name).is_file()}
 
 
+def test_the_tour_of_the_code_shows_every_layer_and_every_room() -> None:
+    text = (REPO / "docs" / "internals.md").read_text(encoding="utf-8")
+    config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
+    picture = text.split("```")[1]
+    shown = [sorted(re.findall(r"\w+", names)) for names in re.findall(r"^   (\w+(?: \| \w+)*)", picture, re.MULTILINE)]
+    assert shown == [sorted(re.findall(r"\w+", layer)) for layer in layers if layer != "__main__"]
+    rooms = {path.parent.relative_to(PACKAGE).as_posix() for path in MODULES} - {".", "kernels"}
+    nested = {"io/bvh", "io/gltf", "io/mjcf", "io/toml"}  # one format each
+    assert not {room for room in rooms - nested if f"`{room}`" not in text}
+
+
 # A path that leads nowhere any more leaves out what it named, without a word.
 NAMING_PATHS = [".ci/run", "justfile", "pyproject.toml", "CONTRIBUTING.md", "README.md"]
 NAMING_PATHS += [
