@@ -46,10 +46,10 @@ def ours(n: int, target: np.ndarray, steps: int):
     ik = sy.IK(chain(n), sy.PositionGoal(n), Endless(max_steps=steps, attempts=1), tolerance=(1e-200, 1e-3))
     if ik.solve({n: target}).steps != steps:
         raise SystemExit(f"{n} joints settled before {steps} iterations")
-    desk = ik.writer.desk(np.zeros(ik.scratch_size))
-    ik.writer.fill({n: target}, desk)
+    workspace = ik.new_workspace()
+    ik.writer.fill({n: target}, workspace)
     row = np.empty(ik.row_shape)
-    return lambda: ik.kernel(ik.ints, ik.floats, desk.table, ik.rest, row, desk.scratch, False, 0)
+    return lambda: ik.kernel(ik.ints, ik.floats, workspace.table, ik.rest, row, workspace.scratch, False, 0)
 
 
 def theirs(library: ctypes.CDLL, n: int, target: np.ndarray, steps: int):

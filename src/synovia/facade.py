@@ -169,7 +169,7 @@ class IK(CompiledProblem):
         """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
 
         Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
-        settled on the way.
+        polished on the way.
 
         Args:
             steps: Steps, a whole number from 0 for the errors at the start.

@@ -333,13 +333,17 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
         asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
         raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
     # Checked here, but the kernel cleans rounding away, as it does in a batch: so both give the same bits.
-    if parts == ROTATION:
-        as_matrix(value, where)
-    elif _is_pair(value):
-        as_matrix(value[1], where)
-    elif parts == _BOTH:
+    frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
+    if parts == _BOTH and not _is_pair(value):
         as_transform(value, where)
-    _assign(row, (), parts, value, where)
+        frame[:] = np.asarray(value, np.float64)
+    else:
+        pair = value if parts == _BOTH else (value, value)
+        if parts & POSITION:
+            frame[:3, 3] = as_numbers(pair[0], (3,), where)
+        if parts & ROTATION:
+            as_matrix(pair[1], where)
+            frame[:3, :3] = _numbers_of(pair[1])
     row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
 
 
@@ -359,7 +363,17 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> None:
         )
     if not _fits(goal, parts):
         raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
-    _assign(rows, (len(rows),), parts, value, where)
+    count = len(rows)
+    frames = rows[:, :TRANSFORM_WIDTH].reshape(count, 4, 4)
+    if parts == _BOTH and not _is_pair(value, many=True):
+        frames[:] = as_numbers(value, (count, 4, 4), where)
+    else:
+        pair = value if parts == _BOTH else (value, value)
+        if parts & POSITION:
+            frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
+        if parts & ROTATION:
+            frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
+    rows[:, :TRANSFORM_WIDTH] = frames.reshape(count, TRANSFORM_WIDTH)
     rows[:, GIVEN] = rows[:, GIVEN].astype(np.int64) | (parts & goal.takes)
 
 
@@ -368,17 +382,6 @@ def _fits(goal: Goal, parts: int) -> bool:
     return bool(parts & goal.takes) and (parts == _BOTH or not parts & ~goal.takes)
 
 
-def _assign(rows: Array, lead: tuple[int, ...], parts: int, value: Any, where: str) -> None:
-    """Write the parts of one target, or of many along a leading axis, into rows of the table, (*lead, 17)."""
-    frames = rows[..., :TRANSFORM_WIDTH].reshape(*lead, 4, 4).copy()
-    pair = value if _is_pair(value, many=bool(lead)) else (value, value)
-    if parts == _BOTH and pair is not value:
-        frames[...] = as_numbers(value, (*lead, 4, 4), where)
-    else:
-        if parts & POSITION:
-            frames[..., :3, 3] = as_numbers(pair[0], (*lead, 3), where)
-        if parts & ROTATION:
-            turn = pair[1]
-            matrices = turn.as_matrix() if hasattr(turn, "as_matrix") else turn
-            frames[..., :3, :3] = as_numbers(matrices, (*lead, 3, 3), where)
-    rows[..., :TRANSFORM_WIDTH] = frames.reshape(*lead, TRANSFORM_WIDTH)
+def _numbers_of(rotation: Any) -> Any:
+    """Return the matrices of a ``Rotation``, or matrices as they are."""
+    return rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation
