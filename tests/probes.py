@@ -3,6 +3,7 @@
 import numpy as np
 
 import synovia as sy
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
 from synovia.kernels.tree import problem as kp
@@ -36,10 +37,11 @@ class Probe:
 
     def __init__(self, ik, q):
         """Keep the packed problem and its own targets."""
-        self.packed = ik.ints, ik.floats, np.zeros(ik.scratch_size), np.ascontiguousarray(ik.writer.own[0][:, :16])
+        own = ik.writer.own[0][:, : layout.TRANSFORM_WIDTH]
+        self.packed = ik.ints, ik.floats, np.zeros(ik.scratch_size), np.ascontiguousarray(own)
         self.q = q
         self.goals = len(ik.goals)
-        self.rows, self.columns = int(ik.ints[kp.N_RESIDUALS]), int(ik.ints[kp.N_COLUMNS])
+        self.rows, self.columns = int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
 
     def residual(self, dq=None):
         """Return the residuals after a step."""

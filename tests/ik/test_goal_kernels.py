@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from conftest import UNCOMPILED
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry, perform
 from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.reach import prove, prove_arm
@@ -98,7 +99,7 @@ def packed(ik):
 
 def sizes(ik):
     """Return (residuals, columns)."""
-    return int(ik.ints[kp.N_RESIDUALS]), int(ik.ints[kp.N_COLUMNS])
+    return int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 import synovia as sy
 from synovia.errors import InputError
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.derivative import write_jacobian
@@ -56,7 +57,7 @@ class Step:
 
     def __init__(self, skeleton, goals, solver, pose, root="fixed"):
         ik = sy.IK(skeleton, goals, solver, root=root)
-        m, n = int(ik.ints[kp.N_RESIDUALS]), int(ik.ints[kp.N_COLUMNS])
+        m, n = int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
         self.e, self.J, self.held = np.zeros(m), np.zeros((m, n)), np.zeros((m, n))
         self.dq, self.wish, self.z = np.zeros(n), np.zeros(n), np.zeros(n)
         targets = np.ascontiguousarray(ik.writer.own[0][:, :16])

@@ -2,6 +2,8 @@
 
 import importlib
 import math
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -166,6 +168,72 @@ def test_what_is_brought_into_a_degenerate_limit_is_inside_by_any_measure(twist,
         for q in given / np.linalg.norm(given, axis=1, keepdims=True):
             inside = sy.Pose(ball, q).inside
             assert judge.beyond_limits(ball, inside)[0] <= 1e-9
+
+
+def three_balls(*limits):
+    """Return a chain of balls, a unit apart, and its tip."""
+    up = np.eye(4)
+    up[2, 3] = 1.0
+    above = [None, *(f"j{i}" for i in range(len(limits)))]
+    joints = [
+        Joint(f"j{i}", above[i], Kind.BALL, up if i else np.eye(4), limit=limit) for i, limit in enumerate(limits)
+    ]
+    return sy.Skeleton([*joints, Joint("tip", above[-1], rest=up)])
+
+
+@pytest.mark.compiled
+def test_a_bound_that_turns_away_holds_no_joint():
+    """Half of the swings had no end and the others little room: a ball was held at a bound at infinity."""
+    body = three_balls(
+        sy.SwingTwist(x=(1.5, math.pi), y=(math.pi, 0.0)),
+        sy.SwingTwist(x=(math.pi, math.pi), y=(0.0, 0.3), twist=(-0.5, 1.0)),
+        sy.SwingTwist(x=(0.3, 0.3), y=(math.pi, 0.3), twist=(0.0, 0.0)),
+    )
+    targets = np.random.default_rng(0).normal(size=(200, 3))
+    targets *= 4.0 / np.linalg.norm(targets, axis=1, keepdims=True)
+    answers = sy.IK(body, sy.PositionGoal("tip"), sy.FullBody(attempts=8)).solve_many({"tip": targets})
+    assert np.isfinite(answers.q).all()
+    assert np.isfinite(answers.errors).all()
+    assert (answers.status == sy.Status.UNREACHABLE).all()
+
+
+LOSES = """
+import sys
+import numpy as np, synovia as sy
+from synovia.kernels.compiler.jit import algorithm, perform
+from synovia.kernels.hierarchy import full_body
+from synovia.kernels.jacobian import levenberg
+
+name, broken = sys.argv[1], int(sys.argv[2])
+module = {"lm": levenberg, "full-body": full_body}[name]
+right, calls = module.attempt, []
+
+def attempt(problem, work, targets, q):
+    calls.append(1)
+    taken, cost = perform(right, problem, work, targets, q)
+    if len(calls) <= broken:
+        q[:], cost = np.nan, np.nan
+    return taken, cost
+
+module.attempt = algorithm(attempt)
+ik = sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_hand"), sy.solvers[name](attempts=2, max_steps=5))
+solution = ik.solve({"left_hand": np.array([-0.1, 0.9, -0.1])})
+print(len(calls), np.isfinite(solution.pose.q).all(), np.isfinite(solution.errors).all(), solution.status.name)
+"""
+
+
+@pytest.mark.parametrize("solver", ["lm", "full-body"])
+@pytest.mark.parametrize("broken", [1, 9])
+def test_an_attempt_that_ends_in_no_number_is_thrown_away(solver, broken):
+    """Whatever an algorithm may do, with kernels as plain Python, where one can be replaced."""
+    told = subprocess.run(
+        [sys.executable, "-c", LOSES, solver, str(broken)],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert told[1:3] == ["True", "True"]
 
 
 @pytest.mark.compiled

@@ -18,7 +18,8 @@ SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "numba", "typer", "rich", "msgspec")
 _EXTRAS: Final = {
     "view": ("viser",),
-    "render": ("pillow", "imageio-ffmpeg"),
+    "render": ("pillow",),
+    "film": ("pillow", "imageio-ffmpeg"),
     "plot": ("matplotlib",),
     "mujoco": ("mujoco",),
 }

@@ -1,4 +1,4 @@
-"""What every command shares: writing data and talk, and names that cannot disturb a terminal."""
+"""How commands end and what they write: exit codes, data, talk, units, and names that cannot disturb a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from synovia.errors import FileError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+REACHED: Final = 0  # exit codes of commands; main has those of errors
+MISSED: Final = 1
 _WIDEST: Final = 10_000  # columns; a terminal wraps by itself
+_UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 
 
 def emit(text: str) -> None:
@@ -29,13 +32,11 @@ def emit(text: str) -> None:
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         with suppress(OSError, ValueError):  # ValueError: stdout is no real file
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
-    except OSError as error:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise FileError(f"standard output cannot be written ({error.strerror})") from error
+        if not isinstance(error, BrokenPipeError):
+            raise FileError(f"standard output cannot be written ({error.strerror})") from error
 
 
 def emit_json(content: Mapping[str, Any]) -> None:
@@ -72,6 +73,13 @@ def talk(text: str) -> None:
 def printable(name: str) -> str:
     """Return a name from a file without signs that would steer a terminal or break a line."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
+
+
+def unit_name(meters_per_unit: float | None) -> str:
+    """Return the name of a length unit, ``unit`` where the file does not say."""
+    if meters_per_unit is None:
+        return "unit"
+    return _UNITS.get(meters_per_unit, f"{meters_per_unit:g} m")
 
 
 def number(value: float) -> str:

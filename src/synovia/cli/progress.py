@@ -88,7 +88,7 @@ class Bar:
         return shown
 
 
-class Patience(logging.Handler):
+class CompileNotice(logging.Handler):
     """Says what is compiled, and for how long, when that takes more than two seconds.
 
     At a terminal a line counts the seconds and goes when the compiler is done; elsewhere one line says it, once.
@@ -105,7 +105,7 @@ class Patience(logging.Handler):
         self._begun = 0.0
         self._told = False
 
-    def __enter__(self) -> Patience:
+    def __enter__(self) -> CompileNotice:
         """Listen."""
         self._level = self._logger.level
         self._logger.addHandler(self)

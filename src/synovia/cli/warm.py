@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
@@ -122,15 +122,12 @@ def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], 
                 process.stdin.flush()
                 answer = process.stdout.readline()
                 if not answer:
-                    done.put(_Done(name, 0.0, _last(process.stderr.read().splitlines()) or "its process ended"))
+                    lines = process.stderr.read().split("\n")
+                    last = next((line.strip() for line in reversed(lines) if line.strip()), "its process ended")
+                    done.put(_Done(name, 0.0, last))
                     return
                 done.put(_Done(name, json.loads(answer)["seconds"]))
     except queue.Empty:
         return
     except (OSError, ValueError) as error:  # killed meanwhile
         done.put(_Done(name, 0.0, str(error)))
-
-
-def _last(lines: Sequence[str]) -> str:
-    """Return the last line that says something."""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, rigid
 
@@ -73,16 +73,6 @@ class AimGoal(Goal):
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="aim", angles=3, takes=POSITION),)
-
-    @property
-    def takes(self) -> int:
-        """The point."""
-        return POSITION
-
-    @property
-    def measures(self) -> int:
-        """An angle."""
-        return ROTATION
 
     def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the axis points past the point."""

@@ -95,6 +95,7 @@ class Goal(ChecksArguments):
     levels: ClassVar[bool] = True  # whether it has a priority
     paced: ClassVar[bool] = False  # whether solvers may bound by how much it turns a limb in a frame, as for poles
     weighs: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
     bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
     vector: ClassVar[str] = "position"  # what the three numbers of its target are
 
@@ -188,8 +189,8 @@ class Goal(ChecksArguments):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joints that it hangs on, its own first."""
-        return (cast("str | int", self.joint),)  # what is no name is refused by the skeleton
+        """The joints that it hangs on, its own first; none for a goal of the whole body."""
+        return (cast("str | int", self.joint),) if self.on_joint else ()  # what is no name is refused by the skeleton
 
     @property
     def place(self) -> int:
@@ -204,12 +205,16 @@ class Goal(ChecksArguments):
     @property
     def takes(self) -> int:
         """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        return self.place
+        bits = self.place
+        for term in self.terms:
+            bits |= term.takes
+        return bits
 
     @property
     def measures(self) -> int:
         """Errors that it has: a length (POSITION), an angle (ROTATION), both or none."""
-        return self.place
+        length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
+        return self.place | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:

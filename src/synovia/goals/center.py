@@ -75,27 +75,12 @@ class CenterOfMassGoal(Goal):
         self._keep(polygon=corners, up=upwards)
 
     @property
-    def joints(self) -> tuple[str | int, ...]:
-        """None: it concerns the whole body."""
-        return ()
-
-    @property
     def terms(self) -> tuple[Term, ...]:
         """A place, or a way in the plane."""
         if self.polygon is None:
             return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
         return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
-
-    @property
-    def takes(self) -> int:
-        """The position, where there is no polygon."""
-        return POSITION if self.polygon is None else 0
-
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the way that is up."""
@@ -111,7 +96,7 @@ class CenterOfMassGoal(Goal):
     @property
     def can_move(self) -> bool:
         """Whether it has a position."""
-        return self.takes > 0
+        return self.polygon is None
 
     def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the centre is from its place, or outside its support."""

@@ -66,7 +66,7 @@ class ContactGoal(Goal):
             take=lambda goal: goal.keep,
             plain="pose",
             control=True,
-            choices=_KEEPS,
+            choices=("pose", "normal", "point"),
         ),
         describe.position(),
         describe.Field(
@@ -142,16 +142,6 @@ class ContactGoal(Goal):
     def terms(self) -> tuple[Term, ...]:
         """The direction of the normal, where it is kept."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
-
-    @property
-    def takes(self) -> int:
-        """A position, and a rotation or a transform (of which the z axis is the normal, where that is kept)."""
-        return POSITION if self.keep == "point" else POSITION | ROTATION
-
-    @property
-    def measures(self) -> int:
-        """A length, and an angle unless the point alone is kept."""
-        return self.takes
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the sole's normal as the z axis of its frame."""

@@ -110,11 +110,6 @@ class CustomGoal(Goal):
         return given
 
     @property
-    def joints(self) -> tuple[str | int, ...]:
-        """None: it may concern the whole body."""
-        return ()
-
-    @property
     def rows(self) -> int:
         """Number of residual rows."""
         return self.size

@@ -41,6 +41,8 @@ class Field:
         required: Whether it cannot be left out.
         control: Whether the page has a control of its own for it.
         choices: The words that it may be.
+        label: What the page calls a further joint.
+        absent: What the page says where there is none; empty if there has to be one.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Field:
     required: bool = False
     control: bool = False
     choices: tuple[str, ...] = ()
+    label: str = ""
+    absent: str = ""
 
 
 def plain(name: str, form: str, text: str, **options: Any) -> Field:

@@ -47,7 +47,7 @@ class DistanceGoal(Goal):
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "The distance between a joint and another, or a point, should be within bounds."
     fields: ClassVar[tuple[describe.Field, ...]] = (
-        describe.plain("other", "joint", describe.OTHER_JOINT, control=True),
+        describe.plain("other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"),
         describe.position("point"),
         describe.plain("minimum", "length", _LENGTH, plain=0.0, control=True),
         describe.Field(
@@ -109,20 +109,10 @@ class DistanceGoal(Goal):
         frames = () if self.other is None else (self.other_offset,)
         return (
             Term(
-                kind="distance", lengths=1, takes=self.takes, frames=frames,
+                kind="distance", lengths=1, takes=POSITION if self.other is None else 0, frames=frames,
                 numbers=(self.minimum, min(self.maximum, 1e300)),
             ),
         )  # fmt: skip
-
-    @property
-    def takes(self) -> int:
-        """The point, where there is no other joint."""
-        return POSITION if self.other is None else 0
-
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
 
     def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the distance is from what is allowed."""

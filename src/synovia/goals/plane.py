@@ -78,17 +78,7 @@ class PlaneGoal(Goal):
     @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
-        return (Term(kind="plane", lengths=1, takes=self.takes),)
-
-    @property
-    def takes(self) -> int:
-        """A point, or a transform whose z axis is the normal."""
-        return POSITION | ROTATION
-
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
+        return (Term(kind="plane", lengths=1, takes=POSITION | ROTATION),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with its normal."""

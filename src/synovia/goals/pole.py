@@ -9,12 +9,14 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term
+from synovia.goals.base import POSITION, Goal, Term
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, rigid
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
+
+_NEXT: dict[str, Any] = {"control": True, "absent": "(the next one)"}
 
 
 class PoleGoal(Goal):
@@ -43,8 +45,15 @@ class PoleGoal(Goal):
     summary: ClassVar[str] = "A limb should bend towards a point; joint is the one in its middle."
     fields: ClassVar[tuple[describe.Field, ...]] = (
         describe.position("point"),
-        describe.plain("root", "joint", "Joint at the limb's beginning.", control=True),
-        describe.plain("tip", "joint", "Joint at the limb's end.", control=True),
+        describe.plain(
+            "root",
+            "joint",
+            "Joint at the limb's beginning.",
+            control=True,
+            label="Limb begins",
+            absent="(the next one)",
+        ),
+        describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
     needs: ClassVar[str] = "pole"
     paced: ClassVar[bool] = True
@@ -76,16 +85,6 @@ class PoleGoal(Goal):
     def terms(self) -> tuple[Term, ...]:
         """An angle."""
         return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)
-
-    @property
-    def takes(self) -> int:
-        """The point."""
-        return POSITION
-
-    @property
-    def measures(self) -> int:
-        """An angle."""
-        return ROTATION
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with root and tip."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, placed
+from synovia.goals.base import Goal, Term, as_lengths, placed
 from synovia.goals.describe import Sketch, View
 from synovia.model import Kind
 from synovia.model.geometry import Array, as_numbers
@@ -95,11 +95,6 @@ class RangeGoal(Goal):
         """A length for a slide, else an angle."""
         bounds = (max(self.lower, -_MOST), min(self.upper, _MOST))
         return (Term(kind="range", lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
-
-    @property
-    def measures(self) -> int:
-        """A length for a slide, else an angle."""
-        return POSITION if self.slides else ROTATION
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with what its joint's value is.

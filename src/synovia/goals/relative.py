@@ -47,10 +47,11 @@ class RelativeGoal(Goal):
 
     __slots__ = ("other", "other_offset", "parts")
     kind: ClassVar[str] = "relative"
+    within_other: ClassVar[bool] = True
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "A frame on a joint should have a place in the frame of another joint."
     fields: ClassVar[tuple[describe.Field, ...]] = (
-        describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True),
+        describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True, label="Other joint"),
         describe.position(text="Position in the other joint's frame.", part=0),
         describe.rotation(text="Rotation in the other joint's frame.", part=0),
         describe.Field(
@@ -118,19 +119,9 @@ class RelativeGoal(Goal):
     @property
     def terms(self) -> tuple[Term, ...]:
         """A place, an orientation or both."""
-        bits = self.takes
+        bits = _PARTS[self.parts]
         lengths, angles = 3 * (bits & POSITION > 0), 3 * (bits & ROTATION > 0)
         return (Term(kind="relative", lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
-
-    @property
-    def takes(self) -> int:
-        """A position, a rotation or both."""
-        return _PARTS[self.parts]
-
-    @property
-    def measures(self) -> int:
-        """A length, an angle or both."""
-        return self.takes
 
     @property
     def other_joint(self) -> str | int:

@@ -124,11 +124,6 @@ class RestGoal(Goal):
                 )
         self._keep(parts=parts, pose=pose, reference=None, shares=None)
 
-    @property
-    def joints(self) -> tuple[str | int, ...]:
-        """None: it concerns the whole body."""
-        return ()
-
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the reference and the weight of each joint."""
         if self.pose is None or isinstance(self.pose, Mapping):

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of
+from synovia.draw.camera import direction
+from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of, up_of
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
@@ -117,3 +118,8 @@ def build(skeleton: Skeleton, theme: Theme, scale: float, added: int = 0) -> Bui
         hues[parents].astype(np.uint8).reshape(-1, 3),
         (theme.joint * hues[joints]).astype(np.uint8).reshape(-1, 3),
     )
+
+
+def ahead_of(skeleton: Skeleton) -> Array:
+    """Return the unit vector, (3,), to the side from which a body is looked at: its front, if its file names one."""
+    return direction(skeleton.forward, "x" if up_of(skeleton)[-1] == "z" else "z")

@@ -20,13 +20,12 @@ from synovia.goals import Goal
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
-from synovia.viewer.background import Background
 from synovia.viewer.first_goals import add_goals, ends_of, first_goals
-from synovia.viewer.guard import Rules, is_local
 from synovia.viewer.root import rooted
+from synovia.viewer.server import Rules, is_local
 from synovia.viewer.session import Session
 from synovia.viewer.surface import Surface
-from synovia.viewer.worker import SESSION
+from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
@@ -59,8 +58,8 @@ class View:
         shadows: bool = True,
     ) -> None:
         """Start the server."""
-        from synovia.viewer.camera import aim_camera
-        from synovia.viewer.door import guarded_server
+        from synovia.viewer.scene import aim_camera
+        from synovia.viewer.server import guarded_server
 
         self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
         self._surface = surface
@@ -120,6 +119,7 @@ class View:
     def _give_page(self, client: Any) -> None:
         """Give a browser its page."""
         from synovia.viewer.page import Page
+        from synovia.viewer.panel import TABS
 
         page = Page(
             client,
@@ -127,6 +127,7 @@ class View:
             self._command,
             self._background,
             self._surface,
+            TABS,
             dark=self._dark,
             shadows=self._shadows,
         )
@@ -226,7 +227,7 @@ def view(
     playing = None
     if clip is not None:
         clips, playing = _with_clip(clips, clip, skeleton)
-    elif isinstance(model, Motion) or (start is None and _is_bvh(model) and clips):
+    elif isinstance(model, Motion) or (clips and Path(model).suffix.lower() == ".bvh"):
         playing = 0
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
@@ -271,7 +272,7 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
     if isinstance(getattr(model, "pose", None), Pose):
         return model.pose.skeleton, model.pose, [], model.pose.skeleton.name
     if not isinstance(model, str | Path):
-        raise InputError("model cannot be viewed", value=model, expected="a file, a Skeleton, a Pose or a Motion")
+        raise InputError("cannot view this", value=model, expected="a file, a Skeleton, a Pose or a Motion")
     from synovia.io.load import is_bundled, load_model, load_motions
 
     name = str(model)
@@ -308,7 +309,3 @@ def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[
     from synovia.io.load import load_motion
 
     return [*out, load_motion(clip)], len(out)
-
-
-def _is_bvh(model: Any) -> bool:
-    return isinstance(model, str | Path) and Path(model).suffix.lower() == ".bvh"

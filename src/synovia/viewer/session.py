@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Hashable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -13,24 +15,71 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
-from synovia.model import Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
 from synovia.viewer.begin import begin_values, edited, free_label, place_at_current
 from synovia.viewer.clip import Play, blend, fitting, sample
+from synovia.viewer.editor import GoalEditor, address, kind_of
 from synovia.viewer.root import Rooted, changed_root, lifted, rooted
-from synovia.viewer.undo import Memory, Undo
-from synovia.viewer.wish import Wish, kind_of
 
-_MOST_WISHES: Final = 64
+_MOST_EDITORS: Final = 64
 _FAR: Final = 1e4  # targets are kept within so many body sizes
+_MOST_STEPS: Final = 100  # that can be undone
+_ONE: Final = 1.0  # seconds: edits of the same thing that follow each other more quickly are one step
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What undo brings back."""
+
+    editors: tuple[GoalEditor, ...]
+    root: Rooted
+    q: Array
+    base: Array  # joint values underneath the clip
+    solver: Solver
+    play: Play
+
+
+class Undo:
+    """Memories in order, and the one to return to.
+
+    Args:
+        now: Clock that returns seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Remember nothing."""
+        self.first: Memory | None = None
+        self._memories: deque[Memory] = deque(maxlen=_MOST_STEPS)
+        self._now = now
+        self._what: Hashable = None
+        self._when = 0.0
+
+    def keep(self, memory: Memory, what: Hashable = None) -> None:
+        """Push a state before an edit of ``what``, unless the last edit was of the same thing a moment ago."""
+        now = self._now()
+        again = what is not None and what == self._what and now - self._when < _ONE and len(self._memories) > 0
+        self._what, self._when = what, now
+        if not again:
+            self._memories.append(memory)
+
+    def begin(self, memory: Memory) -> None:
+        """Begin anew from a memory."""
+        self.first, self._what = memory, None
+        self._memories.clear()
+
+    def take(self) -> Memory | None:
+        """Return the last memory and forget it, None without any."""
+        self._what = None
+        return self._memories.pop() if self._memories else None
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A skeleton with wishes, a solver, a root that may move, and a clip underneath.
+    """A skeleton with editors, a solver, a root that may move, and a clip underneath.
 
     Args:
         given: The skeleton.
@@ -46,7 +95,7 @@ class Session:
     tolerance: tuple[float, float] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     changed: threading.Event = field(default_factory=threading.Event)
-    wishes: list[Wish] = field(default_factory=list[Wish])
+    editors: list[GoalEditor] = field(default_factory=list[GoalEditor])
     play: Play = field(default_factory=Play)
     version: int = 0
     rooted: Rooted = field(init=False)
@@ -71,66 +120,68 @@ class Session:
         """The skeleton that is solved: the one that was given, with the joints of a root that moves before it."""
         return self.rooted.skeleton
 
-    def wish(self, key: int) -> Wish:
-        """Return a wish by its key.
+    def editor(self, key: int) -> GoalEditor:
+        """Return an editor by its key.
 
         Raises:
             InputError: If it is gone.
         """
-        for wish in self.wishes:
-            if wish.key == key:
-                return wish
+        for editor in self.editors:
+            if editor.key == key:
+                return editor
         raise InputError("there is no such goal any more", value=key)
 
-    def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> Wish:
-        """Add a wish whose target is where the joint is now.
+    def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
+        """Add an editor whose target is where the joint is now.
 
         Raises:
             UnknownNameError: If there is no such joint or kind.
             InputError: If there are too many already.
         """
         with self.lock:
-            whole = kind_of(kind).whole
+            whole = not kind_of(kind).goal.on_joint
             row = None if whole else self.given.index(0 if joint is None else joint)
             called = label or (kind if row is None else self.given.joint_names[row])
-            if len(self.wishes) >= _MOST_WISHES:
-                raise InputError("there are too many goals", value=len(self.wishes), expected=f"at most {_MOST_WISHES}")
-            taken = [wish.label for wish in self.wishes]
+            if len(self.editors) >= _MOST_EDITORS:
+                raise InputError(
+                    "there are too many goals", value=len(self.editors), expected=f"at most {_MOST_EDITORS}"
+                )
+            taken = [editor.label for editor in self.editors]
             self.remember()
-            wish = Wish(self._next_key, kind, row, free_label(called, taken))
+            editor = GoalEditor(self._next_key, kind, row, free_label(called, taken))
             self._next_key += 1
-            begin_values(wish, self.given)
-            self.to_current(wish)
-            self.wishes.append(wish)
+            begin_values(editor, self.given)
+            self.to_current(editor)
+            self.editors.append(editor)
             self.touch(structure=True)
-            return wish
+            return editor
 
     def remove(self, key: int) -> None:
-        """Remove a wish."""
+        """Remove an editor."""
         with self.lock:
-            wish = self.wish(key)
+            editor = self.editor(key)
             self.remember()
-            self.wishes.remove(wish)
+            self.editors.remove(editor)
             self.touch(structure=True)
 
     def change(self, key: int, **values: Any) -> None:
-        """Change ``enabled``, ``weight``, ``priority`` or ``kind`` of a wish.
+        """Change ``enabled``, ``weight``, ``priority`` or ``kind`` of an editor.
 
         Raises:
             InputError: If a value cannot be used.
         """
         with self.lock:
-            wish = self.wish(key)
-            tried = edited(wish, values, self)
+            editor = self.editor(key)
+            tried = edited(editor, values, self.given, self.to_current)
             self.remember((key, *values) if set(values) <= {"weight", "values"} else None)
-            wish.become(tried)
+            editor.become(tried)
             self.touch(structure=True)
 
     def move(self, key: int, place: Any = None, turn: Any = None) -> None:
-        """Ask a wish's target to be elsewhere; the target eases there.
+        """Ask an editor's target to be elsewhere; the target eases there.
 
         Args:
-            key: The wish.
+            key: The editor.
             place: World position, (3,), length units.
             turn: World rotation, (3, 3).
 
@@ -138,22 +189,27 @@ class Session:
             InputError: If a value is not finite or out of this world.
         """
         with self.lock:
-            wish = self.wish(key)
+            editor = self.editor(key)
             if place is not None:
                 place = as_numbers(place, (3,), "target")
                 if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
                     raise InputError("target is too far away", value=place.tolist(), expected=f"{_FAR:g} body sizes")
-                wish.place, wish.told = place, wish.told | POSITION
+                editor.position, editor.given = place, editor.given | POSITION
             if turn is not None:
-                wish.turn, wish.told = as_numbers(turn, (3, 3), "rotation"), wish.told | ROTATION
-            self.touch(structure=wish.free)
-            wish.enabled, wish.idle = wish.enabled or wish.idle, False
+                editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
+            self.touch(structure=editor.free)
+            editor.enabled, editor.idle = editor.enabled or editor.idle, False
 
-    def to_current(self, wish: Wish) -> None:
-        """Put a wish's target where its joint is now."""
-        place_at_current(wish, self.pose, self.rooted.added, self.reach)
-        wish.told = POSITION | ROTATION
+    def to_current(self, editor: GoalEditor) -> None:
+        """Put an editor's target where its joint is now."""
+        place_at_current(editor, self.pose, self.rooted.added, self.reach)
+        editor.given = POSITION | ROTATION
         self.touch()
+
+    def joint_values(self) -> dict[str | int, Any]:
+        """Return the values of all joints that move but free ones, by what a goal calls them."""
+        rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
+        return {address(self.given, row): self.pose[row + self.rooted.added] for row in rows}
 
     def set_joint(self, row: int, values: Any) -> None:
         """Set a joint's own value, brought inside its limits; the goals then pull from there.
@@ -190,8 +246,8 @@ class Session:
             self.remember()
             to = rooted(self.given, self.mode)
             self._root(to, to.skeleton.rest_q)
-            for wish in self.wishes:
-                self.to_current(wish)
+            for editor in self.editors:
+                self.to_current(editor)
 
     def _root(self, to: Rooted, q: Array) -> None:
         """Change to another root."""
@@ -284,13 +340,13 @@ class Session:
                 self._recall(first)
 
     def _memory(self) -> Memory:
-        wishes = tuple(wish.copy() for wish in self.wishes)
-        return Memory(wishes, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
+        editors = tuple(editor.copy() for editor in self.editors)
+        return Memory(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
 
     def _recall(self, memory: Memory) -> None:
-        self.wishes = [wish.copy() for wish in memory.wishes]
-        for wish in self.wishes:
-            wish.settle()
+        self.editors = [editor.copy() for editor in memory.editors]
+        for editor in self.editors:
+            editor.snap()
         self.solver, clip = memory.solver, memory.play
         same = self.play.motion is clip.motion  # then its time goes on
         self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)

@@ -93,7 +93,8 @@ def residual(problem, q, frames, targets, e):
     """Write the weighted residuals at q, whose frames these are, lengths in units of the reach.
 
     Returns:
-        (cost e·e, the largest error in units of its tolerance: at most 1 when every goal holds).
+        (cost e·e, the largest error in units of its tolerance: at most 1 when every goal holds, infinite where an
+        error is no number).
     """
     cost = F(0)
     worst = F(0)
@@ -113,7 +114,8 @@ def residual(problem, q, frames, targets, e):
             e[k], e[k + 1], e[k + 2] = w
             cost += dot(w, w)
     more, farthest = general_residual(problem.further, problem, q, frames, targets, e)
-    return cost + more, max(worst, farthest)
+    cost += more
+    return cost, max(worst, farthest) if cost < INFINITE else INFINITE
 
 
 @device

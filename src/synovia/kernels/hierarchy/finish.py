@@ -165,7 +165,7 @@ def is_clearly_better(problem, work, targets, q, h):
         present, lowest = max(h.present[k], met), max(h.lowest[k], met)
         if present < CLEARLY * lowest:
             return True
-        if present > lowest + SAME * (F(1) + lowest):
+        if not present <= lowest + SAME * (F(1) + lowest):
             return False
     return False
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.hierarchy.basis import LOCKED, PLACE, SEALED, SIDE, SOLVES, STALE, hold
+from synovia.kernels.hierarchy.basis import LOCKED, LOWER, PLACE, SEALED, SIDE, SOLVES, STALE, UPPER, hold
 from synovia.kernels.hierarchy.descent import work_of_levels
 from synovia.kernels.hierarchy.levels import missing, solve_level, solve_posture
 from synovia.kernels.hierarchy.newton import forces, lock, newton_level, turning
@@ -24,6 +24,7 @@ FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of
 UNSEEN = F(1e-11)  # loss of the levels above that is rounding, all steps together
 MENDS = 5  # steps of the levels above that mend what one of the last has left
 PRESSED = 3  # of these, how many leave alone the bounds that it ended at
+STANDS = F(1e-5)  # radians or reaches from a bound that it ended at: a swing ends a little before half a turn
 LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
 STRONGER, WEAKER = F(10), F(0.2)
 NARROWER, WIDER = F(0.3), F(3)  # the farthest that the level may go, after a step that is no better, and one that is
@@ -43,11 +44,16 @@ def note_pressed(h):
 
 
 @device
-def press(h):
-    """Hold for the whole step what has been kept."""
+def press(h, n):
+    """Hold for the whole step what has been kept, where the pose still stands at it; the first n columns are joints'.
+
+    The directions of a ball turn with it: what was its bound may now be on the far side of its limits, or nowhere.
+    """
     for k in range(h.v.shape[1] - 1, -1, -1):
-        side = h.pressed[int(h.v[PLACE, k])]
-        if side != F(0):
+        c = int(h.v[PLACE, k])
+        side = h.pressed[c]
+        bound = h.v[UPPER, k] if side > F(0) else h.v[LOWER, k]
+        if side != F(0) and (c >= n or abs(bound) <= STANDS):
             h.v[SEALED, k] = F(1)
             if h.v[SIDE, k] == F(0):
                 hold(h, k, side)
@@ -67,7 +73,7 @@ def newton_step(problem, work, targets, q, h, count, farthest, pressed):
     copy(work.e, h.e)
     fill(problem, work, targets, q, h)
     if pressed:
-        press(h)
+        press(h, work.dq.shape[0])
     levels = problem.levels.shape[0] - 1
     bent = work.H.shape[0] > 0
     h.now[SOLVES] = F(0)
@@ -117,14 +123,15 @@ def relax(h, count, share):
 def gains(h, count, lost, gained, least):
     """Return whether the last of ``count`` levels has gained so much, or one above it, and none above has lost.
 
-    A level above has lost or gained where it differs by more than ``lost`` or ``gained``.
+    A level above has lost or gained where it differs by more than ``lost`` or ``gained``, and lost where its error is
+    no number.
     """
     last = count - 1
     for k in range(last):
         size = F(1) + h.lowest[k]
         if h.present[k] < h.lowest[k] - gained * size:
             return True
-        if h.present[k] > h.lowest[k] + lost * size:
+        if not h.present[k] <= h.lowest[k] + lost * size:
             return False
     return h.present[last] < h.lowest[last] - least * (F(1) + h.lowest[last])
 
@@ -133,7 +140,7 @@ def gains(h, count, lost, gained, least):
 def keeps(h, count):
     """Return whether none of so many levels has lost."""
     for k in range(count):
-        if h.present[k] > h.lowest[k] + KEPT * (F(1) + h.lowest[k]):
+        if not h.present[k] <= h.lowest[k] + KEPT * (F(1) + h.lowest[k]):
             return False
     return True
 

@@ -190,14 +190,14 @@ def smallest_tolerance(problem):
 def improves(h, count, held):
     """Return whether the present pose is better than the best: in the first of so many levels where they differ.
 
-    Errors up to ``held`` are as good as none.
+    Errors up to ``held`` are as good as none. Where an error is no number it is not.
     """
     for k in range(count):
         present, lowest = max(h.present[k], held), max(h.lowest[k], held)
         gap = SAME * (F(1) + lowest)
         if present < lowest - gap:
             return True
-        if present > lowest + gap:
+        if not present <= lowest + gap:
             return False
     return False
 

@@ -6,6 +6,8 @@ start of the problem comes first: its answer is left only for a cost that is low
 the same ones every time, so an answer that is asked for again stays.
 """
 
+import math
+
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.views import bits, matrix
 from synovia.kernels.compiler.watch import halted
@@ -61,9 +63,12 @@ def left(problem, row):
 
 @device
 def put_in(work, count, q, cost, attempt, alike):
-    """Put a sketch among the finalists, which are in the order of their costs; return how many there are."""
+    """Put a sketch among the finalists, which are in the order of their costs; return how many there are.
+
+    One whose cost is no number is left out.
+    """
     finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2), q.shape[0]
-    place = count
+    place = count if cost < F(math.inf) else FINALISTS
     for k in range(count):
         if abs(cost - finalists[k, nq]) <= alike * cost:
             return count

@@ -55,6 +55,15 @@ def follow(problem, q):
 
 
 @device
+def is_finite(q):
+    """Return whether every number of q is one."""
+    for i in range(q.shape[0]):
+        if not abs(q[i]) < F(math.inf):
+            return False
+    return True
+
+
+@device
 def holds(problem, work, targets, q, errors):
     """Return whether q, whose followers may be behind, meets the goals; write the errors."""
     follow(problem, q)
@@ -122,6 +131,9 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
                 follow(problem, q)
             taken, cost = perform(attempt, problem, work, kept, q)
             follow(problem, q)
+            if not is_finite(q):  # whatever an algorithm may do: no answer holds what is no number
+                copy(start, q)
+                cost = F(math.inf)
             forward(problem.tree, q, work.frames)
             tries += 1
             steps += taken

@@ -41,3 +41,15 @@ def style(title: str) -> str:
         rules += f':root[data-mantine-color-scheme="{scheme}"]{{{inks};--mantine-color-dimmed:{DIM}!important}}'
     script = html.escape(f"document.title={json.dumps(title)}", quote=True)
     return f'<style onload="{script}">{rules}</style>'
+
+
+def safe(text: object) -> str:
+    """Return text from a file or a person as HTML that shows it and does nothing else."""
+    return html.escape(str(text), quote=True)
+
+
+def note(text: str, colour: str = "inherit") -> str:
+    """Return a small paragraph of HTML (already safe)."""
+    return (
+        f'<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;color:{colour}">{text}</div>'
+    )
