@@ -88,7 +88,7 @@ def test_two_pairs_of_one_workload_give_two_ratios_and_no_verdict(script, monkey
 def test_a_copy_that_was_slowed_is_caught_and_one_that_lacks_a_goal_is_told(script, monkeypatch, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(REPO / "src", copy / "src")
-    place = copy / "src" / "synovia" / "ik" / "ik.py"
+    place = copy / "src" / "synovia" / "ik" / "compiled.py"
     text = place.read_text()
     first = '        """Pack the problem, and load or compile the kernel."""\n'
     assert first in text
