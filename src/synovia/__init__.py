@@ -34,10 +34,11 @@ if TYPE_CHECKING:
         UnsolvedError,
         UnsupportedError,
     )
+    from synovia.facade import IK, solve
     from synovia.files.goals import read_goals, write_goals
     from synovia.goals import *  # noqa: F403
-    from synovia.ik import IK, GoalError, Reason, Relief, Solution, Solutions, Status, Tracked, solve
-    from synovia.ik.follow import targets_from
+    from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
+    from synovia.ik.targets import targets_from
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         TwoBone,
         solvers,
     )
+    from synovia.tracking import Tracked
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
@@ -84,8 +86,9 @@ _HOMES = {
         "UnsupportedError",
     ),
     "synovia.goals": goals.__all__,
-    "synovia.ik.follow": ("targets_from",),
-    "synovia.ik": ("IK", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status", "Tracked", "solve"),
+    "synovia.facade": ("IK", "solve"),
+    "synovia.ik": ("GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"),
+    "synovia.ik.targets": ("targets_from",),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),
@@ -116,6 +119,7 @@ _HOMES = {
         "solvers",
     ),
     "synovia.files.goals": ("read_goals", "write_goals"),
+    "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
 }

@@ -277,7 +277,7 @@ def test_work_that_is_spent_ends_every_solve_at_the_same_step(solver):
     from synovia.kernels.layout import MOST_WORK
 
     ik = sy.IK(BODY, sy.PositionGoal("left_hand"), solver)
-    ik._floats[MOST_WORK] = 200.0
+    ik.floats[MOST_WORK] = 200.0
     target = (-0.3, 1.2, -0.2)
     starts = np.array([BODY.random_pose(k).q for k in range(5)])
     alone = [ik.solve({"left_hand": target}, start) for start in starts]

@@ -55,7 +55,7 @@ def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
         reduced = reduce(ik.skeleton, ik.goals, ik.hangs, free_root=root == "free")
         e, J, errors = np.zeros(6), np.zeros((6, reduced.columns)), np.zeros(4)
         kept = np.zeros((2, 16))
-        assess(ik._ints, ik._floats, q, kept, np.zeros(ik._scratch_size), e, J, errors)
+        assess(ik.ints, ik.floats, q, kept, np.zeros(ik.scratch_size), e, J, errors)
         part = Part(ik.goals[1], 1, reduced, ik.skeleton)
         np.testing.assert_allclose(part.jacobian(q) / reduced.reach, J[:3], atol=1e-8)
         velocities = part._velocities

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
+from synovia.diagnosis import reasons_as_json as as_json
 from synovia.errors import InputError
-from synovia.ik.reason_text import as_json
 from synovia.kernels.tree.tables import violations
 from synovia.model import Joint, Kind
 from trees import random_tree

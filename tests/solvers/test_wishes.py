@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 import synovia as sy
 from synovia.errors import InputError
 from synovia.ik.custom import Row
-from synovia.ik.solution import rows_of
 from synovia.model import Kind
 
 ARM = sy.bundled("arm7")
@@ -55,12 +54,12 @@ class Opened:
 
     def __init__(self, skeleton, goals, solver, q):
         ik = sy.IK(skeleton, goals, solver)
-        self.driver = ik._kernel
-        out = rows_of(ik, 1)
+        self.driver = ik.kernel
+        out = ik.new_rows(1)
         out[:] = 0.0
-        self.row = Row(self.driver, ik._ints, ik._floats, out[0], np.zeros(ik._scratch_size))
+        self.row = Row(self.driver, ik.ints, ik.floats, out[0], np.zeros(ik.scratch_size))
         self.row.q[:] = q
-        self.row.kept[:] = ik._door._own[0][:, :16]
+        self.row.kept[:] = ik.writer.own[0][:, :16]
         self.row.assess()
         self.wish = self.driver.wishes.at(self.row)
 

@@ -126,7 +126,7 @@ def animate(
         check_target(output, force=force)
     tracked = fitted = locked = None
     if goals is not None or follow is not None:
-        from synovia.ik import IK
+        from synovia.facade import IK
 
         skeleton = load_body(file)
         speed = None if velocity is None else _velocity(velocity)
@@ -197,7 +197,7 @@ def _keyframes(path: Path) -> _Problem:
 def _followed(path: str, clip: str | None, joints: str | None, skeleton: Skeleton) -> _Problem:
     """Return goals, targets, rate, number of frames and start of another clip."""
     from synovia.goals import PositionGoal
-    from synovia.ik.follow import targets_from
+    from synovia.ik.targets import targets_from
 
     source = load_clip(path, clip)
     targets = targets_from(source, list(skeleton.tips) if joints is None else _pairs(joints))
@@ -240,7 +240,7 @@ def _fit(skeleton: Skeleton, path: Path, clip: str | None, joints: str | None, j
         positions, names, rate = points.positions, points.joints, points.fps or 30.0
         more, count = {"offsets": points.offsets, "confidence": points.confidence}, len(points.positions)
     else:
-        from synovia.ik.follow import targets_from
+        from synovia.ik.targets import targets_from
 
         source = load_clip(str(path), clip)
         there = set(source.skeleton.joint_names)

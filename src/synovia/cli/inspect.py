@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from synovia.cli.output import emit_json, emit_rich, number, printable, unit_name
-from synovia.ik.tolerance import checked_tolerance, reach_of_tips
+from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import is_bundled, load_model
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist

@@ -9,10 +9,10 @@ import numpy as np
 
 from synovia.cli.output import number, printable, unit_name
 from synovia.clips.feet import runs
+from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
 from synovia.io.base import joint_keys
 from synovia.model.geometry import matrix_to_quat
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from synovia.clips import Fitted, FootLocked
+    from synovia.facade import IK
     from synovia.goals import Goal
-    from synovia.ik import IK, Solution, Tracked
+    from synovia.ik import Solution
     from synovia.model import Pose
     from synovia.model.geometry import Array
     from synovia.model.motion import Motion
+    from synovia.tracking import Tracked
 
 SCHEMA: Final = "synovia.solve/1"
 CLIP_SCHEMA: Final = "synovia.animate/1"

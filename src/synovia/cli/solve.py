@@ -107,7 +107,7 @@ def solve(
     start_seed = _start_seed(start)
     _check_files(output, picture, force=force)
     from synovia.cli.report import solution_object, solution_text
-    from synovia.ik import IK
+    from synovia.facade import IK
     from synovia.solver import as_solver
 
     skeleton = load_body(file)

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
-from synovia.batch import checked_threads
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import FileError, SynoviaError
+from synovia.ik.parallel import checked_threads
 
 _LOOK = 0.25  # seconds between two updates of the bar
 

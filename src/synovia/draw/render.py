@@ -18,10 +18,10 @@ from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
-from synovia.ik import Tracked
 from synovia.io.base import as_path
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.tracking import Tracked
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.batch import has_ended, is_over
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.columns import NUDGE, column_velocities, nudged
+from synovia.ik.interrupts import has_ended, is_over
 from synovia.ik.status import Status
 from synovia.ik.wishes import Wishes
 from synovia.kernels.layout import (

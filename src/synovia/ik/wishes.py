@@ -6,24 +6,40 @@ one pose to another H falls by -(∇H + ∇H') · s / 2, up to the third power o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synovia.batch import is_over
 from synovia.ik.columns import column_units, column_velocities
+from synovia.ik.interrupts import is_over
 from synovia.kernels.layout import MAX_STEPS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
 from synovia.solver import NullSpace
 
-if TYPE_CHECKING:
-    from synovia.ik.custom import Row
-
 _WIDEST, _STILL = 0.3, 1e-6  # radians or reaches of one slide, as in ``kernels.jacobian.null_space``
 _GROW, _SHRINK = 1.5, 0.5
 _AT_ONCE: Final = 1.0  # the first gain where only the user's own terms could tell
+
+
+class Row(Protocol):
+    """What is used here of a row of the answer while it is solved, ``custom.Row``."""
+
+    packed: tuple[NDArray[np.int32], Array]
+    q: Array
+    kept: Array
+    scratch: Array
+    J: Array
+
+    def assess(self) -> tuple[float, float]:
+        """Write residual, Jacobian and errors at q; return (squared residual, largest error in tolerances)."""
+        ...
+
+    def back_onto_goals(self) -> tuple[int, bool]:
+        """Step back onto the goals after a slide; return (steps, whether they hold)."""
+        ...
 
 
 class Wish(NamedTuple):

@@ -10,12 +10,12 @@ import numpy as np
 
 from synovia.clips.feet import stays
 from synovia.errors import InputError
-from synovia.ik import Tracked
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.plots.style import BAND, COLOURS, MISSED, check_plot, new_figure, save
 from synovia.retargeting.body import LEGS, Body
+from synovia.tracking import Tracked
 
 _MOST: Final = 12  # panels, where no joints are named
 _USUAL: Final = 0.99  # of the speeds of feet are drawn whole

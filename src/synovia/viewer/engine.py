@@ -13,7 +13,8 @@ from statistics import median
 from typing import Any, Final
 
 from synovia.errors import SynoviaError
-from synovia.ik import IK, Solution
+from synovia.facade import IK
+from synovia.ik import Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton

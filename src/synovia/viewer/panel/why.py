@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import SynoviaError
+from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik import IK
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.solver import Solver, solvers

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.batch import checked_threads, new_scratch
 from synovia.goals import Goal
+from synovia.ik.interrupts import new_scratch
+from synovia.ik.parallel import checked_threads
 from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, TURN, UPPER
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
@@ -54,7 +55,7 @@ class Model:
         self.columns = reduced.columns
         self._goals = len(goals)
         self._ints, self._floats = pack(
-            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, own=(),
+            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, params={},
         )  # fmt: skip
         self._scratch_size = work_size(self._ints)
         self._threads = checked_threads(threads)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
-from synovia.ik.rows import kept_targets
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status
 from synovia.kernels.layout import STATUS
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.model.pose import inside_limits
-from synovia.trajectory import Model, Terms, solve_in_windows
-
-if TYPE_CHECKING:
-    from synovia.ik.ik import IK
+from synovia.tracking.trajectory import Model, Terms, solve_in_windows
 
 Bools = NDArray[np.bool_]
 _PULL: Final = 1e-6  # weight of the track as it was, for joints that no goal determines
@@ -28,7 +25,7 @@ _ROUNDED: Final = 1.0 + 1e-12  # a turn of just the step, as rounding has it
 _NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) holds joints back whatever the goals"
 
 
-def _model(ik: IK, threads: int) -> Model:
+def _model(ik: CompiledProblem, threads: int) -> Model:
     """Return the problem of each frame.
 
     Raises:
@@ -39,7 +36,7 @@ def _model(ik: IK, threads: int) -> Model:
     return Model(ik.skeleton, ik.goals, ik.hangs, free_root=free, tolerance=ik.tolerance, threads=threads)
 
 
-def _check(ik: IK, done: str, hint: str | None = None) -> None:
+def _check(ik: CompiledProblem, done: str, hint: str | None = None) -> None:
     """Refuse goals that a track as a whole does not know.
 
     Raises:
@@ -50,7 +47,7 @@ def _check(ik: IK, done: str, hint: str | None = None) -> None:
             raise UnsupportedError(f"a track can be {done} for places and rotations alone", value=goal, hint=hint)
 
 
-def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
+def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
     """Smooth the answers of a track, in place: least squares of goal errors and accelerations, all frames at once.
 
     Returns:
@@ -70,7 +67,7 @@ def smoothed(ik: IK, rows: Array, fps: float, seconds: float, threads: int, prog
     return _replace(ik, model, rows, calm, Status.CONFLICT)
 
 
-def slowed(ik: IK, rows: Array, fps: float, most: Array) -> Bools:
+def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) -> Bools:
     """Keep joints below their velocities, in place: each frame goes only so far towards its answer as they allow.
 
     Returns:
@@ -93,7 +90,7 @@ def slowed(ik: IK, rows: Array, fps: float, most: Array) -> Bools:
     return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
 
 
-def _turned(ik: IK, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
+def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
     """Return the joint values of a frame (nq,) with each ball turned from the one before by no more than its step.
 
     The shortest way between two rotations that a ball's limit allows may lead past it. What is outside is brought to
@@ -145,7 +142,7 @@ def _part_way(a: Array, b: Array, share: float, angle: float) -> Array:
     return out / np.linalg.norm(out)
 
 
-def velocity_limits(ik: IK, limits: Any) -> Array:
+def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
     """Return the highest velocity of each joint, radians or length units per second.
 
     Raises:
@@ -174,12 +171,12 @@ def _velocity(value: Any, what: str) -> float:
     return number
 
 
-def _parts(ik: IK, rows: Array) -> tuple[Array, Array]:
+def _parts(ik: CompiledProblem, rows: Array) -> tuple[Array, Array]:
     """Return joint values (T, nq) and targets (T, goals, 16) of rows of answers."""
-    return rows[:, ik.places].copy(), np.ascontiguousarray(kept_targets(ik, rows))
+    return rows[:, ik.places].copy(), np.ascontiguousarray(ik.targets_in(rows))
 
 
-def _replace(ik: IK, model: Model, rows: Array, q: Array, why: Status) -> Bools:
+def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Status) -> Bools:
     """Write other joint values into rows of answers, with their errors; return which are missed only now."""
     _, targets = _parts(ik, rows)
     _, _, errors = model.evaluate(q, targets, derivative=False)

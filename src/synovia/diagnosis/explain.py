@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
-from synovia.ik.reason_text import sentences
-from synovia.ik.solution import length_text
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.solution import Reason, Relief, Solution, length_text
 from synovia.ik.status import Status
 from synovia.kernels.layout import GOAL_ROW
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
-
-if TYPE_CHECKING:
-    from synovia.ik.ik import IK
-    from synovia.ik.reasons import Reason
-    from synovia.ik.solution import Solution
 
 _MOST_JOINTS = 6  # names in one sentence
 _PLACE = 3  # rows of a place
@@ -39,7 +35,7 @@ _CLOSED = "A closed form gave the answer that its settings allow; nothing proves
 
 def explain(solution: Solution) -> list[str]:
     """Return the sentences: how it ended, every missed goal, the limits that are active, what was done to the start."""
-    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    ik = solution.ik
     unit = ik.skeleton.meters_per_unit
     missed = [(solution.goals[i], solution.errors[i]) for i in solution.missed]
     causes = [] if solution.reached else _causes(solution)
@@ -66,7 +62,7 @@ def explain(solution: Solution) -> list[str]:
     if not solution.reached and (joints := _limits_in_the_way(solution, reasons)):
         lines.append(f"At a limit: {_listed(joints)}.")
     lines += causes
-    lines += sentences(solution, reasons)
+    lines += _reason_sentences(solution, reasons)
     if clamped := solution.start_clamped:
         lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
     if not solution.reached and solution.attempts > 1:
@@ -81,7 +77,7 @@ def unit_hint(solution: Solution) -> str | None:
 
     It is then missed by many times the reach, and a thousandth of it would be within reach.
     """
-    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    ik = solution.ik
     unit = ik.skeleton.meters_per_unit
     if unit not in (None, 1.0):
         return None
@@ -103,7 +99,7 @@ def unit_hint(solution: Solution) -> str | None:
 
 def _causes(solution: Solution) -> list[str]:
     """Return what, known beforehand, keeps a miss from being met: too few joints, settings, a plane on its way."""
-    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    ik = solution.ik
     lines = [*_too_few(solution), *ik.solver.reasons()]
     poles = any(solution.goals[i].paced for i in solution.missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
@@ -117,7 +113,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
 
 
-def _chain(ik: IK, i: int, row: int) -> list[int]:
+def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
     """Return the joints from one of goal i's up to the first that moves."""
     rows = ancestors(ik.skeleton.parents, row) if row >= 0 else []
     if (most := ik.goals[i].ancestors) is not None:
@@ -129,7 +125,7 @@ def _chain(ik: IK, i: int, row: int) -> list[int]:
 
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
     """Return the joints at a limit that a missed goal hangs on, or that hold it back from afar: a knee, a hand."""
-    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    ik = solution.ik
     if any(not ik.hangs[i] for i in solution.missed):  # the whole body
         return list(solution.active_limits)
     names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, i, end)}
@@ -139,11 +135,11 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[st
 
 def _too_few(solution: Solution) -> list[str]:
     """Return a sentence for each missed place or rotation that fewer numbers move than it asks for."""
-    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    ik = solution.ik
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        count = freedoms(ik._reduced, int(ik._reduced.goals.table[i, GOAL_ROW]))  # pyright: ignore[reportPrivateUsage]
+        count = freedoms(ik.reduced, int(ik.reduced.goals.table[i, GOAL_ROW]))
         if goal.place and 0 < count < goal.rows:
             what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "pose")
             lines.append(
@@ -168,7 +164,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
     They count from the first joint of its chain that moves: the sum of the lengths from there, and the hole that one
     long bone leaves around it.
     """
-    ik = solution._ik  # pyright: ignore[reportPrivateUsage]
+    ik = solution.ik
     skeleton, unit = ik.skeleton, ik.skeleton.meters_per_unit
     lines: list[str] = []
     for i in solution.missed:
@@ -202,3 +198,51 @@ def _reach_sentences(solution: Solution) -> list[str]:
                 f"{place}, the first joint that moves it; from there it comes no nearer than {length_text(hole, unit)}."
             )
     return lines
+
+
+def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
+    """Return the reasons as people read them."""
+    ik = solution.ik
+    unit = ik.skeleton.meters_per_unit
+    lines: list[str] = []
+    for reason in found:
+        goal = ik.goals[reason.goal]
+        for rival in reason.rivals[:2]:
+            other = next(g for g in ik.goals if g.label == rival.name)
+            above = "a higher priority" if other.priority < goal.priority else "the same priority"
+            lines.append(f"{goal.label!r} lost to {rival.name!r}, of {above}: without it {_left(ik, goal, rival)}.")
+        if reason.limits:
+            best = reason.limits[0]
+            without = _left(ik, goal, best)
+            lines.append(f"Of the active limits that of {best.name!r} costs {goal.label!r} most: without it {without}.")
+        parts: list[str] = []
+        if _met(ik, reason):
+            lines.append(f"{goal.label!r} can be met with the others, from another start or with more attempts.")
+            continue
+        if reason.move is not None:
+            toward = ", ".join(f"{x:.4g}" for x in reason.move)
+            parts.append(f"move by {length_text(float(np.linalg.norm(reason.move)), unit)} ({toward})")
+        if reason.turn is not None and (reason.move is None or float(np.linalg.norm(reason.turn)) > ik.tolerance[1]):
+            parts.append(f"turn by {math.degrees(float(np.linalg.norm(reason.turn))):.3g} deg")
+        if parts:
+            along = f", together with {', '.join(map(repr, reason.along))}" if reason.along else ""
+            how = " and ".join(parts)
+            lines.append(f"The target of {goal.label!r} would have to {how} for all goals to hold{along}.")
+    return lines
+
+
+def _met(ik: CompiledProblem, reason: Reason) -> bool:
+    """Return whether a target would hold where it is."""
+    ways = zip((reason.move, reason.turn), ik.tolerance, strict=True)
+    known = [(way, most) for way, most in ways if way is not None]
+    return bool(known) and not reason.along and all(float(np.linalg.norm(way)) <= most for way, most in known)
+
+
+def _left(ik: CompiledProblem, goal: Goal, relief: Relief) -> str:
+    """Return what would be left of a miss, as people read it."""
+    error, unit = relief.error, ik.skeleton.meters_per_unit
+    if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
+        return "it would hold"
+    parts = [length_text(error.position, unit)] if goal.measures & POSITION else []
+    parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
+    return f"{' and '.join(parts)} would be left"

@@ -12,21 +12,57 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.batch.pace import Pace
-from synovia.batch.watch import Watch, new_scratch
 from synovia.errors import InputError, UnsupportedError
+from synovia.ik.interrupts import Watch, new_scratch
 from synovia.model.geometry import Array
+from synovia.problem import Reduced
+from synovia.solver import Solver
+from synovia.solver.base import Kernel
 
-Kernel = Callable[..., int]
 Progress = Callable[[int, int], object]
 
 _BLOCKS_PER_THREAD: Final = 8  # small enough that a busy core does not hold up the end
 _SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few solves
-_LANES_BLOCK: Final = 2048  # at the end of a block lanes run empty, for as long as two hundred rows take
-_LANES_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
+_SIMD_BLOCK: Final = 2048  # at the end of a block SIMD lanes run empty, for as long as two hundred rows take
+_SIMD_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
 _LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
+_SECONDS: Final = 0.1  # of one block: progress is told between blocks, and after Ctrl-C those at work are ended
+_GROWTH: Final = 4  # most times as many rows as in the block before
 _LISTEN: Final = 0.1  # seconds between two looks for Ctrl-C, where waiting cannot be interrupted (Windows)
 _AHEAD: Final = 2  # blocks for each thread: one at work, and one that waits
+
+
+class Pace:
+    """Gives out blocks of rows one after the other: as many as take a tenth of a second, learned from those before."""
+
+    def __init__(self, count: int, begin: int, least: int, most: int) -> None:
+        """Prepare to give out all rows.
+
+        Args:
+            count: All rows.
+            begin: Rows of the first blocks, while nothing is known.
+            least: Rows of the smallest block, however long they take.
+            most: Rows of the largest block.
+        """
+        self._count, self._size, self._least, self._most = count, min(begin, most), least, most
+        self._given = 0
+
+    def next(self) -> tuple[int, int] | None:
+        """Return the first row of the next block and the one after its last, None once all are given out."""
+        first = self._given
+        if first >= self._count:
+            return None
+        self._given = min(first + self._size, self._count)
+        return first, self._given
+
+    def learn(self, rows: int, seconds: float) -> None:
+        """Take in how long a block of so many rows took."""
+        fitting = int(_SECONDS * rows / max(seconds, 1e-9))
+        self._size = min(max(fitting, self._least), _GROWTH * rows, self._most)
+
+    def stop(self) -> None:
+        """Give out no more."""
+        self._given = self._count
 
 
 def checked_threads(threads: int | None) -> int:
@@ -42,26 +78,27 @@ def checked_threads(threads: int | None) -> int:
     return int(threads)
 
 
-def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str, room: int) -> Kernel:
-    """Return a kernel of the ordinary form that solves in lanes, and by the ordinary kernel what those leave.
+def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -> Kernel:
+    """Return a kernel of the ordinary form that solves in SIMD lanes, and by the ordinary kernel what these leave.
 
     Args:
-        choice: True, or ``"single"`` for lanes of single precision; answers are verified in double.
-        lanes: Entry point of lanes (see ``kernels.simd.arm``), None where there is none.
+        choice: True, or ``"single"`` for single precision; answers are verified in double precision.
+        solver: The settings.
+        reduced: The problem.
         kernel: Entry point of the same method for one problem after the other.
-        name: The solver's name.
-        room: Numbers of memory that the lanes ask for.
 
     Raises:
         InputError: If the choice is neither.
-        UnsupportedError: If there are no lanes.
+        UnsupportedError: If the method has no such kernel for the problem.
     """
     if choice is not True and choice != "single":
         raise InputError("there are no such lanes", value=choice, expected="False, True (double precision) or 'single'")
+    lanes = solver.lanes(reduced)
     if lanes is None:
         hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "
         hint += "chain of three or more balls without limits"
-        raise UnsupportedError(f"{name} has no lanes for this problem", hint=hint)
+        raise UnsupportedError(f"{solver.name} has no lanes for this problem", hint=hint)
+    size = solver.lane_room(reduced)
     precision = np.float32 if choice == "single" else np.float64
 
     def solve(
@@ -76,7 +113,7 @@ def in_lanes(choice: Any, lanes: Kernel | None, kernel: Kernel, name: str, room:
     ) -> int:
         """Solve rows of problems; see ``kernels.search.multistart``."""
         del warm, first
-        left = lanes(ints, floats, targets, starts, out, scratch, np.empty(room, precision))
+        left = lanes(ints, floats, targets, starts, out, scratch, np.empty(size, precision))
         if left == 0:
             return 2 * len(out)
         rows = np.flatnonzero(out[:, 0] < 0.0) if left > 0 else np.array([-1 - left])
@@ -100,10 +137,10 @@ def run_rows(
     starts: Array,
     out: Array,
     scratch_size: int,
-    judge: Callable[[Array, Array, Array], None],
+    classify: Callable[[Array, Array, Array], None],
     threads: int,
     *,
-    lanes: bool = False,
+    simd: bool = False,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> int:
@@ -117,9 +154,9 @@ def run_rows(
         starts: (B, nq), or (1, nq) for one start for all.
         out: (B, m) rows of the answer.
         scratch_size: Scratch memory of one thread, in float64.
-        judge: Settles rows of the answer that missed and tells why, given their starts, them, and scratch memory.
+        classify: Polishes rows that missed and writes their status, given their starts, them, and scratch memory.
         threads: Number of threads.
-        lanes: Whether the kernel solves many rows at once and wants large blocks.
+        simd: Whether the kernel solves many rows at once and wants large blocks.
         progress: Called in this thread with the number of rows that are done, and that of all.
         watch: Ends the kernels at its deadline; it is stopped when this thread is interrupted.
 
@@ -128,9 +165,9 @@ def run_rows(
     """
     count = len(out)
     watch = watch or Watch()
-    sizes = (_LANES_BLOCK, _LANES_LEAST) if lanes else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
+    sizes = (_SIMD_BLOCK, _SIMD_LEAST) if simd else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
     block = _block_size(count, threads, *sizes)
-    pace = Pace(count, block, _LANES_LEAST, block) if lanes else Pace(count, _SMALLEST_BLOCK, 1, block)
+    pace = Pace(count, block, _SIMD_LEAST, block) if simd else Pace(count, _SMALLEST_BLOCK, 1, block)
 
     def solve_block(first: int, last: int) -> tuple[int, int, float]:
         """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
@@ -141,7 +178,7 @@ def run_rows(
         try:
             code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
             if code > 0 and code % 2:
-                judge(own_starts, out[first:last], scratch)
+                classify(own_starts, out[first:last], scratch)
         finally:
             watch.end(scratch)
         refused = code - targets.shape[1] * first if code < 0 else 0
