@@ -15,7 +15,7 @@ from common import machine, save, table
 
 import synovia as sy
 from synovia.ik.solution import Solution
-from synovia.kernels.compiler.direct import ready
+from synovia.kernels.compiler.jit import ready
 
 
 @numba.njit
@@ -40,23 +40,23 @@ def cases() -> dict[str, tuple[sy.IK, dict[str, object]]]:
 
 def parts(ik: sy.IK, targets: dict[str, object]) -> dict[str, Callable[[], object]]:
     """Return the parts of a call, each as a function without arguments."""
-    desk = ik._door.desk(np.zeros(ik._scratch_size))
-    ik._door.fill(targets, desk)
-    row = np.empty(ik._shape)
-    given = (ik._ints, ik._floats, desk.table, ik._rest, row, desk.scratch, False, 0)
+    workspace = ik.new_workspace()
+    ik.writer.fill(targets, workspace)
+    row = np.empty(ik.row_shape)
+    given = (ik.ints, ik.floats, workspace.table, ik.rest, row, workspace.scratch, False, 0)
     empty = ready(nothing, *given)
-    if ik._call(*given) & 1:
+    if ik.call(*given) & 1:
         raise SystemExit(f"the target {targets} is missed: this measures calls that reach")
-    fill, kernel, shape, idle = ik._door.fill, ik._call, ik._shape, [desk]
-    ints, floats, aim, rest, scratch = ik._ints, ik._floats, desk.table, ik._rest, desk.scratch
+    fill, kernel, shape, idle = ik.writer.fill, ik.call, ik.row_shape, [workspace]
+    ints, floats, aim, rest, scratch = ik.ints, ik.floats, workspace.table, ik.rest, workspace.scratch
     return {
         "whole call": lambda: ik.solve(targets),
-        "targets": lambda: fill(targets, desk),
+        "targets": lambda: fill(targets, workspace),
         "empty answer": lambda: np.empty(shape),
         "empty compiled call": lambda: empty(ints, floats, aim, rest, row, scratch, False, 0),
         "kernel call": lambda: kernel(ints, floats, aim, rest, row, scratch, False, 0),
         "solution": lambda: Solution(ik, row, None),
-        "desk": lambda: idle.append(idle.pop()),
+        "workspace": lambda: idle.append(idle.pop()),
         "nothing": lambda: 0,
         "reading pose.q": lambda: Solution(ik, row, None).pose.q,
         "reading q": lambda: Solution(ik, row, None).q,
@@ -75,7 +75,7 @@ def measure(ik: sy.IK, targets: dict[str, object], rounds: int, calls: int) -> d
             best[name] = min(best.get(name, np.inf), (time.perf_counter_ns() - began) / calls / 1000)
     own = best.pop("nothing")  # the loop and the function around each part
     net = {name: value - own for name, value in best.items()}
-    known = net["targets"] + net["empty answer"] + net["kernel call"] + net["solution"] + net["desk"]
+    known = net["targets"] + net["empty answer"] + net["kernel call"] + net["solution"] + net["workspace"]
     return {
         "targets": net["targets"],
         "array for the answer": net["empty answer"],

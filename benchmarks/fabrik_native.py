@@ -46,10 +46,10 @@ def ours(n: int, target: np.ndarray, steps: int):
     ik = sy.IK(chain(n), sy.PositionGoal(n), Endless(max_steps=steps, attempts=1), tolerance=(1e-200, 1e-3))
     if ik.solve({n: target}).steps != steps:
         raise SystemExit(f"{n} joints settled before {steps} iterations")
-    desk = ik._door.desk(np.zeros(ik._scratch_size))
-    ik._door.fill({n: target}, desk)
-    row = np.empty(ik._shape)
-    return lambda: ik._kernel(ik._ints, ik._floats, desk.table, ik._rest, row, desk.scratch, False, 0)
+    workspace = ik.new_workspace()
+    ik.writer.fill({n: target}, workspace)
+    row = np.empty(ik.row_shape)
+    return lambda: ik.kernel(ik.ints, ik.floats, workspace.table, ik.rest, row, workspace.scratch, False, 0)
 
 
 def theirs(library: ctypes.CDLL, n: int, target: np.ndarray, steps: int):

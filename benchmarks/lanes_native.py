@@ -49,14 +49,14 @@ def theirs(library: ctypes.CDLL, precision: str, n: int, targets: np.ndarray, st
 def ours(precision: str, n: int, targets: np.ndarray, steps: int):
     """Return a call of our lanes in which every chain takes so many iterations and none arrives."""
     ik = sy.IK(chain(n), sy.PositionGoal(n), Endless(max_steps=steps, attempts=1), tolerance=(1e-200, 1e-3))
-    kernel = ik.solver.lanes(ik._reduced)
-    rows = ik._door.table_of_many({n: targets})
-    out = np.empty((len(targets), ik._shape[1]))
-    scratch = np.zeros(ik._scratch_size)
-    room = np.empty(ik.solver.lane_room(ik._reduced), np.float32 if precision == "single" else np.float64)
+    kernel = ik.solver.lanes(ik.reduced)
+    rows = ik.writer.table_of_many({n: targets})
+    out = np.empty((len(targets), ik.row_shape[1]))
+    scratch = np.zeros(ik.scratch_size)
+    room = np.empty(ik.solver.lane_room(ik.reduced), np.float32 if precision == "single" else np.float64)
 
     def call() -> None:
-        if kernel(ik._ints, ik._floats, rows, ik._rest, out, scratch, room) != len(targets):
+        if kernel(ik.ints, ik.floats, rows, ik.rest, out, scratch, room) != len(targets):
             raise SystemExit("a chain arrived")
 
     return call

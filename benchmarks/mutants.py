@@ -45,9 +45,8 @@ KEPT = REPO / ".mutants"
 EQUIVALENT = Path(__file__).parent / "mutants.toml"
 PACKAGE = "src/synovia/"
 SOURCES = (
-    "kernels/*", "io/*", "model/limits/*", "ik/goalentries.py", "ik/goalfile.py", "ik/goalwrite.py",
-    "ik/trackfile.py", "ik/track.py", "ik/branch_switches.py", "clips/cuts.py", "clips/pointfile.py",
-    "retargeting/mapfile.py",
+    "kernels/*", "io/*", "model/limits/*", "files/goals.py", "files/tracks.py", "tracking/track.py",
+    "tracking/jumps.py", "clips/points.py", "clips/pointfile.py", "retargeting/mapfile.py",
 )  # fmt: skip
 # Lanes run compiled alone, and are held to their scalar kernels there; the compiler has tests of its own.
 LEFT_OUT = ("kernels/simd/*", "kernels/compiler/*")

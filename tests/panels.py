@@ -4,10 +4,11 @@ import asyncio
 from contextlib import nullcontext
 from types import SimpleNamespace
 
-from synovia.viewer.background import Background
 from synovia.viewer.engine import Engine
 from synovia.viewer.page import Page
+from synovia.viewer.panel import TABS
 from synovia.viewer.surface import Surface
+from synovia.viewer.worker import Background
 
 
 class Control:
@@ -76,7 +77,7 @@ def make_page(session, monkeypatch):
     monkeypatch.setattr("synovia.viewer.page.Worker", lambda *_: None)
     gui = Gui()
     client = SimpleNamespace(gui=gui, flush=lambda: None)
-    page = Page(client, session, "arm7", Background(), Surface())
+    page = Page(client, session, "arm7", Background(), Surface(), TABS)
     engine = Engine(session)
 
     def step():

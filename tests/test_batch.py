@@ -5,8 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from synovia.batch import run_rows
-from synovia.batch.pace import Pace
+from synovia.ik.parallel import Pace, run_rows
 
 
 def solve(count, threads, kernel, progress=None):

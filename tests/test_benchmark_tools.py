@@ -88,7 +88,7 @@ def test_two_pairs_of_one_workload_give_two_ratios_and_no_verdict(script, monkey
 def test_a_copy_that_was_slowed_is_caught_and_one_that_lacks_a_goal_is_told(script, monkeypatch, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(REPO / "src", copy / "src")
-    place = copy / "src" / "synovia" / "ik" / "ik.py"
+    place = copy / "src" / "synovia" / "ik" / "compiled.py"
     text = place.read_text()
     first = '        """Pack the problem, and load or compile the kernel."""\n'
     assert first in text
@@ -220,6 +220,13 @@ def test_a_broken_limit_is_measured(script):
 
 
 # --- mutants.py -----------------------------------------------------------------------------------------------------
+
+
+def test_every_source_of_mutants_is_a_file_that_exists(script):
+    """A file that has moved would no longer be tried, without a word."""
+    mutants = script("mutants")
+    patterns = (*mutants.SOURCES, *mutants.LEFT_OUT)
+    assert not [one for one in patterns if not any((REPO / mutants.PACKAGE).glob(one))]
 
 
 def test_equivalent_mutants_are_of_lines_that_are_there_and_have_a_reason(script):

@@ -14,10 +14,10 @@ import pytest
 import synovia as sy
 from browsing import until
 from cli_runs import assert_refused, run
-from synovia.cli.progress import Bar, Patience, compiling_text
+from synovia.cli.progress import Bar, CompileNotice, compiling_text
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import UnknownNameError
-from synovia.ik.trackfile import json_schema, read_track
+from synovia.files.tracks import json_schema, read_track
 from synovia.io.base import write_bytes
 
 TRACK = """schema = "synovia.track/1"
@@ -40,7 +40,7 @@ def track(tmp_path):
 
 
 def test_the_published_schema_is_that_of_the_reader():
-    text = files("synovia").joinpath("schemas", "track-1.json").read_text(encoding="utf-8")
+    text = files("synovia").joinpath("files", "schemas", "track-1.json").read_text(encoding="utf-8")
     assert json.loads(text) == json_schema()
     assert run("schema", "track").out == text
 
@@ -159,7 +159,7 @@ def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):
     monkeypatch.setattr("sys.stderr", stream)
     for patience, said in ((300.0, False), (0.05, True)):
         monkeypatch.setattr("synovia.cli.progress._COMPILING", patience)
-        with Patience():
+        with CompileNotice():
             for _ in range(2):
                 kernels.info("compiling", extra={"compiling": True, "solver": "fabrik", "seconds": 16.0})
                 if said:
@@ -179,7 +179,7 @@ def test_at_a_terminal_a_line_counts_the_seconds_of_compiling_and_goes(monkeypat
     monkeypatch.setattr("synovia.cli.progress._COMPILING", 0.01)
     monkeypatch.setattr("synovia.cli.progress._BRIEF", 0.01)
     monkeypatch.setattr("synovia.cli.progress._TICK", 0.01)
-    with Patience():
+    with CompileNotice():
         for solver, seconds in (("fabrik", 16.0), ("odd", None)):
             kernels.info("compiling", extra={"compiling": True, "solver": solver, "seconds": seconds})
             until(lambda solver=solver: f"compiling {solver} (0 s so far" in stream.getvalue())

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.ik.goalfile import Turn, json_schema, read_goals, to_matrix
+from synovia.files.goals import Turn, json_schema, read_goals, to_matrix
+from synovia.files.poses import read_pose, values_of, write_pose
 from synovia.io.base import joint_keys
-from synovia.io.posefile import read_pose, values_of, write_pose
 
 HEAD = 'schema = "synovia.goals/1"\n'
 
@@ -27,7 +27,7 @@ def _json(tmp_path: Path, *goals: dict[str, Any], **fields: Any) -> Path:
 
 
 def test_the_published_schema_is_the_generated_one() -> None:
-    text = files("synovia").joinpath("schemas", "goals-1.json").read_text(encoding="utf-8")
+    text = files("synovia").joinpath("files", "schemas", "goals-1.json").read_text(encoding="utf-8")
     assert json.loads(text) == json_schema()
     assert run("schema", "goals") == (0, text, "")
 

@@ -94,7 +94,7 @@ def test_where_leader_and_follower_disagree(tmp_path: Path) -> None:
     assert data["joints"][-1]["limit"] == {"lower": -1.0, "upper": 1.0}
 
 
-def test_what_was_not_kept_and_a_leader_that_is_narrowed(tmp_path: Path) -> None:
+def test_what_was_not_kept_and_a_leader_that_is_restricted(tmp_path: Path) -> None:
     slide = {"kind": sy.Kind.SLIDE, "axis": (0, 0, 1), "limit": sy.Interval(-1, 1)}
     joints = [sy.Joint("a", **slide), sy.Joint("b", "a", mimic=sy.Mimic("a", 2.0, binds=True), **slide)]
     skeleton = sy.Skeleton(joints, meters_per_unit=1.0, notes=["The weld was not kept."])
@@ -102,7 +102,7 @@ def test_what_was_not_kept_and_a_leader_that_is_narrowed(tmp_path: Path) -> None
     ran = run("inspect", tmp_path / "s.toml")
     assert "The weld was not kept." in ran.out.splitlines()
     assert ran.err == ""
-    assert "a  slide  -1 to 1 m  narrowed by what follows it: -0.5 to 0.5 m" in ran.out
+    assert "a  slide  -1 to 1 m  restricted by mimic joints: -0.5 to 0.5 m" in ran.out
     assert run("inspect", tmp_path / "s.toml", "--json").data["notes"] == ["The weld was not kept."]
     ran = run("solve", tmp_path / "s.toml", "-t", "b=0,0,0.3", "--json")
     assert ran.err.startswith("synovia: The weld was not kept.\n")
@@ -177,7 +177,7 @@ def test_doctor() -> None:
     data = ran.data
     assert data["schema"] == "synovia.doctor/1"
     assert data["python"] == ".".join(map(str, sys.version_info[:3]))
-    assert set(data["extras"]) == {"view", "render", "plot", "mujoco"}
+    assert set(data["extras"]) == {"view", "render", "film", "plot", "mujoco"}
     assert data["packages"]["numpy"]["problem"] is None
     assert data["cache"]["folder"]
     text = run("doctor").out

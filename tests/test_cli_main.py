@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import synovia.cli.solve
 from cli_runs import assert_refused, run, run_apart
 
 
@@ -146,7 +145,7 @@ def test_a_bug_is_shown_and_asks_to_be_reported(monkeypatch: pytest.MonkeyPatch)
     def broken(_: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(synovia.cli.solve, "solve_request", broken)
+    monkeypatch.setattr("synovia.cli.solve.load_body", broken)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert ran.code == 70
     assert ran.out == ""
@@ -159,7 +158,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(synovia.cli.solve, "solve_request", interrupted)
+    monkeypatch.setattr("synovia.cli.solve.load_body", interrupted)
     ran = run("solve", "arm7", "-t", "tool=1,2,3")
     assert (ran.code, ran.out) == (130, "")
     assert "Traceback" not in ran.err

@@ -14,7 +14,7 @@ from synovia.draw import VIEWS, Camera, Mark, picture
 from synovia.draw.bodies import Bodies, Light, shade
 from synovia.draw.camera import direction, fit, look
 from synovia.draw.floor import grid_step
-from synovia.draw.labels import Placer
+from synovia.draw.notes import Placer
 from synovia.draw.picture import png
 from synovia.draw.scene import build_scene, up_of
 from synovia.draw.theme import THEMES

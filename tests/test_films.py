@@ -1,5 +1,7 @@
 """Films and plots: the right frames for the right time, the same pixels on any number of threads."""
 
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,9 +9,9 @@ from PIL import Image
 import synovia as sy
 from cli_runs import run
 from synovia.draw.film import picked
-from synovia.draw.strip import Strip
+from synovia.draw.render import Strip
 from synovia.draw.theme import theme_of
-from synovia.errors import FileError, InputError, UnknownNameError, UnsupportedError
+from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
 
 SMALL = (96, 72)
 
@@ -71,6 +73,13 @@ def test_film_beside_another_with_targets_and_strip(swing, tracked, tmp_path):
     sy.render(tracked, path, beside=swing, titles=("before", "after"), size=(128, 96), fps=6.0, theme="dark")
     assert path.read_bytes()[4:8] == b"ftyp"
     assert [entry.name for entry in tmp_path.iterdir()] == ["both.mp4"]
+
+
+def test_only_an_mp4_needs_ffmpeg(swing, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    sy.render(swing, tmp_path / "a.gif", size=SMALL, fps=4.0)
+    with pytest.raises(MissingExtraError, match=r'pip install "synovia\[film\]"'):
+        sy.render(swing, tmp_path / "a.mp4", size=SMALL, fps=4.0)
 
 
 def test_strip_shows_misses_and_the_cursor():

@@ -18,8 +18,15 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
 SIBLING_FOLDERS = ("io", "goals", "solver", "model/limits")
-SHARED = {"base", "xmltree"}
+SHARED = {"base", "describe", "xmltree"}
 MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; an archive around the text format
+
+# Modules of less than 30 lines that are still to be merged into their neighbours.
+SHORT = (
+    "kernels/goals/trajectory.py",
+    "kernels/jacobian/derivative.py",
+    "model/limits/base.py",
+)
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
 HEAVY = {"scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich"}
@@ -91,6 +98,84 @@ def test_kernels_import_nothing_else_of_the_package() -> None:
         if name.split(".")[0] == "synovia" and not name.startswith("synovia.kernels")
     ]
     assert not found, f"kernels stand alone: {found}"
+
+
+# A pose is of a skeleton, and a skeleton makes poses: the one circle that stays.
+CIRCLES = [{"model.pose", "model.skeleton"}]
+
+
+def _dotted(path: Path) -> str:
+    """The dotted name of a module below the package, "" for the package itself."""
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+
+
+def _imported(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """The modules that each one imports: at the top, in functions, and for types alone."""
+    found: dict[str, set[str]] = {name: set() for name in trees}
+    for name, tree in trees.items():
+        for _, target in _imports(ast.walk(tree)):
+            if target == "synovia" or target.startswith("synovia."):
+                dotted = target.removeprefix("synovia").removeprefix(".")
+                found[name].add(dotted if dotted in trees else dotted.rpartition(".")[0])
+        found[name] -= {name}
+    return found
+
+
+def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of modules that import each other, directly or by way of others (Tarjan 1972)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in graph.get(node, ()):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == order[node]:
+            at = stack.index(node)
+            found.append(set(stack[at:]))
+            del stack[at:]
+
+    for node in graph:
+        if node not in order:
+            visit(node)
+    return [circle for circle in found if len(circle) > 1]
+
+
+def test_a_circle_is_seen_whatever_the_form_of_its_imports() -> None:
+    texts = {
+        "": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from synovia.a import A",
+        "a": "def late():\n    import synovia.b.c as d\n    return d",
+        "b": "",
+        "b.c": "if TYPE_CHECKING:\n    from synovia import e",
+        "e": "from synovia.a import A",
+        "f": "from synovia.a import A\nimport numpy",
+    }
+    graph = _imported({name: ast.parse(text) for name, text in texts.items()})
+    assert graph[""] == {"a"}
+    assert graph["f"] == {"a"}
+    assert _circles(graph) == [{"a", "b.c", "e"}]
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    """Imports in functions and for types count as well: a circle of them hides what stands above what."""
+    found = _circles(_imported({_dotted(path): _tree(path) for path in MODULES}))
+    assert found == CIRCLES
+
+
+def test_a_file_is_worth_a_file() -> None:
+    """A module of a few lines belongs to the neighbour that it serves."""
+    short = [
+        _name(path)
+        for path in MODULES
+        if path.name not in ("__init__.py", "__main__.py") and len(path.read_text(encoding="utf-8").splitlines()) < 30
+    ]
+    assert sorted(short) == sorted(SHORT)
 
 
 def test_heavy_imports_happen_where_they_are_needed() -> None:
@@ -174,6 +259,18 @@ def test_the_tour_of_the_code_names_files_that_exist() -> None:
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
     assert len(named) > 20
     assert not {name for name in named if not (PACKAGE / name).is_file()}
+
+
+def test_the_tour_of_the_code_shows_every_layer_and_every_room() -> None:
+    text = (REPO / "docs" / "internals.md").read_text(encoding="utf-8")
+    config = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = next(c["layers"] for c in config["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
+    picture = text.split("```")[1]
+    shown = [sorted(re.findall(r"\w+", names)) for names in re.findall(r"^   (\w+(?: \| \w+)*)", picture, re.MULTILINE)]
+    assert shown == [sorted(re.findall(r"\w+", layer)) for layer in layers if layer != "__main__"]
+    rooms = {path.parent.relative_to(PACKAGE).as_posix() for path in MODULES} - {".", "kernels"}
+    nested = {"io/bvh", "io/gltf", "io/mjcf", "io/toml"}  # one format each
+    assert not {room for room in rooms - nested if f"`{room}`" not in text}
 
 
 # A path that leads nowhere any more leaves out what it named, without a word.

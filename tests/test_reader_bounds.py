@@ -14,11 +14,11 @@ import pytest
 import synovia as sy
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import FileError, FormatError, InputError, did_you_mean
-from synovia.ik.goalfile import read_goals
-from synovia.ik.trackfile import read_track
+from synovia.files.goals import read_goals
+from synovia.files.poses import read_pose
+from synovia.files.tracks import read_track
 from synovia.io.base import FREE_NUMBERS, NUMBERS_A_BYTE, most_numbers
 from synovia.io.bvh import write_bvh
-from synovia.io.posefile import read_pose
 from synovia.io.toml import write_skeleton
 from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat

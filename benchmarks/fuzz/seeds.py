@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import synovia as sy
-from synovia.ik.goalfile import SCHEMA as GOALS
-from synovia.ik.trackfile import SCHEMA as TRACK
+from synovia.files.goals import SCHEMA as GOALS
+from synovia.files.tracks import SCHEMA as TRACK
 from synovia.io.toml.write import skeleton_text
 from synovia.model import Kind
 from synovia.model.geometry import matrix_to_quat
@@ -177,7 +177,7 @@ def mjcf_of(skeleton: sy.Skeleton) -> str:
 
 def pose_of(skeleton: sy.Skeleton) -> str:
     """Return a pose file's content."""
-    from synovia.io.posefile import SCHEMA, values_of
+    from synovia.files.poses import SCHEMA, values_of
 
     content = {"schema": SCHEMA, "model": skeleton.name, "q": values_of(skeleton.random_pose(1))}
     return json.dumps(content, indent=2)

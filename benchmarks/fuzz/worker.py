@@ -25,10 +25,10 @@ from seeds import Seed, clip
 import synovia as sy
 from synovia.cli import main as synovia_cli
 from synovia.clips.pointfile import holds_points, read_points
-from synovia.ik.goalfile import read_goals
-from synovia.ik.trackfile import read_track
+from synovia.files.goals import read_goals
+from synovia.files.poses import read_pose, write_pose
+from synovia.files.tracks import read_track
 from synovia.io.load import load_motions
-from synovia.io.posefile import read_pose, write_pose
 from synovia.io.toml import write_skeleton
 from synovia.retargeting.mapfile import read_map, write_map
 

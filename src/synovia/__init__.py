@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from synovia import goals
+
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
@@ -32,25 +34,11 @@ if TYPE_CHECKING:
         UnsolvedError,
         UnsupportedError,
     )
-    from synovia.goals import (
-        AimGoal,
-        CenterOfMassGoal,
-        ContactGoal,
-        CustomGoal,
-        DistanceGoal,
-        Goal,
-        PlaneGoal,
-        PoleGoal,
-        PoseGoal,
-        PositionGoal,
-        RangeGoal,
-        RelativeGoal,
-        RestGoal,
-        RotationGoal,
-    )
-    from synovia.ik import IK, GoalError, Reason, Relief, Solution, Solutions, Status, Tracked, solve
-    from synovia.ik.follow import targets_from
-    from synovia.ik.goalwrite import write_goals
+    from synovia.facade import IK, solve
+    from synovia.files.goals import read_goals, write_goals
+    from synovia.goals import *  # noqa: F403
+    from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
+    from synovia.ik.targets import targets_from
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
@@ -80,6 +68,7 @@ if TYPE_CHECKING:
         TwoBone,
         solvers,
     )
+    from synovia.tracking import Tracked
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
@@ -96,24 +85,10 @@ _HOMES = {
         "UnsolvedError",
         "UnsupportedError",
     ),
-    "synovia.goals": (
-        "AimGoal",
-        "CenterOfMassGoal",
-        "ContactGoal",
-        "CustomGoal",
-        "DistanceGoal",
-        "Goal",
-        "PlaneGoal",
-        "PoleGoal",
-        "PoseGoal",
-        "PositionGoal",
-        "RangeGoal",
-        "RelativeGoal",
-        "RestGoal",
-        "RotationGoal",
-    ),
-    "synovia.ik.follow": ("targets_from",),
-    "synovia.ik": ("IK", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status", "Tracked", "solve"),
+    "synovia.goals": goals.__all__,
+    "synovia.facade": ("IK", "solve"),
+    "synovia.ik": ("GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"),
+    "synovia.ik.targets": ("targets_from",),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),
@@ -143,7 +118,8 @@ _HOMES = {
         "TwoBone",
         "solvers",
     ),
-    "synovia.ik.goalwrite": ("write_goals",),
+    "synovia.files.goals": ("read_goals", "write_goals"),
+    "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
 }
@@ -152,21 +128,15 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "IK",
     "Aim",
-    "AimGoal",
     "Ccd",
-    "CenterOfMassGoal",
     "Comparison",
-    "ContactGoal",
-    "CustomGoal",
     "DampedLeastSquares",
-    "DistanceGoal",
     "Fabrik",
     "FileError",
     "Fitted",
     "FootLocked",
     "FormatError",
     "FullBody",
-    "Goal",
     "GoalError",
     "Hinges",
     "InputError",
@@ -181,21 +151,13 @@ __all__ = [
     "Motion",
     "NullSpace",
     "Particles",
-    "PlaneGoal",
-    "PoleGoal",
     "Pose",
-    "PoseGoal",
-    "PositionGoal",
     "Problems",
     "PseudoInverse",
-    "RangeGoal",
     "Reason",
-    "RelativeGoal",
     "Relief",
-    "RestGoal",
     "Retargeted",
     "Rotation",
-    "RotationGoal",
     "Segments",
     "SelectivelyDamped",
     "Skeleton",
@@ -226,6 +188,7 @@ __all__ = [
     "plot_joints",
     "plot_reach",
     "read_csv",
+    "read_goals",
     "read_map",
     "render",
     "retarget",
@@ -241,6 +204,7 @@ __all__ = [
     "write_page",
     "write_skeleton",
 ]
+__all__ += goals.__all__
 
 
 def __getattr__(name: str) -> Any:

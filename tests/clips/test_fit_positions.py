@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.clips.cuts import pieces_of
+from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnknownNameError
-from synovia.trajectory import Model, Terms, spread
-from synovia.trajectory.solve import _cost, _normal_equations
+from synovia.tracking.trajectory import Model, Terms, spread
+from synovia.tracking.trajectory.solve import _cost, _normal_equations
 
 BODY = sy.bundled("humanoid")
 

@@ -46,8 +46,8 @@ def test_standing_feet_stand_still_above_the_floor(monkeypatch):
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
     np.testing.assert_array_equal(sy.foot_lock(walk, threads=1).motion.q, locked.motion.q)
-    monkeypatch.setattr("synovia.trajectory.windows.WINDOW", 50)
-    monkeypatch.setattr("synovia.trajectory.windows.LEAD", 20)
+    monkeypatch.setattr("synovia.tracking.trajectory.solve.WINDOW", 50)
+    monkeypatch.setattr("synovia.tracking.trajectory.solve.LEAD", 20)
     seen.clear()
     in_parts = sy.foot_lock(walk, progress=seen.append)
     assert seen == sorted(seen)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.ik.explain import _limits_in_the_way
-from synovia.ik.reasons import Reason, Relief
+from synovia.diagnosis.explain import _limits_in_the_way
+from synovia.ik import Reason, Relief
 from synovia.ik.solution import GoalError
 from synovia.model.geometry import as_direction
 

@@ -94,12 +94,12 @@ def random_goals(rng, skeleton, pose=None):
 
 def packed(ik):
     """Return a problem's arrays, scratch memory and its targets in the kernels' form."""
-    return ik._ints, ik._floats, np.zeros(ik._scratch_size), np.ascontiguousarray(ik._door._own[0][:, :16])
+    return ik.ints, ik.floats, np.zeros(ik.scratch_size), np.ascontiguousarray(ik.writer.own[0][:, :16])
 
 
 def sizes(ik):
     """Return (residuals, columns)."""
-    return int(ik._ints[layout.N_RESIDUALS]), int(ik._ints[layout.N_COLUMNS])
+    return int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])

@@ -119,6 +119,15 @@ def test_a_status_of_reached_is_true(seed):
     assert_inside(ARM, solution.pose.q.reshape(1, -1))
 
 
+def test_it_tells_which_attempt_reached():
+    """The last one made: attempts end where one reaches, and the one from the start is number 0."""
+    goals, targets, starts = body_problem(8)
+    ik = sy.IK(BODY, goals)
+    solutions = [ik.solve({key: value[b] for key, value in targets.items()}, start=starts[b]) for b in range(8)]
+    assert all(solution.attempt == solution.attempts - 1 for solution in solutions if solution.reached)
+    assert sum(solution.reached for solution in solutions) >= 6
+
+
 # --- what it says of a miss ------------------------------------------------------------------------------------------
 
 
@@ -283,7 +292,7 @@ def test_the_kernel_for_arms_and_the_one_for_trees_agree():
     for goal, parts in ((sy.PoseGoal, targets), (sy.PositionGoal, targets[:, :3, 3])):
         ik = sy.IK(ARM, goal("tool"), "lm")
         arm = ik.solve_many({"tool": parts}, starts)
-        ik._kernel = levenberg
+        ik.kernel = levenberg
         tree = ik.solve_many({"tool": parts}, starts)
         assert (arm.status == tree.status).mean() > 0.98
         np.testing.assert_array_equal(arm.reached, tree.reached)

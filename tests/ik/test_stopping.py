@@ -277,7 +277,7 @@ def test_work_that_is_spent_ends_every_solve_at_the_same_step(solver):
     from synovia.kernels.layout import MOST_WORK
 
     ik = sy.IK(BODY, sy.PositionGoal("left_hand"), solver)
-    ik._floats[MOST_WORK] = 200.0
+    ik.floats[MOST_WORK] = 200.0
     target = (-0.3, 1.2, -0.2)
     starts = np.array([BODY.random_pose(k).q for k in range(5)])
     alone = [ik.solve({"left_hand": target}, start) for start in starts]
@@ -301,11 +301,11 @@ def profiled(profile):
 
 def compile_anew():
     """Compile a kernel and run it."""
-    from synovia.kernels.compiler import interrupts, jit
+    from synovia.kernels.compiler import compile_events, jit
     from synovia.kernels.tree.tables import clamp_rows
 
-    kernel = jit._compiler(**jit._ENTRY)(clamp_rows.py_func)
-    interrupts.defer(kernel)
+    kernel = jit._decorator(**jit._ENTRY)(clamp_rows.py_func)
+    compile_events.guard(kernel)
     q = np.full((1, ARM.nq), 100.0)
     kernel(ARM.tables.variables, ARM.tables.limits, q)
     return np.abs(q).max() < 100.0
@@ -318,9 +318,7 @@ def test_ctrl_c_during_a_compile_is_heard_and_breaks_nothing(monkeypatch, place)
 
     The next compile works, and Ctrl-C is the user's again.
     """
-    from numba.core import codegen, utils
-
-    from synovia.kernels.compiler import frontend
+    from numba.core import codegen, compiler, utils
 
     compile_anew()
     pressed = []
@@ -339,14 +337,14 @@ def test_ctrl_c_during_a_compile_is_heard_and_breaks_nothing(monkeypatch, place)
             press()
         original(library, name, value)
 
-    def define_pipelines(compiler, original=frontend.QuickCompiler.define_pipelines):
+    def define_pipelines(pipeline, original=compiler.Compiler.define_pipelines):
         press()
-        return original(compiler)
+        return original(pipeline)
 
     if place == "callback":  # the one that takes the machine code sets this
         monkeypatch.setattr(codegen.JITCodeLibrary, "__setattr__", set_attribute, raising=False)
     elif place == "front end":
-        monkeypatch.setattr(frontend.QuickCompiler, "define_pipelines", define_pipelines)
+        monkeypatch.setattr(compiler.Compiler, "define_pipelines", define_pipelines)
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), profiled(profile if place == "generator" else sys.getprofile()):
         compile_anew()

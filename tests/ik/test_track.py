@@ -8,10 +8,10 @@ from scipy.spatial.transform import Rotation
 
 import synovia as sy
 from synovia.errors import InputError, UnsupportedError
-from synovia.ik.paced import _turned
-from synovia.ik.solution import STATUS, rows_of
-from synovia.ik.track import best_path
+from synovia.ik.status import STATUS
 from synovia.model import Joint, Kind
+from synovia.tracking.postprocessing import _turned
+from synovia.tracking.track import best_path
 
 ARM = sy.bundled("arm7")
 
@@ -301,7 +301,7 @@ def test_the_path_through_several_tracks_is_the_cheapest_of_all():
     rng = np.random.default_rng(4)
     frames, size = 6, 3
     for trial in range(12):
-        tracks = [rows_of(ik, frames) for _ in range(size)]
+        tracks = [ik.new_rows(frames) for _ in range(size)]
         for k, rows in enumerate(tracks):
             rows[:] = 0.0
             walk = np.cumsum(rng.normal(0.0, 0.05, (frames, 7)), axis=0)

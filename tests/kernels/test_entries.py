@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import pytest
 
 from browsing import until
-from synovia.kernels.compiler import announce, entries, jit, sources
+from synovia.kernels.compiler import compile_events, compiled, entries, sources
 
 pytestmark = [
     pytest.mark.compiled,
-    pytest.mark.skipif(not jit.compiled(), reason="kernels are interpreted"),
+    pytest.mark.skipif(not compiled(), reason="kernels are interpreted"),
 ]
 # called beside a solve, small, and compiled when they are first used
-BESIDE = {"hierarchy.levels", "tree.orient", "search.custom", "tree.tables", "goals.trajectory"}
+BESIDE = {"hierarchy.levels", "tree.orient", "tree.tables", "goals.trajectory"}
 
 
 def test_every_entry_point_that_solves_is_listed() -> None:
@@ -66,10 +66,12 @@ def test_what_is_compiled_ahead_is_what_a_solve_asks_for() -> None:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     stream = io.StringIO()
     stream.isatty = lambda: True
-    monkeypatch.setattr(announce, "sys", SimpleNamespace(stderr=stream, modules={}))  # pytest sets sys.stderr anew
-    monkeypatch.setattr(announce, "PATIENCE", 0.05)
+    monkeypatch.setattr(
+        compile_events, "sys", SimpleNamespace(stderr=stream, modules={})
+    )  # pytest sets sys.stderr anew
+    monkeypatch.setattr(compile_events, "PATIENCE", 0.05)
     # as in a script that has not set up logging: pytest listens to all there is
-    monkeypatch.setattr(announce.logger, "hasHandlers", lambda: False)
+    monkeypatch.setattr(compile_events.logger, "hasHandlers", lambda: False)
     return stream
 
 
@@ -84,7 +86,7 @@ class Dispatcher:
 
 def heard(name: str, wait: object) -> None:
     """Let the listener hear of a compilation that takes as long as ``wait``."""
-    teller = announce._Teller()
+    teller = compile_events._Listener()
     teller.on_start(SimpleNamespace(data={"dispatcher": Dispatcher(name)}))
     wait()
     teller.on_end(SimpleNamespace(data={"dispatcher": Dispatcher(name)}))
@@ -97,7 +99,7 @@ def test_a_person_in_python_is_told_what_is_compiled_and_how_long_it_takes(termi
 
 
 def test_what_is_compiled_quickly_is_not_told(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announce, "PATIENCE", 60.0)
+    monkeypatch.setattr(compile_events, "PATIENCE", 60.0)
     before = threading.active_count()
     heard("heuristic.fabrik.fabrik", lambda: None)
     until(lambda: threading.active_count() <= before, why="the clock still runs")
@@ -108,17 +110,17 @@ def test_what_is_compiled_quickly_is_not_told(terminal: io.StringIO, monkeypatch
 def test_who_listens_or_has_silenced_the_logger_gets_no_notice(
     terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, level: int
 ) -> None:
-    monkeypatch.setattr(announce.logger, "hasHandlers", lambda: True)
-    before = announce.logger.level
-    announce.logger.setLevel(level)
+    monkeypatch.setattr(compile_events.logger, "hasHandlers", lambda: True)
+    before = compile_events.logger.level
+    compile_events.logger.setLevel(level)
     try:
         heard("heuristic.fabrik.fabrik", lambda: threading.Event().wait(0.2))
     finally:
-        announce.logger.setLevel(before)
+        compile_events.logger.setLevel(before)
     assert terminal.getvalue() == ""
 
 
 def test_nothing_is_written_where_nobody_looks(terminal: io.StringIO) -> None:
     terminal.isatty = lambda: False
-    announce.notice("fabrik", 16.0)
+    compile_events.notice("compiling fabrik")
     assert terminal.getvalue() == ""

@@ -53,8 +53,8 @@ from numba import cuda
 import synovia as sy
 
 def same(ik, key, targets):
-    kernel, table = ik._kernel, ik._door.table_of_many({key: targets})
-    shape = (len(table), ik._shape[1])
+    kernel, table = ik.kernel, ik.writer.table_of_many({key: targets})
+    shape = (len(table), ik.row_shape[1])
     out, expected = np.zeros(shape), np.zeros(shape)
 
     @cuda.jit
@@ -63,8 +63,8 @@ def same(ik, key, targets):
         if i < out.shape[0]:
             kernel(ints, floats, table[i : i + 1], rest, out[i : i + 1], scratch[i], False, 0)
 
-    launch[2, 2](ik._ints, ik._floats, table, ik._rest, out, np.zeros((len(table), ik._scratch_size)))
-    kernel(ik._ints, ik._floats, table, ik._rest, expected, np.zeros(ik._scratch_size), False, 0)
+    launch[2, 2](ik.ints, ik.floats, table, ik.rest, out, np.zeros((len(table), ik.scratch_size)))
+    kernel(ik.ints, ik.floats, table, ik.rest, expected, np.zeros(ik.scratch_size), False, 0)
     print(kernel.__name__, (out == expected).all(), out[:, 1].max() > 3)
 
 arm = sy.bundled("arm7")

@@ -1,15 +1,18 @@
 """Files of compiled code: damaged ones are made anew, and where none can be written, those that are there are read."""
 
+import os
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from synovia.kernels.compiler import cache, jit
+from synovia.kernels.compiler import cache, compiled
 
 pytestmark = [
     pytest.mark.compiled,
-    pytest.mark.skipif(not jit.compiled() or cache.keep is None, reason="kernels are interpreted"),
+    pytest.mark.skipif(not compiled() or cache.keep is None, reason="kernels are interpreted"),
 ]
 
 
@@ -22,8 +25,8 @@ def use(tmp_path, monkeypatch):
     """Calls a kernel as a process anew does, and tells whether its compiled code was kept."""
     import numba
 
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "double-0"))
-    monkeypatch.setattr(cache, "_told", [])
+    monkeypatch.setattr(cache, "cache_folder", lambda file: tmp_path / "double-0")
+    monkeypatch.setattr(cache, "_warned", [])
 
     def call(value=2.0):
         kernel = numba.njit(double)
@@ -86,3 +89,81 @@ def test_types_and_processors_have_files_of_their_own(use, tmp_path, monkeypatch
     monkeypatch.setattr(CPUCodegen, "magic_tuple", lambda _: ("x86_64", "another", "+none"))
     assert not use()
     assert len(list(tmp_path.rglob("*.nbc"))) == 3
+
+
+def make(root, name, days):
+    """Make a folder of compiled code that was last used so many days ago."""
+    folder = root / name
+    folder.mkdir()
+    (folder / "kernel.nbc").write_bytes(b"code")
+    (folder / "kernel.nbc.0123").write_bytes(b"part of a process that was killed")
+    then = time.time() - days * 86400.0
+    os.utime(folder, (then, then))
+    return folder
+
+
+def version(name, k):
+    return f"{name}-{k:016x}"
+
+
+def test_folders_that_nobody_uses_go_when_a_new_one_is_made(tmp_path):
+    used, unused = make(tmp_path, version("tree.step", 1), 20), make(tmp_path, version("tree.step", 2), 40)
+    moved = make(tmp_path, version("old_name", 1), 40)
+    others = [tmp_path / "holidays", tmp_path / version("photos", 1) / "0.jpg", tmp_path / "notes.nbc"]
+    for file in others:
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    os.utime(others[1].parent, (0, 0))
+    cache.remove_old(make(tmp_path, version("tree.step", 3), 0))
+    assert used.exists()
+    assert not unused.exists()
+    assert not moved.exists()
+    assert all(file.exists() for file in others), "what is not ours was removed"
+
+
+def test_of_each_kernel_the_last_used_versions_stay(tmp_path):
+    folders = [make(tmp_path, version("tree.step", k), k) for k in range(1, cache.VERSIONS + 3)]
+    other = make(tmp_path, version("tree.steps", 1), 25)
+    new = make(tmp_path, version("tree.step", 0), 0)
+    cache.remove_old(new)
+    stay = cache.VERSIONS - 1
+    assert [folder.exists() for folder in folders] == [True] * stay + [False] * 3
+    assert other.exists()
+    assert new.exists()
+
+
+def test_two_checkouts_side_by_side_keep_what_they_use(use, tmp_path, monkeypatch):
+    """One compiles anew again and again; the other only loads, which counts as use."""
+    root = tmp_path
+    monkeypatch.setattr(cache, "cache_folder", lambda file: root / version("double", 999))
+    assert not use()
+    theirs = root / version("double", 999)
+    for k in range(2 * cache.VERSIONS):
+        os.utime(theirs, (time.time() - 2 * 86400.0,) * 2)
+        monkeypatch.setattr(cache, "cache_folder", lambda file: root / version("double", 999))
+        assert use()
+        monkeypatch.setattr(cache, "cache_folder", lambda file, k=k: root / version("double", k))
+        assert not use()
+    assert theirs.exists()
+    assert len(list(root.iterdir())) == cache.VERSIONS
+
+
+def test_processes_that_remove_at_once_do_not_disturb_each_other(tmp_path):
+    for k in range(100):
+        make(tmp_path, version("tree.step", k), 40 + k)
+    new = make(tmp_path, version("tree.step", 200), 0)
+    failed = []
+
+    def remove():
+        try:
+            cache.remove_old(new)
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=remove) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert list(tmp_path.iterdir()) == [new]

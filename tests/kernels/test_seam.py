@@ -1,4 +1,4 @@
-"""The seam: where compiled kernels are cached, when the cache is stale, and what an import pulls in."""
+"""The compiler: where kernels are cached, when the cache is stale, what an import pulls in, and plain numba instead."""
 
 import os
 import shutil
@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import synovia.kernels
-from synovia.kernels.compiler import jit
+from synovia.kernels.compiler import cache, link
 
 USE = """
 from pathlib import Path
 import numpy as np
 from synovia.kernels.tree import tables
-from synovia.kernels.compiler import jit
+from synovia.kernels.compiler import cache
 q = np.array([[5.0]])
 tables.clamp_rows(np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9]), q)
-print(q[0, 0], jit.cache_folder(Path(tables.__file__)))
+print(q[0, 0], cache.cache_folder(Path(tables.__file__)))
 """
 TELL = "print(sum(tables.clamp_rows.stats.cache_hits.values()), *told)"
 LISTEN = """
@@ -79,9 +79,9 @@ def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_pa
 
 
 def test_an_edit_touches_only_the_kernels_that_import_the_file(copied, tmp_path):
-    ask = "from synovia.kernels.compiler import jit, sources\n"
+    ask = "from synovia.kernels.compiler import cache, sources\n"
     names = ("heuristic.ccd", "heuristic.fabrik", "tree.tables")
-    ask += f"print(*[jit.source_hash(sources.modules()[name]) for name in {names}])"
+    ask += f"print(*[cache.source_hash(sources.modules()[name]) for name in {names}])"
     before = run(ask, copied.parent, SYNOVIA_CACHE_DIR=str(tmp_path))
     with (copied / "kernels" / "heuristic" / "ccd.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
@@ -118,18 +118,18 @@ def test_a_kernel_typed_at_a_prompt_has_no_file_and_is_not_cached(tmp_path):
 
 def test_cache_root_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "mine"))
-    assert jit.cache_root() == tmp_path / "mine"
+    assert cache.cache_root() == tmp_path / "mine"
     monkeypatch.setenv("SYNOVIA_CACHE_DIR", "")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert jit.cache_root() == tmp_path / "xdg" / "synovia" / "kernels"
+    assert cache.cache_root() == tmp_path / "xdg" / "synovia" / "kernels"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert jit.cache_root() == Path.home() / ".cache" / "synovia" / "kernels"
+    assert cache.cache_root() == Path.home() / ".cache" / "synovia" / "kernels"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert jit.cache_root().parts[-4:] == ("Library", "Caches", "synovia", "kernels")
+    assert cache.cache_root().parts[-4:] == ("Library", "Caches", "synovia", "kernels")
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert jit.cache_root() == tmp_path / "local" / "synovia" / "kernels"
+    assert cache.cache_root() == tmp_path / "local" / "synovia" / "kernels"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_imports_stay_light(module):
 
 
 ODD = """
-import math, sys
+import gc, math, sys
 import numpy as np
 from synovia.kernels.compiler import jit
 from synovia.kernels.math.rotations import column
@@ -159,32 +159,102 @@ def odd(A, numbers, out):
         row[5] = max(x, A[0])
         row[6] = max(A[0], x)
 
+odd.__module__ = "synovia.kernels.odd"  # compilations of our own are told
 A, numbers, out = np.arange(9.0) + 0.5, np.array([2.5, -7.9, 1e3]), np.zeros((3, 7))
-kernel = jit._compiler(**jit._ENTRY)(odd)
+kernel = jit._decorator(cached=True, **jit._ENTRY)(odd)
 held = [sys.getrefcount(a) for a in (A, numbers, out)]
 for _ in range(100):
     kernel(A, numbers, out)
+gc.collect()  # a first compilation leaves tracebacks
 assert held == [sys.getrefcount(a) for a in (A, numbers, out)], "references leak"
 numbers[:] = math.nan
 tail = np.zeros((3, 7))
 if jit.compiled():
     kernel(A, numbers, tail)
     assert math.isnan(tail[0, 5]) and tail[0, 6] == A[0], "as in Python, the first one stays when a NaN is compared"
-print(*out.ravel(), "quick" if "pipeline_class" in jit._ENTRY else "ordinary")
+print(*out.ravel())
+"""
+
+# Each breaks what ``link`` needs of numba, another part of it: on import, when a compilation begins, in a helper, when
+# code is linked, at its end, and where a library is asked for its code.
+BREAK = {
+    "import": "import numba.core.codegen; del numba.core.codegen.JITCodeLibrary",
+    "base class": "import numba.core.codegen as c; c.JITCodeLibrary = None",
+    "begin": "link._Helper.__init__ = fail",
+    "entry": "link._Entry.enable_object_caching = fail",
+    "front end": "link._Helper._optimize_functions = fail",
+    "helper": "link._Helper.finalize = fail",
+    "link": "link._Entry._link_into = fail",
+    "pointer": "link._Helper.get_pointer_to_function = fail",
+    "end": "link._Entry.finalize = fail",
+    "unlinked": "link._Entry._link_into = lambda library, module: None",
+}
+FAIL = """
+def fail(*arguments, **options):
+    raise SystemError("this numba is built differently")
+"""
+HEAR = """
+import logging
+class Keep(logging.Handler):
+    def emit(self, record):
+        if "numba's own" in record.getMessage(): told.append(record.getMessage())
+told = []
+logging.getLogger("synovia.kernels").addHandler(Keep())
+logging.getLogger("synovia.kernels").setLevel(logging.INFO)
 """
 
 
-@pytest.mark.compiled
-@pytest.mark.slow
-def test_the_short_way_through_the_compiler_the_ordinary_one_and_python_agree(tmp_path):
-    def told(before, **env):
-        script = tmp_path / "odd.py"  # the compiler wants its source
-        script.write_text(before + ODD, encoding="utf-8")
-        *numbers, way = run(f"import runpy; runpy.run_path({str(script)!r})", SYNOVIA_CACHE_DIR=str(tmp_path), **env)
-        return [float(n) for n in numbers], way
+def odd(tmp_path, before, **env):
+    script = tmp_path / "odd.py"  # the compiler wants its source
+    script.write_text(HEAR + before + ODD + "print(len(told), *told)", encoding="utf-8")
+    said = run(f"import runpy; runpy.run_path({str(script)!r})", SYNOVIA_CACHE_DIR=str(tmp_path), **env)
+    return [float(n) for n in said[:21]], int(said[21]), " ".join(said[22:])
 
-    quick = told("")
-    ordinary = told("import sys; sys.modules['synovia.kernels.compiler.frontend'] = None")
-    plain = told("", NUMBA_DISABLE_JIT="1")
-    assert quick[0] == ordinary[0] == plain[0]
-    assert (quick[1], ordinary[1]) == ("quick", "ordinary")
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The numbers of plain Python."""
+    numbers, told, _ = odd(tmp_path_factory.mktemp("plain"), "", NUMBA_DISABLE_JIT="1")
+    assert told == 0
+    return numbers
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(link.helper_pipeline is None, reason="this numba lacks what linking needs")
+def test_linked_helpers_compute_what_plain_python_does(tmp_path, plain):
+    assert odd(tmp_path, "") == (plain, 0, "")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("place", BREAK)
+def test_whatever_breaks_plain_numba_compiles_and_that_is_told_once(tmp_path, plain, place):
+    before = BREAK[place] if "core" in BREAK[place] else f"from synovia.kernels.compiler import link\n{BREAK[place]}"
+    numbers, told, said = odd(tmp_path, f"{FAIL}{before}\n")
+    assert numbers == plain
+    assert told == 1, said
+
+
+@pytest.mark.compiled
+def test_a_kernel_that_does_not_compile_says_so_and_leaves_linking_on(tmp_path):
+    wrong = """
+from synovia.kernels.compiler import compile_events, jit
+@jit.device
+def helper(x):
+    return x + "text"
+@jit.entry
+def wrong(x):
+    return helper(x)
+@jit.entry
+def right(x):
+    return x + x
+for _ in range(2):
+    try:
+        wrong(1.0)
+    except Exception as error:
+        print(type(error).__name__)
+print(right(1.0), compile_events.linking.active, len(told))
+"""
+    script = tmp_path / "wrong.py"
+    script.write_text(HEAR + wrong, encoding="utf-8")
+    said = run(f"import runpy; runpy.run_path({str(script)!r})", SYNOVIA_CACHE_DIR=str(tmp_path))
+    assert said == ["TypingError", "TypingError", "2.0", "True", "0"]

@@ -45,7 +45,7 @@ def package(tmp_path, monkeypatch):
         "deep/__init__.py": "",
         "deep/last.py": "B = 2",
         "compiler/__init__.py": "",
-        "compiler/announce.py": "from synovia.kernels import step",
+        "compiler/compile_events.py": "from synovia.kernels import step",
         "aside.py": "C = 3",
     }
     for name, text in texts.items():
@@ -98,7 +98,7 @@ def test_two_files_of_the_same_name_are_two(package):
 def test_what_changes_no_code_is_left_out(package):
     kernel = package / "kernel.py"
     kernel.write_text(
-        "from synovia.kernels.compiler import announce\nfrom synovia.kernels.compiler.announce import step",
+        "from synovia.kernels.compiler import compile_events\nfrom synovia.kernels.compiler.compile_events import step",
         encoding="utf-8",
     )
     forget()

@@ -66,7 +66,7 @@ def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
             q[:7] = [0.3, -0.2, 0.5, 0.5, 0.1, -0.4, np.sqrt(1 - 0.42)]
         reduced = reduce(ik.skeleton, ik.goals, ik.hangs, free_root=root == "free")
         J = np.zeros((6, reduced.columns))
-        built_in(ik._ints, ik._floats, q, np.zeros(ik._scratch_size), np.zeros((2, 16)), J)
+        built_in(ik.ints, ik.floats, q, np.zeros(ik.scratch_size), np.zeros((2, 16)), J)
         part = Part(ik.goals[1], 1, reduced, ik.skeleton)
         np.testing.assert_allclose(part.jacobian(q) / reduced.reach, J[:3], atol=1e-8)
         velocities = part._velocities

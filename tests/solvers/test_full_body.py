@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
+from synovia.diagnosis import reasons_as_json as as_json
 from synovia.errors import InputError
-from synovia.ik.reason_text import as_json
 from synovia.kernels.tree.tables import violations
 from synovia.model import Joint, Kind
 from trees import random_tree
@@ -36,6 +36,14 @@ def outside(skeleton, rows):
     worst, where = np.empty(len(rows)), np.empty(len(rows), np.int64)
     violations(skeleton.tables.variables, skeleton.tables.limits, rows, worst, where)
     return worst.max()
+
+
+def test_a_limit_that_holds_a_goal_back_is_told():
+    """One level alone: its gradient has nowhere to go but through a limit."""
+    arm = planar(1.0, limit=sy.Interval(-0.5, 0.5))
+    solution = sy.solve(arm, sy.PositionGoal("tip", (np.cos(2.0), np.sin(2.0), 0.0)), sy.FullBody())
+    assert solution.status is sy.Status.LIMITED
+    assert solution.pose.q[0] == pytest.approx(0.5)
 
 
 def test_the_higher_of_two_goals_that_exclude_each_other_is_met():

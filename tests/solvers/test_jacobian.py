@@ -57,14 +57,14 @@ class Step:
 
     def __init__(self, skeleton, goals, solver, pose, root="fixed"):
         ik = sy.IK(skeleton, goals, solver, root=root)
-        m, n = int(ik._ints[layout.N_RESIDUALS]), int(ik._ints[layout.N_COLUMNS])
+        m, n = int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
         self.e, self.J, self.held = np.zeros(m), np.zeros((m, n)), np.zeros((m, n))
         self.dq, self.wish, self.z = np.zeros(n), np.zeros(n), np.zeros(n)
-        targets = np.ascontiguousarray(ik._door._own[0][:, :16])
-        scratch = np.zeros(ik._scratch_size)
+        targets = np.ascontiguousarray(ik.writer.own[0][:, :16])
+        scratch = np.zeros(ik.scratch_size)
         q = np.array(pose.values if isinstance(pose, sy.Pose) else pose, float)
         self.H = one_step(
-            ik._ints, ik._floats, scratch, targets, q, self.e, self.J, self.held, self.dq, self.wish, self.z
+            ik.ints, ik.floats, scratch, targets, q, self.e, self.J, self.held, self.dq, self.wish, self.z
         )
 
 

@@ -233,3 +233,51 @@ def test_a_pole_that_goes_round_a_limb_of_six_joints_is_followed_in_every_frame(
     clip = sy.IK(body, goals, solver(attempts=1)).track({"joint2": poles})
     assert clip.reached.all()
     assert clip.jumps == ()
+
+
+@BOTH
+def test_a_limit_takes_only_its_part_of_a_turn(solver):
+    """A root that twists by half a radian turns its limb by that towards a pole at a right angle."""
+    twist = sy.SwingTwist(x=(0, 0), y=(0, 0), twist=(-0.5, 0.5))
+    body = sy.Skeleton(
+        [
+            Joint("root", kind=Kind.BALL, limit=twist),
+            Joint("middle", "root", rest=at(0.5, 0, 1)),
+            Joint("tip", "middle", rest=at(-0.5, 0, 1)),
+        ]
+    )
+    for side in (1.0, -1.0):
+        pole = (0.0, 3.0 * side, 1.0)
+        solution = sy.solve(body, [sy.PositionGoal("tip", (0, 0, 2)), sy.PoleGoal("middle", pole)], solver(attempts=1))
+        assert not solution.reached
+        assert solution.errors[0].position < 1e-9
+        left = angle(solution.pose, "root", "middle", "tip", pole)
+        assert left == pytest.approx(side * (np.pi / 2 - 0.5), abs=1e-6)
+
+
+@BOTH
+def test_a_limb_turns_as_far_as_its_tip_can_stay(solver):
+    """Where limits would take some of the turn and move the tip, the limb turns by no more than they leave."""
+    slant = sy.Rotation.from_rotvec((0.0, 0.6, 0.0)).as_matrix()
+    limit = sy.SwingTwist(x=(0.3, 0.3), y=(0.25, 0.25), twist=(-1.5, 1.5), frame=slant)
+    body = sy.Skeleton(
+        [
+            Joint("root", kind=Kind.BALL, limit=limit),
+            Joint("middle", "root", rest=at(0.5, 0, 1)),
+            Joint("tip", "middle", rest=at(-0.5, 0, 1)),
+        ]
+    )
+
+    def allowed(turn):
+        q = sy.Rotation.from_rotvec((0, 0, turn)).as_quat()
+        return np.allclose(sy.Pose(body, q).inside, q, atol=1e-9)
+
+    for side in (1.0, -1.0):
+        most = max(turn for turn in np.linspace(0.0, 1.5, 301) if allowed(side * turn))
+        assert 0.1 < most < 1.2
+        pole = (0.0, 3.0 * side, 1.0)
+        goals = [sy.PositionGoal("tip", (0, 0, 2)), sy.PoleGoal("middle", pole)]
+        solution = sy.solve(body, goals, solver(attempts=1), tolerance=(1e-5, 1e-3))
+        assert solution.errors[0].position <= 1e-5
+        left = angle(solution.pose, "root", "middle", "tip", pole)
+        assert left == pytest.approx(side * (np.pi / 2 - most), abs=0.01)

@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 import synovia as sy
 from browsing import Heard, browser_path, chromium, pixel, until
 from cli_runs import run
-from synovia.io.posefile import read_pose
+from synovia.files.poses import read_pose
 from synovia.viewer import View, view
 from synovia.viewer.panel.why import Why
 
@@ -62,7 +62,7 @@ class Visit:
         self.page = running.pages[max(set(running.pages) - before)]
         self.session = self.page.session
         self.wait(lambda: self.page.frame is not None and not self.page.frame.busy)
-        self.wait(lambda: all(f"/targets/{wish.key}" in self.heard.nodes for wish in self.session.wishes))
+        self.wait(lambda: all(f"/targets/{editor.key}" in self.heard.nodes for editor in self.session.editors))
 
     def wait(self, what: object, why: str = "it never happened") -> object:
         """Wait, and let the browser speak meanwhile."""
@@ -102,7 +102,9 @@ class Visit:
 
     def still(self) -> None:
         """Wait until the eased targets have arrived."""
-        self.wait(lambda: all(np.array_equal(wish.place, wish.at_place) for wish in self.session.wishes))
+        self.wait(
+            lambda: all(np.array_equal(editor.position, editor.eased_position) for editor in self.session.editors)
+        )
         frames = -1
         while frames != self.page.worker.frames:
             frames = self.page.worker.frames
@@ -164,22 +166,22 @@ class Visit:
 
 def follows(visit: Visit, key: int) -> None:
     """Dragging a target by the mouse moves target and body, in the browser's own scene."""
-    wish = visit.session.wish(key)
-    before = wish.place.copy()
+    editor = visit.session.editor(key)
+    before = editor.position.copy()
     for _ in range(5):  # a busy machine without graphics may not have drawn yet what is to be grabbed
         visit.drawn()
         hand, root = np.array(visit.at(before)), np.array(visit.at(visit.session.pose.positions.mean(axis=0)))
         by = 0.35 * (root - hand)
         visit.drag(tuple(hand), tuple(by))
-        if np.linalg.norm(wish.place - before) > 0.02 * visit.session.reach:
+        if np.linalg.norm(editor.position - before) > 0.02 * visit.session.reach:
             break
     else:
         raise AssertionError("the target did not move")
     visit.still()
-    assert math.hypot(*(visit.at(wish.place) - hand - by)) < 6.0, "the target is not under the pointer"
+    assert math.hypot(*(visit.at(editor.position) - hand - by)) < 6.0, "the target is not under the pointer"
     unit = visit.session.given.meters_per_unit or 1.7 / visit.session.reach
-    ball, hand = visit.shown(f"/targets/{key}"), visit.joints()[wish.row]
-    assert np.linalg.norm(ball - wish.place) * unit < 0.001
+    ball, hand = visit.shown(f"/targets/{key}"), visit.joints()[editor.row]
+    assert np.linalg.norm(ball - editor.position) * unit < 0.001
     assert np.linalg.norm(hand - ball) * unit < 0.01, "the end effector is not within 1 cm of its target"
     assert not visit.mistakes
 
@@ -206,46 +208,46 @@ def arm(browser: object) -> Iterator[Visit]:
 
 
 def test_the_arm_follows_the_mouse(arm: Visit) -> None:
-    follows(arm, arm.session.wishes[0].key)
+    follows(arm, arm.session.editors[0].key)
 
 
 def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     session = arm.session
     arm.click("Add goal")
-    arm.wait(lambda: len(session.wishes) == 2, "no goal was added")
-    wish = session.wishes[1]
+    arm.wait(lambda: len(session.editors) == 2, "no goal was added")
+    editor = session.editors[1]
     arm.tick("Enabled", False)
-    arm.wait(lambda: not wish.enabled, "the goal is still enabled")
+    arm.wait(lambda: not editor.enabled, "the goal is still enabled")
     arm.put("Weight", 2.5)
-    arm.wait(lambda: wish.weight == 2.5, "the weight did not change")
+    arm.wait(lambda: editor.weight == 2.5, "the weight did not change")
     arm.put("Priority", 3)
-    arm.wait(lambda: wish.priority == 3, "the priority did not change")
+    arm.wait(lambda: editor.priority == 3, "the priority did not change")
     arm.put("Target m", "")
     arm.field("Target m").press_sequentially("-0.25, 0.1, 0.7", delay=60)
-    arm.wait(lambda: wish.place.tolist() == [-0.25, 0.1, 0.7], "the target is not where it was typed to be")
+    arm.wait(lambda: editor.position.tolist() == [-0.25, 0.1, 0.7], "the target is not where it was typed to be")
     assert arm.field("Target m").input_value() == "-0.25, 0.1, 0.7"
     assert arm.tab.title() == "arm7 · Synovia"
     arm.put("Target m", "0.125, 0, 0.7")
-    arm.wait(lambda: wish.place[0] == 0.125, "the target did not move")
+    arm.wait(lambda: editor.position[0] == 0.125, "the target did not move")
     arm.pick("Kind", "pose")
-    arm.wait(lambda: wish.kind == "pose", "the kind did not change")
+    arm.wait(lambda: editor.kind == "pose", "the kind did not change")
     arm.put("Turn °", "30, 0, 0")
-    arm.wait(lambda: wish.turn[2, 1] == pytest.approx(0.5), "the target did not turn")
-    session.change(wish.key, enabled=False)
+    arm.wait(lambda: editor.rotation[2, 1] == pytest.approx(0.5), "the target did not turn")
+    session.change(editor.key, enabled=False)
     bent = session.add("range", "joint4")
     arm.page.select(bent.key)
     arm.put("Lower, upper", "-inf, -60")
     arm.wait(lambda: math.degrees(session.pose["joint4"]) < -59.9, "the joint is not within its range")
     arm.wait(lambda: len(arm.heard.nodes["/ranges/reached"]["points"]) > 24 * 60, "its arc is not in the scene")
     arm.click("Remove")
-    arm.page.select(wish.key)
+    arm.page.select(editor.key)
     arm.click("Remove")
-    arm.wait(lambda: len(session.wishes) == 1, "the goal is still there")
+    arm.wait(lambda: len(session.editors) == 1, "the goal is still there")
     arm.open("Body")
     arm.click("Undo")
-    arm.wait(lambda: len(session.wishes) == 2, "nothing was undone")
+    arm.wait(lambda: len(session.editors) == 2, "nothing was undone")
     arm.click("Reset")
-    arm.wait(lambda: len(session.wishes) == 1, "nothing was reset")
+    arm.wait(lambda: len(session.editors) == 1, "nothing was reset")
 
 
 def test_body_and_solver_are_set(arm: Visit) -> None:
@@ -259,7 +261,7 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     arm.tick("Dark", True)
     arm.wait(lambda: arm.page.dark, "the page is still light")
     arm.tick("Dark", False)
-    session.change(session.wishes[0].key, enabled=False)
+    session.change(session.editors[0].key, enabled=False)
     arm.put("joint4 °", -90)
     arm.wait(lambda: session.pose["joint4"] == pytest.approx(-np.pi / 2, abs=1e-6), "the joint did not turn")
     arm.open("Solver")
@@ -275,7 +277,7 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
 
 
 def test_what_is_saved_solves_to_the_same_pose(arm: Visit, tmp_path: Path) -> None:
-    arm.session.move(arm.session.wishes[0].key, (0.35, 0.1, 0.7))
+    arm.session.move(arm.session.editors[0].key, (0.35, 0.1, 0.7))
     solves_to_the_same_pose(arm, "arm7", tmp_path)
     arm.click("Copy as Python")
     code = arm.tab.locator("pre").inner_text()
@@ -304,10 +306,10 @@ def test_a_race_shows_each_solver_as_a_ghost_and_all_in_one_plot(arm: Visit) -> 
 
 def test_two_browsers_have_a_body_each(browser: object, arm: Visit) -> None:
     other = Visit(browser, arm.view)
-    place = arm.session.wishes[0].place.copy()
+    place = arm.session.editors[0].position.copy()
     ball = arm.shown("/targets/1").copy()
     follows(other, 1)
-    np.testing.assert_array_equal(arm.session.wishes[0].place, place)
+    np.testing.assert_array_equal(arm.session.editors[0].position, place)
     np.testing.assert_array_equal(arm.shown("/targets/1"), ball)
     other.tab.close()
     arm.wait(lambda: len(arm.view.pages) == 1, "the page of a browser that went is still there")
@@ -333,7 +335,7 @@ def man(browser: object, shared_data: Path) -> Iterator[Visit]:
 
 
 def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
-    follows(man, man.session.wishes[0].key)
+    follows(man, man.session.editors[0].key)
     part, rows = man.page.surface.parts[0], man.joints()
     moved = 0
     for bone, row in enumerate(part.rows.tolist()):
@@ -354,7 +356,7 @@ def test_a_robot_follows_the_mouse(browser: object, shared_data: Path) -> None:
     with view(shared_data / "robot" / "g1_29dof.urdf", port=0, shadows=False) as running:
         assert "not found" in running.notes[0]
         visit = Visit(browser, running)
-        follows(visit, visit.session.wishes[0].key)
+        follows(visit, visit.session.editors[0].key)
         visit.open("Body")
         visit.tab.get_by_text("some meshes are not shown").wait_for()
         visit.tab.close()

@@ -8,14 +8,12 @@ import pytest
 
 import synovia as sy
 from panels import make_page
-from synovia.viewer.panel import field
-from synovia.viewer.panel.angles import angles_of, turn_of
-from synovia.viewer.panel.field import numbers, written
-from synovia.viewer.panel.style import BRANDS, GROUNDS, INKS, style
-from synovia.viewer.panel.why import Why
+from synovia.viewer.panel import controls
+from synovia.viewer.panel.controls import angles_of, numbers, turn_of, written
+from synovia.viewer.panel.why import Run, Why
 from synovia.viewer.saving import python_text
 from synovia.viewer.session import Session
-from synovia.viewer.trace import Run
+from synovia.viewer.style import BRANDS, INKS, style
 
 
 class Clock:
@@ -31,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     one = Clock()
-    for module in ("synovia.viewer.panel.field", "synovia.viewer.page"):
+    for module in ("synovia.viewer.panel.controls", "synovia.viewer.page"):
         monkeypatch.setattr(f"{module}.time", one)
     return one
 
@@ -43,7 +41,7 @@ def arm(monkeypatch, clock):
     session.mark_first()
     page, by_label, step = make_page(session, monkeypatch)
     step()
-    return SimpleNamespace(page=page, session=session, wish=session.wishes[0], at=by_label, step=step, clock=clock)
+    return SimpleNamespace(page=page, session=session, editor=session.editors[0], at=by_label, step=step, clock=clock)
 
 
 def test_what_is_typed_key_by_key_is_not_written_over(arm):
@@ -53,11 +51,11 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
         target.type(text[:end])
         arm.step()
         assert target.value == text[:end]
-    np.testing.assert_array_equal(arm.wish.place, (-0.25, 0.1, 0.5))
+    np.testing.assert_array_equal(arm.editor.position, (-0.25, 0.1, 0.5))
     arm.clock.now += 60.0
     arm.step()
     assert target.value == text
-    arm.session.move(arm.wish.key, (0.3, 0.0, 0.5))
+    arm.session.move(arm.editor.key, (0.3, 0.0, 0.5))
     arm.step()
     assert target.value == "0.3, 0, 0.5"
 
@@ -68,7 +66,7 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
         ("Weight", "", "takes a number"),
         ("Weight", "0", "goal on 'tool': weight is not positive"),
         ("Weight", "nan", "weight is not positive"),
-        ("Priority", "1.5", "no whole number"),
+        ("Priority", "1.5", "expected a whole number"),
         ("Target m", "1, 2", "takes 3 numbers"),
         ("Target m", "1e99 0 0", "too far"),
         ("Turn °", "1, inf, 2", "not finite"),
@@ -82,10 +80,10 @@ def test_a_field_that_was_refused_shows_what_the_model_has(arm, label, text, wor
     control.type(text)
     arm.step()
     assert control.value == text
-    arm.clock.now += field.PAUSE + 0.1
+    arm.clock.now += controls.PAUSE + 0.1
     arm.step()
     assert control.value == before
-    assert word in arm.page.told[0]
+    assert word in arm.page.message[0]
 
 
 def test_a_message_goes_when_its_value_is_corrected_and_in_time_at_rest(arm):
@@ -96,11 +94,11 @@ def test_a_message_goes_when_its_value_is_corrected_and_in_time_at_rest(arm):
     weight.type("2")
     arm.step()
     assert "weight" not in arm.page._status_text
-    assert arm.wish.weight == 2.0
+    assert arm.editor.weight == 2.0
     weight.type("-1")
     frame = arm.step()
     waits = arm.page._again()
-    assert 0.0 < waits <= field.PAUSE + 0.1
+    assert 0.0 < waits <= controls.PAUSE + 0.1
     arm.clock.now += 8.1
     arm.page._show_text(frame)
     assert "weight is" not in arm.page._status_text
@@ -117,38 +115,38 @@ def test_typed_angles_stay_until_something_else_turns_the_target(arm):
             arm.clock.now += 60.0
             arm.step()
             assert turn.value == text
-        arm.session.move(arm.wish.key, turn=turn_of((0.0, 90.0, 0.0)))
+        arm.session.move(arm.editor.key, turn=turn_of((0.0, 90.0, 0.0)))
         arm.step()
     assert turn.value == "0, 90, 0"
 
 
 def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
     """Degrees; what the limits rule out is refused; the ends of the slider are the joint's own; all is undone."""
-    arm.session.change(arm.wish.key, enabled=False)
-    wish = arm.session.add("range", "joint4")
-    arm.page.select(wish.key)
+    arm.session.change(arm.editor.key, enabled=False)
+    editor = arm.session.add("range", "joint4")
+    arm.page.select(editor.key)
     limit = arm.session.given.joints[arm.session.given.index("joint4")].limit
-    assert (wish.values["lower"], wish.values["upper"]) == (limit.lower, limit.upper)  # nothing is asked at first
+    assert (editor.values["lower"], editor.values["upper"]) == (limit.lower, limit.upper)  # nothing is asked at first
     slider, typed = arm.at["Range °"], arm.at["Lower, upper"]
     assert slider.min <= np.degrees(limit.lower)
     slider.type((slider.min, -100.0))
     frame = arm.step()
-    assert (wish.values["lower"], wish.values["upper"]) == (limit.lower, np.radians(-100.0))
+    assert (editor.values["lower"], editor.values["upper"]) == (limit.lower, np.radians(-100.0))
     assert np.degrees(frame.pose["joint4"]) < -99.9
     assert typed.value == written((np.degrees(limit.lower), -100.0), 3)
     typed.type("-130, -110.5")
     arm.step()
-    assert wish.values["lower"] == pytest.approx(np.radians(-130.0))
+    assert editor.values["lower"] == pytest.approx(np.radians(-130.0))
     assert slider.value == pytest.approx((-130.0, -110.5))
     for text, word in (("-100, -110", "lower <= upper"), ("90, 100", "cannot be within the range")):
         typed.type(text)
         arm.step()
-        assert word in arm.page.told[0]
-        assert wish.values["upper"] == pytest.approx(np.radians(-110.5))
+        assert word in arm.page.message[0]
+        assert editor.values["upper"] == pytest.approx(np.radians(-110.5))
     typed.type("-inf, -90")
     assert "sy.RangeGoal('joint4', upper=-1.57" in python_text(arm.session, "arm7")
     assert arm.session.undo()
-    assert arm.session.wish(wish.key).values["upper"] == limit.upper
+    assert arm.session.editor(editor.key).values["upper"] == limit.upper
     with pytest.raises(sy.InputError, match="no value of its own"):
         arm.session.add("range", "tool")
 
@@ -172,8 +170,7 @@ def test_numbers_are_read_as_people_write_them():
 
 
 def test_the_page_is_at_rest_until_it_is_due(arm):
-    from synovia.viewer.background import Background
-    from synovia.viewer.worker import Worker
+    from synovia.viewer.worker import Background, Worker
 
     pauses, still = iter([0.01, 0.01]), []
     background = Background()
@@ -203,7 +200,7 @@ def test_every_colour_of_text_stands_out(dark):
     shades = sent[0].colors
     filled, line = (shades[8], shades[4]) if dark else (shades[6], shades[6])
     for colour in (*INKS[dark].values(), filled, line):
-        assert _contrast(colour, GROUNDS[dark]) >= 4.5, colour
+        assert _contrast(colour, "#2e2e2e" if dark else "#ffffff") >= 4.5, colour
     assert _contrast(filled, "#000000" if dark else "#ffffff") >= 4.5
 
 
@@ -229,14 +226,14 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
             f'{line["stroke"]}">■</span></td><td style="padding-right:.6em;white-space:nowrap">{line["label"]}' in table
         )
     assert table.count("■") == 2
-    assert "two-bone</td><td>takes no part: it is not made for these joints" in table
+    assert "two-bone</td><td>cannot solve this: it is not made for these joints" in table
     low, high = why._plot.scales["y"]["range"]
     assert high - low <= 1.01
     assert low < np.log10(0.3)
     assert high > np.log10(0.5)
     arm.step()
     assert why._legend.content == table
-    arm.session.move(arm.wish.key, (0.3, 0.0, 0.5))
+    arm.session.move(arm.editor.key, (0.3, 0.0, 0.5))
     arm.step()
     assert "■" not in why._legend.content
 
@@ -250,11 +247,11 @@ def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
 
 
 def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):
-    arm.wish.enabled, arm.wish.idle = False, True
+    arm.editor.enabled, arm.editor.idle = False, True
     arm.session.touch(structure=True)
     arm.step()
     assert arm.at["Enabled"].value is False
     arm.at["Target m"].type("0.3, 0, 0.5")
     arm.step()
     assert arm.at["Enabled"].value is True
-    assert arm.wish.enabled
+    assert arm.editor.enabled

@@ -9,23 +9,20 @@ import pytest
 
 import synovia as sy
 from synovia.draw.arcs import limit_arcs, range_lines
+from synovia.files.poses import read_pose
 from synovia.ik.root import with_root
 from synovia.ik.solution import GoalError
-from synovia.io.posefile import read_pose
-from synovia.viewer.background import Background
 from synovia.viewer.bodies import build, from_z
 from synovia.viewer.clip import blend, sample
+from synovia.viewer.editor import kinds
 from synovia.viewer.engine import Engine, Frame, miss_text
 from synovia.viewer.first_goals import add_goals, first_goals
 from synovia.viewer.panel.body import from_sliders, ranges, to_sliders
-from synovia.viewer.record import Recording
-from synovia.viewer.root import ROOTS, lifted, lowered, rooted
-from synovia.viewer.saving import command_line, goal_file, pose_file, python_text, solved_clip
-from synovia.viewer.session import Session
-from synovia.viewer.trace import problem_of, trace
-from synovia.viewer.undo import Undo
-from synovia.viewer.wish import kinds
-from synovia.viewer.worker import Worker
+from synovia.viewer.panel.why import problem_of, trace
+from synovia.viewer.root import ROOTS, rooted, with_root_values, without_root_values
+from synovia.viewer.saving import Recording, command_line, goal_file, pose_file, python_text, solved_clip
+from synovia.viewer.session import Session, Undo
+from synovia.viewer.worker import Background, Worker
 
 GOOD = (0.35, 0.1, 0.7)  # reached from rest without a restart
 
@@ -51,7 +48,7 @@ def test_the_body_follows_an_eased_target() -> None:
     engine = Engine(session)
     session.move(1, GOOD)
     first, moving = engine.step(1.0 / 60.0)
-    away = np.linalg.norm(session.wishes[0].at_place - GOOD)
+    away = np.linalg.norm(session.editors[0].eased_position - GOOD)
     assert moving
     assert 0.05 < away < np.linalg.norm(first.pose.position("tool") - (0.1, 0.0, 0.822)) * 10
     frame = _settled(session)
@@ -59,7 +56,7 @@ def test_the_body_follows_an_eased_target() -> None:
     np.testing.assert_allclose(frame.pose.position("tool"), GOOD, atol=1e-3)
 
 
-def test_a_miss_is_told_and_a_wish_that_is_off_does_not_pull() -> None:
+def test_a_miss_is_told_and_a_goal_that_is_off_does_not_pull() -> None:
     session = _arm()
     session.move(1, (5.0, 0.0, 0.5))
     frame = _settled(session)
@@ -85,20 +82,20 @@ def test_what_a_solver_cannot_honour_is_a_message() -> None:
 )
 def test_refused_values_change_nothing(values: dict, word: str) -> None:
     session = _arm()
-    before = session.wishes[0].copy()
+    before = session.editors[0].copy()
     with pytest.raises(sy.SynoviaError, match=word):
         session.change(1, **values)
-    assert session.wishes[0].weight == before.weight
-    assert session.wishes[0].kind == before.kind
+    assert session.editors[0].weight == before.weight
+    assert session.editors[0].kind == before.kind
 
 
 @pytest.mark.parametrize("place", [(np.nan, 0, 0), (np.inf, 0, 0), (1e12, 0, 0), (1, 2), "far"])
 def test_targets_out_of_this_world_are_refused(place: object) -> None:
     session = _arm()
-    before = session.wishes[0].place
+    before = session.editors[0].position
     with pytest.raises(sy.SynoviaError):
         session.move(1, place)
-    assert session.wishes[0].place is before
+    assert session.editors[0].position is before
 
 
 def test_a_straight_limb_finds_the_way_to_bend() -> None:
@@ -164,18 +161,18 @@ def test_undo_and_reset_bring_back_what_was() -> None:
     session.set_joint(4 + session.rooted.added, [0.8])  # a slider's drag is one step
     assert session.undo()
     assert session.pose[4 + session.rooted.added] == bent
-    assert len(session.wishes) == 2
+    assert len(session.editors) == 2
     assert session.undo()
-    assert len(session.wishes) == 1
+    assert len(session.editors) == 1
     assert session.undo()
     assert session.mode == "fixed"
     np.testing.assert_array_equal(session.pose.q, q)
     assert not session.undo()
     session.add("pose", 3)
     session.reset()
-    assert len(session.wishes) == 1
+    assert len(session.editors) == 1
     assert session.undo()
-    assert len(session.wishes) == 2
+    assert len(session.editors) == 2
 
 
 def test_edits_of_one_thing_in_a_row_are_one_step() -> None:
@@ -193,8 +190,8 @@ def test_edits_of_one_thing_in_a_row_are_one_step() -> None:
         session.move(2, GOOD)
     weights = []
     while session.undo():
-        weights.append((session.wishes[0].weight, session.wishes[0].priority))
-        assert len(session.wishes) == 1
+        weights.append((session.editors[0].weight, session.editors[0].priority))
+        assert len(session.editors) == 1
     assert weights == [(4.0, 2), (4.0, 1), (4.0, 0), (1.0, 0)]
 
 
@@ -250,10 +247,10 @@ def test_roots_move_as_told_and_the_body_stays(mode: str) -> None:
     body = sy.bundled("humanoid")
     pose = body.random_pose(4)
     to = rooted(body, mode)
-    q = lifted(pose.q, to)
+    q = with_root_values(pose.q, to)
     lifted_pose = sy.Pose(to.skeleton, q)
     np.testing.assert_allclose(lifted_pose.positions[to.added :], pose.positions, atol=1e-12)
-    np.testing.assert_array_equal(lowered(q, body), pose.q)
+    np.testing.assert_array_equal(without_root_values(q, body), pose.q)
     if mode not in ("fixed", "free"):
         q[: to.added] = 0.25 * np.array([axis in "xyz" for axis in mode.split(",")])
         moved = sy.Pose(to.skeleton, q).positions[to.added :] - pose.positions
@@ -328,9 +325,9 @@ def test_a_clip_of_another_body_is_refused() -> None:
 def test_every_kind_of_goal_begins_with_what_is() -> None:
     session = Session(sy.bundled("humanoid"))
     for kind in kinds().values():
-        wish = session.add(kind.name, "left_lower_arm")
-        assert wish.goal(int).kind.replace("_", " ") == kind.name
-    assert len({wish.label for wish in session.wishes}) == len(kinds())
+        editor = session.add(kind.name, "left_lower_arm")
+        assert editor.goal(int).kind.replace("_", " ") == kind.name
+    assert len({editor.label for editor in session.editors}) == len(kinds())
 
 
 def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
@@ -345,7 +342,7 @@ def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "goals.toml"
     path.write_bytes(goal_file(session))
     tomllib.loads(path.read_text(encoding="utf-8"))
-    from synovia.ik.goalfile import read_goals
+    from synovia.files.goals import read_goals
 
     for before, after in zip(goals, read_goals(path), strict=True):
         assert type(after) is type(before)
@@ -457,11 +454,11 @@ def test_a_joint_is_measured_against_another() -> None:
 def test_what_a_contact_keeps_can_be_chosen() -> None:
     session = Session(sy.bundled("humanoid"))
     key = session.add("contact", "left_foot").key
-    place = session.wish(key).place
+    place = session.editor(key).position
     for keep in ("normal", "point", "normal", "pose"):
-        session.change(key, values={**session.wish(key).values, "keep": keep})
-        wish = session.wish(key)
-        goal = wish.goal(int)
+        session.change(key, values={**session.editor(key).values, "keep": keep})
+        editor = session.editor(key)
+        goal = editor.goal(int)
         assert goal.keep == keep
         np.testing.assert_allclose(goal.target[:3, 3], place)
         if keep == "normal":
@@ -539,17 +536,17 @@ def test_a_biped_begins_with_feet_that_hold_and_hands_that_wake_when_moved(
 ) -> None:
     session = Session(sy.load_skeleton(shared_data / model), mode="free")
     first_goals(session)
-    on = {wish.label: wish.enabled for wish in session.wishes}
+    on = {editor.label: editor.enabled for editor in session.editors}
     assert len(on) == 4
     assert (on[hand], on[foot]) == (False, True)
-    one, other = (wish for wish in session.wishes if not wish.enabled)
-    session.move(one.key, one.place + 0.05 * session.reach)
+    one, other = (editor for editor in session.editors if not editor.enabled)
+    session.move(one.key, one.position + 0.05 * session.reach)
     assert one.enabled
     assert not other.enabled
     frame = _settled(session)
     assert frame.solution.reached
     np.testing.assert_allclose(
-        other.place, frame.pose.positions[other.row + session.rooted.added], atol=1e-3 * session.reach
+        other.position, frame.pose.positions[other.row + session.rooted.added], atol=1e-3 * session.reach
     )
 
 

@@ -350,18 +350,18 @@ def test_shapes_of_an_mjcf_model_are_where_mujoco_has_them(tmp_path: Path) -> No
 
 def test_bones_are_sent_past_the_setters_or_through_them() -> None:
     pytest.importorskip("viser")
-    from synovia.viewer.skin import bone_ways
+    from synovia.viewer.skin import bone_setters
 
     sent: list = []
     api = SimpleNamespace(_queue_scene_message=sent.append)
-    place, turn = bone_ways(SimpleNamespace(name="/skin", _impl=SimpleNamespace(api=api)))
+    place, turn = bone_setters(SimpleNamespace(name="/skin", _impl=SimpleNamespace(api=api)))
     place(3, np.array([1.0, 2.0, 3.0]))
     turn(4, np.array([1.0, 0.0, 0.0, 0.0]))
     assert [message.bone_index for message in sent] == [3, 4]
     assert sent[0].as_serializable_dict()["position"] == (1.0, 2.0, 3.0)
     assert sent[1].as_serializable_dict()["wxyz"] == (1.0, 0.0, 0.0, 0.0)
     other = SimpleNamespace(name="/skin", bones=[SimpleNamespace()])
-    place, turn = bone_ways(other)
+    place, turn = bone_setters(other)
     place(0, np.ones(3))
     turn(0, np.ones(4))
     assert other.bones[0].position.tolist() == [1.0] * 3

@@ -1,153 +1,208 @@
-"""``synovia animate``: from options to a clip that follows targets or points, or whose feet are held, and a file."""
+"""``synovia animate``: a clip that follows targets or points, or whose feet are held."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synovia.cli.clips import load_body, load_clip
-from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.inputs import (
+    Clip,
+    Deadline,
+    Force,
+    Jobs,
+    Json,
+    Solver,
+    load_body,
+    load_clip,
+    output_option,
+    root_option,
+)
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.cli.run import MISSED, REACHED
 from synovia.errors import InputError
-from synovia.io.load import is_bundled
 
 if TYPE_CHECKING:
-    from synovia.clips import Fitted, FootLocked
-    from synovia.ik import Tracked
-    from synovia.model.motion import Motion
+    from synovia.clips import Fitted
+    from synovia.goals import Goal
+    from synovia.model import Pose, Skeleton
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of ``synovia animate``, as it was typed."""
+def animate(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A model, or a clip for --foot-lock alone.", show_default=False),
+    ],
+    goals: Annotated[
+        Path | None,
+        typer.Option(
+            "--goals",
+            "-g",
+            metavar="TRACK",
+            help="Keyframes, TOML or JSON; 'synovia schema track' says how.",
+            show_default=False,
+        ),
+    ] = None,
+    follow: Annotated[
+        str | None, typer.Option("--follow", metavar="CLIP", help="Follow joints of another clip.", show_default=False)
+    ] = None,
+    points: Annotated[
+        Path | None,
+        typer.Option(
+            "--points",
+            metavar="POINTS",
+            help="Pass through points over time: .csv, .npz, .npy, or the joints of a clip.",
+            show_default=False,
+        ),
+    ] = None,
+    joints: Annotated[
+        str | None,
+        typer.Option(
+            "--joints",
+            metavar="A,B=C",
+            help="Joints that follow; B=C: B follows C of the clip or the points.",
+            show_default="all tips; all points",
+        ),
+    ] = None,
+    clip: Clip = None,
+    solver: Solver = None,
+    root: Annotated[str | None, root_option("fixed with --goals, else free")] = None,
+    starts: Annotated[
+        int, typer.Option("--starts", metavar="N", min=1, help="Poses to begin from; the best clip is taken.")
+    ] = 1,
+    both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
+    smooth: Annotated[
+        float, typer.Option("--smooth", min=0.0, metavar="SECONDS", help="Take out motion quicker than this.")
+    ] = 0.0,
+    velocity: Annotated[
+        str | None,
+        typer.Option(
+            "--velocity",
+            metavar="V|A=V,B=V",
+            help="No joint is faster, in radians or length units per second; late frames are misses.",
+            show_default=False,
+        ),
+    ] = None,
+    foot_lock: Annotated[
+        bool, typer.Option("--foot-lock", help="Keep standing feet where they stand, and above the floor.")
+    ] = False,
+    feet: Annotated[
+        str | None, typer.Option("--feet", metavar="LEFT,RIGHT", help="The ankles.", show_default="by role or name")
+    ] = None,
+    up: Annotated[
+        str | None, typer.Option("--up", metavar="x|y|z", help="Axis that points up.", show_default="as the clip shows")
+    ] = None,
+    blend: Annotated[
+        float, typer.Option("--blend", metavar="SECONDS", help="How long a foot's change takes to come or go.")
+    ] = 0.06,
+    jobs: Jobs = None,
+    deadline: Deadline = None,
+    output: Annotated[
+        Path | None, output_option("OUT", "Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE).")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Make a clip that follows targets over time, or hold the feet of one.
 
-    file: str
-    goals: Path | None
-    follow: str | None
-    points: Path | None
-    joints: str | None
-    clip: str | None
-    solver: str | None
-    root: str
-    starts: int
-    both_ways: bool
-    smooth: float
-    velocity: str | None
-    foot_lock: bool
-    feet: str | None
-    up: str | None
-    blend: float
-    jobs: int | None
-    deadline: float | None
-    output: Path | None
-    force: bool
-    as_json: bool
-
-
-def animate_request(request: Request) -> int:
-    """Make the clip, print and write; return the exit code.
-
-    Raises:
-        typer.BadParameter: If options do not go together.
-        SynoviaError: If what an option says cannot be used.
+    For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
     """
-    from synovia.cli.animation_report import animation_object, animation_text
+    _check_sources([goals, follow, points], foot_lock=foot_lock)
+    if goals is None and follow is None:
+        tracking = {
+            "--solver": solver, "--velocity": velocity, "--both-ways": both_ways, "--starts": starts > 1,
+            "--smooth": smooth > 0.0, "--deadline": deadline is not None,
+        }  # fmt: skip
+        for option, given in tracking.items():
+            if given:
+                raise typer.BadParameter("needs targets to follow: --goals or --follow", param_hint=f"'{option}'")
+    from synovia.cli.report import clip_object, clip_text
+    from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
     from synovia.model.motion import Motion
 
-    _check(request)
-    if request.output is not None:
-        check_target(request.output, force=request.force)
+    if output is not None:
+        check_target(output, force=force)
     tracked = fitted = locked = None
-    if request.goals is not None or request.follow is not None:
-        tracked = _track(request)
+    if goals is not None or follow is not None:
+        from synovia.facade import IK
+
+        skeleton = load_body(file)
+        speed = None if velocity is None else _velocity(velocity)
+        wanted, targets, fps, frames, start = (
+            _keyframes(goals) if goals is not None else _followed(follow or "", clip, joints, skeleton)
+        )
+        ik = IK(skeleton, wanted, solver, root=root or ("free" if goals is None else "fixed"))
+        with Bar("following", count=frames) as bar:
+            tracked = ik.track(
+                targets, start, fps=fps, starts=starts, both_ways=both_ways, smoothness=smooth, velocity=speed,
+                threads=jobs, progress=bar, deadline=deadline,
+            )  # fmt: skip
         made = tracked.motion
-        name = Path(request.goals or request.follow or "").stem
-        motion = Motion(made.skeleton, made.q, made.fps, name=name)
-    elif request.points is not None:
-        motion = fitted = _fit(request, request.points)
+        motion = Motion(made.skeleton, made.q, made.fps, name=Path(goals or follow or "").stem)
+    elif points is not None:
+        motion = fitted = _fit(load_body(file), points, clip, joints, jobs)
     else:
         model = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
-        motion = load_clip(request.file, request.clip, instead=model)
-    if request.foot_lock:
-        locked = _locked(motion, request)
+        motion = load_clip(file, clip, instead=model)
+    if foot_lock:
+        from synovia import clips
+
+        ankles = None if feet is None else [name.strip() for name in feet.split(",")]
+        with Bar("holding feet", count=len(motion)) as bar:
+            locked = clips.foot_lock(motion, feet=ankles, up=up, blend=blend, threads=jobs, progress=bar)
         motion = locked.motion
-    if request.output is not None:
-        into = None if is_bundled(request.file) else request.file
-        save_motion(motion, request.output, into=into, force=request.force)
-    if request.as_json:
-        emit_json(animation_object(motion, tracked, fitted, locked))
+    if output is not None:
+        save_motion(motion, output, into=None if is_bundled(file) else file, force=force)
+    if as_json:
+        emit_json(clip_object(motion, tracked, fitted, locked))
     else:
-        emit("\n".join(animation_text(motion, tracked, fitted, locked)))
-        if request.output is None:
+        emit("\n".join(clip_text(motion, tracked, fitted, locked)))
+        if output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
-    return MISSED if tracked is not None and tracked.missed else REACHED
+    raise typer.Exit(MISSED if tracked is not None and tracked.missed else REACHED)
 
 
-def _check(request: Request) -> None:
-    """Refuse options that do not go together.
+def _check_sources(sources: list[Path | str | None], *, foot_lock: bool) -> None:
+    """Refuse more than one source of motion, and none where no feet are to be held.
 
     Raises:
         typer.BadParameter: Always then.
     """
-    ways = [request.goals, request.follow, request.points]
-    if sum(way is not None for way in ways) > 1:
+    given = sum(source is not None for source in sources)
+    if given > 1:
         raise typer.BadParameter("give one of them", param_hint="'--goals' / '--follow' / '--points'")
-    if all(way is None for way in ways) and not request.foot_lock:
+    if not given and not foot_lock:
         raise typer.BadParameter(
             "nothing to do; give a model targets (--goals), another clip (--follow) or points (--points) over time,"
             " or hold the feet of a clip",
             param_hint="'--goals', '--follow', '--points' or '--foot-lock'",
         )
-    if request.goals is None and request.follow is None:
-        tracks = {
-            "--solver": request.solver, "--velocity": request.velocity, "--both-ways": request.both_ways,
-            "--starts": request.starts > 1, "--smooth": request.smooth > 0.0,
-            "--deadline": request.deadline is not None,
-        }  # fmt: skip
-        for option, given in tracks.items():
-            if given:
-                raise typer.BadParameter(
-                    "means targets that are followed: --goals or --follow", param_hint=f"'{option}'"
-                )
 
 
-def _track(request: Request) -> Tracked:
-    """Return the clip that follows the targets."""
+_Problem = tuple[list["Goal"], dict[str, Any], float, int, "Pose | None"]
+
+
+def _keyframes(path: Path) -> _Problem:
+    """Return goals, targets, rate, number of frames and start of a track file."""
+    from synovia.files.tracks import read_track
+
+    track = read_track(path)
+    if not track.targets:
+        raise typer.BadParameter("no goal has keys; there is nothing to follow", param_hint="'--goals'")
+    return list(track.goals), track.targets, track.fps, track.frames, None
+
+
+def _followed(path: str, clip: str | None, joints: str | None, skeleton: Skeleton) -> _Problem:
+    """Return goals, targets, rate, number of frames and start of another clip."""
     from synovia.goals import PositionGoal
-    from synovia.ik import IK
+    from synovia.ik.targets import targets_from
 
-    skeleton = load_body(request.file)
-    start = None
-    if request.goals is not None:
-        from synovia.ik.trackfile import read_track
-
-        track = read_track(request.goals)
-        goals, targets, fps, frames = list(track.goals), track.targets, track.fps, track.frames
-        if not targets:
-            raise typer.BadParameter("no goal has keys; there is nothing to follow", param_hint="'--goals'")
-    else:
-        from synovia.ik.follow import targets_from
-
-        source = load_clip(request.follow or "", request.clip)
-        joints = None if request.joints is None else _pairs(request.joints)
-        targets = targets_from(source, joints if joints is not None else list(skeleton.tips))
-        goals = [PositionGoal(joint) for joint in targets]
-        fps, frames = source.fps, len(source)
-        if source.skeleton.joint_names == skeleton.joint_names:
-            start = source.pose(0)
-    velocity = None if request.velocity is None else _velocity(request.velocity)
-    ik = IK(skeleton, goals, request.solver, root=request.root)
-    with Bar("following", count=frames) as bar:
-        return ik.track(
-            targets, start, fps=fps, starts=request.starts, both_ways=request.both_ways,
-            smoothness=request.smooth, velocity=velocity, threads=request.jobs, progress=bar,
-            deadline=request.deadline,
-        )  # fmt: skip
+    source = load_clip(path, clip)
+    targets = targets_from(source, list(skeleton.tips) if joints is None else _pairs(joints))
+    start = source.pose(0) if source.skeleton.joint_names == skeleton.joint_names else None
+    return [PositionGoal(joint) for joint in targets], targets, source.fps, len(source), start
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -156,7 +211,7 @@ def _pairs(text: str) -> dict[str, str]:
     for part in text.split(","):
         own, _, other = part.partition("=")
         if not own.strip():
-            raise typer.BadParameter(f"{text!r} names no joint", param_hint="'--joints'")
+            raise typer.BadParameter(f"expected A,B=C, got {text!r}", param_hint="'--joints'")
         pairs[own.strip()] = other.strip() or own.strip()
     return pairs
 
@@ -170,43 +225,31 @@ def _velocity(text: str) -> float | dict[str, float]:
         return {joint.strip(): float(value) for joint, _, value in pairs}
     except ValueError as error:
         raise typer.BadParameter(
-            f"{text!r} is no velocity; a number, or JOINT=NUMBER,...", param_hint="'--velocity'"
+            f"expected a number, or JOINT=NUMBER,..., got {text!r}", param_hint="'--velocity'"
         ) from error
 
 
-def _fit(request: Request, path: Path) -> Fitted:
+def _fit(skeleton: Skeleton, path: Path, clip: str | None, joints: str | None, jobs: int | None) -> Fitted:
     """Return the clip that passes through points over time."""
     from synovia.clips import fit_positions
     from synovia.clips.pointfile import holds_points, read_points
 
-    skeleton = load_body(request.file)
-    pairs = None if request.joints is None else _pairs(request.joints)
+    pairs = None if joints is None else _pairs(joints)
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)
-        positions, joints, rate = points.positions, points.joints, points.fps or 30.0
+        positions, names, rate = points.positions, points.joints, points.fps or 30.0
         more, count = {"offsets": points.offsets, "confidence": points.confidence}, len(points.positions)
     else:
-        from synovia.ik.follow import targets_from
+        from synovia.ik.targets import targets_from
 
-        source = load_clip(str(path), request.clip)
-        names = set(source.skeleton.joint_names)
-        pairs = pairs or {name: name for name in skeleton.joint_names if name in names}
+        source = load_clip(str(path), clip)
+        there = set(source.skeleton.joint_names)
+        pairs = pairs or {name: name for name in skeleton.joint_names if name in there}
         if not pairs:
             raise InputError(
                 "the clip has no joint of the model's names", where=str(path), hint="--joints OWN=OTHER,... pairs them"
             )
-        positions, joints, rate, more = targets_from(source, pairs), None, source.fps, {}
-        count = len(next(iter(positions.values())))
+        positions, names, rate, more = targets_from(source, pairs), None, source.fps, {}
+        count = len(source)
     with Bar("fitting", count=count) as bar:
-        return fit_positions(
-            skeleton, positions, joints, **more, fps=rate, name=path.stem, threads=request.jobs, progress=bar
-        )
-
-
-def _locked(motion: Motion, request: Request) -> FootLocked:
-    """Return the clip with its feet held."""
-    from synovia.clips import foot_lock
-
-    feet = None if request.feet is None else [name.strip() for name in request.feet.split(",")]
-    with Bar("holding feet", count=len(motion)) as bar:
-        return foot_lock(motion, feet=feet, up=request.up, blend=request.blend, threads=request.jobs, progress=bar)
+        return fit_positions(skeleton, positions, names, **more, fps=rate, name=path.stem, threads=jobs, progress=bar)

@@ -1,17 +1,34 @@
-"""``synovia``: the application, and which commands it has."""
+"""``synovia``: the application, the commands that need no file of their own, and ``main``, which runs one."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from io import TextIOWrapper
+from typing import Annotated, Final
 
 import typer
 
-from synovia.cli.commands.animate import animate
-from synovia.cli.commands.clip import convert, retarget
-from synovia.cli.commands.model import bench, inspect, solve
-from synovia.cli.commands.page import view
-from synovia.cli.commands.picture import plot, render
-from synovia.cli.commands.tools import doctor, schema
+from synovia.cli.animate import animate
+from synovia.cli.bench import bench
+from synovia.cli.convert import convert
+from synovia.cli.inputs import Json, Model
+from synovia.cli.output import REACHED, emit, talk
+from synovia.cli.pictures import plot, render
+from synovia.cli.progress import CompileNotice
+from synovia.cli.retarget import retarget
+from synovia.cli.solve import solve
+from synovia.cli.view import view
+from synovia.errors import MissingExtraError, SynoviaError
+
+_BAD_INPUT: Final = 3
+_NO_EXTRA: Final = 4
+_BUG: Final = 70
+_INTERRUPTED: Final = 130
+_REPORT_BUG: Final = (
+    "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -26,8 +43,6 @@ def _version(asked: bool) -> None:
     """Print the version and end."""
     if asked:
         from importlib.metadata import version
-
-        from synovia.cli.output import emit
 
         emit(f"synovia {version('synovia')}")
         raise typer.Exit
@@ -47,5 +62,68 @@ def synovia(
     del version
 
 
+def inspect(file: Model, as_json: Json = False) -> None:
+    """Show the joints of a model: tree, kinds, limits, units, roles, tips and clips."""
+    from synovia.cli.inspect import inspect_model
+
+    inspect_model(file, as_json=as_json)
+
+
+class SchemaName(StrEnum):
+    """Published JSON schemas."""
+
+    GOALS = "goals"
+    TRACK = "track"
+
+
+def schema(name: Annotated[SchemaName, typer.Argument(help="Which schema.", show_default=False)]) -> None:
+    """Print the JSON schema of a file format of Synovia's own."""
+    from importlib.resources import files
+
+    emit(files("synovia").joinpath("files", "schemas", f"{name.value}-1.json").read_text(encoding="utf-8"))
+
+
+def doctor(
+    as_json: Json = False,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Compile the solvers now, so that first solves are fast.")
+    ] = False,
+) -> None:
+    """Show versions, extras and the cache of compiled code."""
+    from synovia.cli.doctor import examine
+
+    examine(as_json=as_json, warm=warm)
+
+
 for command in (inspect, solve, animate, view, retarget, convert, render, plot, bench, schema, doctor):
     app.command()(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: What follows the program's name on the command line; None for those of this process.
+
+    Returns:
+        The exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name in a file may hold signs that the terminal does not have
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with CompileNotice():
+            app(args=None if arguments is None else list(arguments), prog_name="synovia")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else REACHED
+    except SynoviaError as error:
+        talk(f"synovia: {error}")
+        return _NO_EXTRA if isinstance(error, MissingExtraError) else _BAD_INPUT
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception:  # noqa: BLE001 - whatever comes here is a bug, and is shown as one
+        import traceback
+
+        talk(traceback.format_exc() + _REPORT_BUG)
+        return _BUG
+    return REACHED

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from synovia.cli.clips import load_body
-from synovia.cli.output import emit_json, emit_rich, number
+import typer
+
+from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, joints_option, load_body, parse_tolerance
+from synovia.cli.output import emit_json, emit_rich, number, unit_name
 from synovia.cli.progress import Bar
-from synovia.cli.run import REACHED
-from synovia.cli.solution import unit_name
 from synovia.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -21,59 +20,66 @@ if TYPE_CHECKING:
 SCHEMA: Final = "synovia.bench/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of ``synovia bench``, as it was typed."""
+def bench(
+    file: Model,
+    joint: Annotated[
+        list[str] | None, joints_option("A joint with a goal", "hands, feet and head, else the tips")
+    ] = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option("--solver", metavar="NAME", help="A solver; repeat for more.", show_default="all"),
+    ] = None,
+    pose: Annotated[bool, typer.Option("--pose", help="Ask for orientations too.")] = False,
+    problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Separate problems.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the problems.")] = 0,
+    tol: Tolerance = None,
+    root: Root = "fixed",
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="SECONDS", min=0.01, help="Most time for one solver.")
+    ] = 5.0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="PNG",
+            help="Draw how the error falls, step by step; needs synovia[plot].",
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Compare all solvers on a model: success, steps, time, smoothness, naturalness.
 
-    model: str
-    joints: tuple[str, ...]
-    solvers: tuple[str, ...]
-    pose: bool
-    problems: int
-    seed: int
-    root: str
-    tolerance: tuple[float, float] | None
-    budget: float
-    plot: Path | None
-    force: bool
-    as_json: bool
-
-
-def bench_request(request: Request) -> int:
-    """Compare, print and draw; return the exit code.
-
-    Raises:
-        SynoviaError: If what an option says cannot be used.
+    For example: synovia bench humanoid --plot convergence.png
     """
     from synovia.comparison import compare, make_problems
 
-    if request.plot is not None:  # before minutes are spent
+    tolerance = parse_tolerance(tol)
+    if plot is not None:  # before minutes are spent
         from synovia.plots.style import check_plot
 
-        check_plot(request.plot, force=request.force)
-    problems = make_problems(
-        load_body(request.model), request.joints, pose=request.pose, count=request.problems, seed=request.seed
-    )
+        check_plot(plot, force=force)
+    made = make_problems(load_body(file), tuple(joint or ()), pose=pose, count=problems, seed=seed)
     with Bar("") as bar:
         result = compare(
-            problems,
-            request.solvers,
-            tolerance=request.tolerance,
-            root=request.root,
-            budget=request.budget,
+            made,
+            tuple(solver or ()),
+            tolerance=tolerance,
+            root=root,
+            budget=budget,
             watch=lambda what, share: bar(share, text=what),
         )
     if all(row.refused is not None for row in result.rows):
-        raise UnsupportedError(f"no solver takes these goals: {result.rows[0].refused}", where=request.model)
-    if request.plot is not None:
+        raise UnsupportedError(f"no solver takes these goals: {result.rows[0].refused}", where=file)
+    if plot is not None:
         from synovia.plots import plot_convergence
 
-        plot_convergence(result, request.plot, force=request.force)
-    if request.as_json:
+        plot_convergence(result, plot, force=force)
+    if as_json:
         emit_json(_object(result))
     else:
         _print(result)
-    return REACHED
 
 
 def _object(result: Comparison) -> dict[str, Any]:
@@ -129,7 +135,7 @@ _HEAD: Final = (
 
 
 def _print(result: Comparison) -> None:
-    """Print the table for people, the fastest of the sure ones first."""
+    """Print the table, sorted by success and then by time."""
     from rich.table import Table
     from rich.text import Text
 
@@ -169,5 +175,5 @@ def _cells(row: Row, most: int) -> Sequence[str]:
 
 
 def _time(us: float) -> str:
-    """Return microseconds as people read them."""
+    """Return a time given in microseconds, with its unit."""
     return f"{us:.0f} µs" if us < 1000.0 else f"{us / 1000.0:.1f} ms"

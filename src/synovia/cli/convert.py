@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from synovia.cli.clips import load_body, load_clip
+import typer
+
+from synovia.cli.inputs import Clip, Force, load_body, load_clip
 from synovia.cli.output import talk
-from synovia.cli.run import REACHED
 from synovia.errors import FormatError
-from synovia.io.load import is_bundled
 
 _GLTF = (".glb", ".gltf")
 
 
-def convert(source: str, output: Path, *, clip: str | None, into: str | None, force: bool) -> int:
-    """Write a clip as BVH, glTF, npz or CSV, or a skeleton as TOML, by the extension of the output.
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A model or a clip.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="Clip: .bvh, .glb, .npz, .csv; skeleton: .toml.", show_default=False),
+    ],
+    clip: Clip = None,
+    into: Annotated[
+        str | None,
+        typer.Option("--into", metavar="GLB", help="The glTF whose copy gets the clip.", show_default="IN"),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a clip or a skeleton in another format.
 
-    Raises:
-        SynoviaError: If a file cannot be read or written.
+    For example: synovia convert walk.bvh walk.csv
     """
+    from synovia.io.load import is_bundled
     from synovia.io.save import save_motion, suffixes
     from synovia.io.toml import write_skeleton
 
-    if output.suffix.lower() == ".toml":
+    ending = output.suffix.lower()
+    if ending == ".toml":
         write_skeleton(load_body(source), output, force=force)
         talk(f"{output}: skeleton of {source}")
-        return REACHED
-    if output.suffix.lower() not in suffixes():
+        return
+    if ending not in suffixes():
         raise FormatError(
             "nothing can be written with this extension", where=str(output), value=output.suffix or None,
             expected=f"{', '.join(suffixes())} for clips, .toml for skeletons",
         )  # fmt: skip
     if is_bundled(source):
-        raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write it as skeleton")
-    if output.suffix.lower() in _GLTF and Path(into or source).suffix.lower() not in _GLTF:
+        raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
+    if ending in _GLTF and Path(into or source).suffix.lower() not in _GLTF:
         raise FormatError(
             "a glTF is written as a copy of the one that the clip belongs to", where=str(output), value=into or source,
             expected="--into with a .glb or .gltf file; 'synovia retarget' brings a clip onto another body",
@@ -41,4 +55,3 @@ def convert(source: str, output: Path, *, clip: str | None, into: str | None, fo
     motion = load_clip(source, clip)
     save_motion(motion, output, into=into or source, force=force)
     talk(f"{output}: {motion.name}, {len(motion)} frames at {motion.fps:g} fps")
-    return REACHED

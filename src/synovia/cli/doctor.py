@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -16,16 +17,19 @@ from synovia.cli.warm import compile_all
 
 SCHEMA: Final = "synovia.doctor/1"
 _CORE: Final = ("numpy", "scipy", "numba", "typer", "rich", "msgspec")
+_GOOD: Final = "green"
+_BAD: Final = "yellow"
 _EXTRAS: Final = {
     "view": ("viser",),
-    "render": ("pillow", "imageio-ffmpeg"),
+    "render": ("pillow",),
+    "film": ("pillow", "imageio-ffmpeg"),
     "plot": ("matplotlib",),
     "mujoco": ("mujoco",),
 }
 
 
 def examine(*, as_json: bool, warm: bool) -> None:
-    """Print the state of this installation, after compiling all solvers where asked to."""
+    """Print the state of this installation; with ``warm``, compile all solvers first."""
     times = compile_all() if warm else {}
     state = _state()
     if warm:
@@ -68,7 +72,7 @@ def _installed(package: str) -> str | None:
 
 
 def _imported(package: str) -> dict[str, str | None]:
-    """Return the version of a package, and what goes wrong when it is imported."""
+    """Return the version of a package, and the error of importing it."""
     try:
         if package != "numba":  # imported with the kernels, below
             import_module(package)
@@ -79,12 +83,11 @@ def _imported(package: str) -> dict[str, str | None]:
 
 
 def _cache() -> dict[str, Any]:
-    """Return where compiled code is kept, whether that works, and how much is there."""
-    from synovia.kernels.compiler import jit as seam
+    """Return the folder of the compile cache, whether it is writable, and its size."""
+    from synovia.kernels.compiler import cache, numba, sources
 
-    root = seam.cache_root()
-    kernels = Path(seam.__file__).parents[1]
-    current = {seam.cache_folder(path) for path in kernels.rglob("*.py")}
+    root = cache.cache_root()
+    current = {cache.cache_folder(path) for path in sources.modules().values()}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):
         for path in root.rglob("*"):
@@ -95,11 +98,12 @@ def _cache() -> dict[str, Any]:
     off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return {
         "folder": str(root),
-        "writable": seam.WRITABLE or (off and os.access(_nearest(root), os.W_OK)),
-        "compiling": not off and seam.numba is not None,
+        "writable": cache.WRITABLE or (off and os.access(_nearest(root), os.W_OK)),
+        "compiling": not off and numba is not None,
         "files": here[0],
         "bytes": here[1],
         "bytes_of_other_versions": older[1],
+        "days": cache.DAYS,
     }
 
 
@@ -112,43 +116,49 @@ def _nearest(folder: Path) -> Path:
 
 def _text(state: dict[str, Any]) -> list[Any]:
     """Return the tables for people."""
-    from rich.table import Table
     from rich.text import Text
 
-    def table() -> Table:
-        rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
-        for _ in range(3):
-            rows.add_column(no_wrap=True)
-        return rows
-
-    good, bad = "green", "yellow"
-    versions = table()
-    versions.add_row("synovia", Text(state["synovia"]))
-    versions.add_row("python", Text(state["python"]), Text(state["executable"], style="dim"))
-    versions.add_row("platform", Text(state["platform"]))
-    versions.add_row("cores", Text(str(state["cores"])))
-    for name, found in state["packages"].items():
-        broken = found["problem"]
-        versions.add_row(name, Text(found["version"] or "missing", style=bad if broken else ""), Text(broken or ""))
-    extras = table()
-    for name, extra in state["extras"].items():
-        listed = ", ".join(f"{package} {found or 'missing'}" for package, found in extra["packages"].items())
+    kept, packages, found = state["cache"], state["packages"], state["extras"]
+    versions = [
+        ("synovia", Text(state["synovia"])),
+        ("python", Text(state["python"]), Text(state["executable"], style="dim")),
+        ("platform", Text(state["platform"])),
+        ("cores", Text(str(state["cores"]))),
+        *(
+            (name, Text(one["version"] or "missing", style=_BAD if one["problem"] else ""), Text(one["problem"] or ""))
+            for name, one in packages.items()
+        ),
+    ]
+    extras: list[tuple[Any, ...]] = []
+    for name, extra in found.items():
+        listed = ", ".join(f"{package} {version or 'missing'}" for package, version in extra["packages"].items())
         there = extra["installed"]
-        word = Text("installed", style=good) if there else Text("missing", style=bad)
-        extras.add_row(f"[{name}]", word, Text(listed if there else f"{listed};  {extra['install']}"))
-    kept = state["cache"]
-    cache = table()
-    cache.add_row("folder", Text(kept["folder"]))
-    lacking = "no: what is not there yet, every process compiles anew; set SYNOVIA_CACHE_DIR"
-    writable = "yes" if kept["writable"] else lacking
-    cache.add_row("writable", Text(writable, style=good if kept["writable"] else bad))
+        word = Text("installed", style=_GOOD) if there else Text("missing", style=_BAD)
+        extras.append((f"[{name}]", word, Text(listed if there else f"{listed};  {extra['install']}")))
+    writable = "yes" if kept["writable"] else "no: every process compiles anew; set SYNOVIA_CACHE_DIR"
     compiling = "yes" if kept["compiling"] else "no: kernels run as plain Python, correct and slow"
-    cache.add_row("compiling", Text(compiling, style=good if kept["compiling"] else bad))
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
-        size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions"
+        size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions, removed after {kept['days']} days"
     if not kept["files"] and kept["compiling"]:
         size += "; 'synovia doctor --warm' compiles ahead"
-    cache.add_row("compiled", Text(size))
+    cache = [
+        ("folder", Text(kept["folder"])),
+        ("writable", Text(writable, style=_GOOD if kept["writable"] else _BAD)),
+        ("compiling", Text(compiling, style=_GOOD if kept["compiling"] else _BAD)),
+        ("compiled", Text(size)),
+    ]
     heads = (Text(title, style="bold") for title in ("versions", "extras", "cache of compiled code"))
-    return [next(heads), versions, "", next(heads), extras, "", next(heads), cache]
+    return [next(heads), _table(versions), "", next(heads), _table(extras), "", next(heads), _table(cache)]
+
+
+def _table(rows: Iterable[tuple[Any, ...]]) -> Any:
+    """Return rows of up to three cells as a table."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from synovia.cli.output import emit_json, emit_rich, number, printable
-from synovia.cli.solution import unit_name
-from synovia.ik.tolerance import checked_tolerance, reach_of_tips
+from synovia.cli.output import emit_json, emit_rich, number, printable, unit_name
+from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import is_bundled, load_model
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
@@ -44,7 +43,7 @@ def inspect_model(name: str, *, as_json: bool) -> None:
 
 
 def degrees_of_freedom(skeleton: Skeleton) -> int:
-    """Return the number of values that can be chosen: joints that follow others have none of their own."""
+    """Return the number of independent joint values: mimic joints have none."""
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
@@ -102,7 +101,7 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
 
 
 def _mimic_object(skeleton: Skeleton, row: int) -> dict[str, Any] | None:
-    """Return how a joint follows another, where its leader takes it, and whether that is beyond its own limits."""
+    """Return how a mimic joint follows its leader, its range, and whether that exceeds its own limits."""
     mimic = skeleton.joints[row].mimic
     if mimic is None:
         return None
@@ -119,7 +118,7 @@ def _mimic_object(skeleton: Skeleton, row: int) -> dict[str, Any] | None:
 
 
 def _is_taken_beyond(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a joint's leader takes it beyond its own limits by more than files round."""
+    """Return whether a leader moves its mimic joint beyond the joint's own limits, rounding in files apart."""
     limit = skeleton.joints[row].limit
     if not isinstance(limit, Interval):
         return False
@@ -127,8 +126,8 @@ def _is_taken_beyond(skeleton: Skeleton, row: int) -> bool:
     return lower < limit.lower - slack or upper > limit.upper + slack
 
 
-def _is_narrowed(skeleton: Skeleton, row: int) -> bool:
-    """Return whether joints that follow this one leave it less than its own limits."""
+def _is_restricted(skeleton: Skeleton, row: int) -> bool:
+    """Return whether mimic joints restrict their leader to less than its own limits."""
     joint = skeleton.joints[row]
     if joint.kind not in (Kind.HINGE, Kind.SLIDE) or joint.mimic is not None:
         return False
@@ -138,7 +137,7 @@ def _is_narrowed(skeleton: Skeleton, row: int) -> bool:
 
 
 def _finite(value: float) -> float | None:
-    """Return None for an end that is not there."""
+    """Return a limit, None for an infinite one."""
     return value if math.isfinite(value) else None
 
 
@@ -209,8 +208,8 @@ def _line(skeleton: Skeleton, row: int, unit: str) -> Text:
         notes.append(f"follows {joint.mimic.leader}")
         if _is_taken_beyond(skeleton, row):
             notes[-1] += f", which takes it beyond its own limits: {_ends(skeleton.value_range(row), joint.kind, unit)}"
-    elif _is_narrowed(skeleton, row):
-        notes.append(f"narrowed by what follows it: {_ends(skeleton.value_range(row), joint.kind, unit)}")
+    elif _is_restricted(skeleton, row):
+        notes.append(f"restricted by mimic joints: {_ends(skeleton.value_range(row), joint.kind, unit)}")
     if joint.body and joint.body != joint.name:
         notes.append(f"carries {joint.body}")
     if joint.role and joint.role != joint.name:
@@ -230,9 +229,9 @@ def _limit_text(joint: Joint, unit: str) -> str:
 
 
 def _ends(interval: tuple[float, float], kind: Kind, unit: str) -> str:
-    """Return least and most value in degrees, or in length units for a slide."""
-    turns = kind is Kind.HINGE
+    """Return an interval as text, in degrees or in length units for a slide."""
+    is_angle = kind is Kind.HINGE
     lower, upper = (
-        number(round(math.degrees(end), 2) if turns else end) if math.isfinite(end) else "no end" for end in interval
+        number(round(math.degrees(end), 2) if is_angle else end) if math.isfinite(end) else "no end" for end in interval
     )
-    return f"{lower} to {upper} {'deg' if turns else unit}"
+    return f"{lower} to {upper} {'deg' if is_angle else unit}"

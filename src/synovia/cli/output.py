@@ -1,4 +1,4 @@
-"""What every command shares: writing data and talk, and names that cannot disturb a terminal."""
+"""How commands end and what they write: exit codes, data, talk, units, and names that cannot disturb a terminal."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from synovia.errors import FileError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+REACHED: Final = 0  # exit codes of commands; main has those of errors
+MISSED: Final = 1
 _WIDEST: Final = 10_000  # columns; a terminal wraps by itself
+_UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
 
 
 def emit(text: str) -> None:
-    """Write data to stdout; a reader that has gone away (``synovia ... | head``) is no error.
+    """Write data to stdout; a closed pipe (``synovia ... | head``) is ignored.
 
     Raises:
         FileError: If it is closed or full.
@@ -29,13 +32,11 @@ def emit(text: str) -> None:
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         with suppress(OSError, ValueError):  # ValueError: stdout is no real file
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
-    except OSError as error:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise FileError(f"standard output cannot be written ({error.strerror})") from error
+        if not isinstance(error, BrokenPipeError):
+            raise FileError(f"standard output cannot be written ({error.strerror})") from error
 
 
 def emit_json(content: Mapping[str, Any]) -> None:
@@ -44,7 +45,7 @@ def emit_json(content: Mapping[str, Any]) -> None:
 
 
 def emit_rich(*parts: RenderableType) -> None:
-    """Write tables, trees and text to stdout, coloured on a terminal; rich would cut what is wider than it."""
+    """Write tables, trees and text to stdout, coloured on a terminal, without cutting wide lines."""
     from rich.console import Console
 
     drawn = StringIO()  # never stdout itself: rich would write to it whatever it cannot be written to
@@ -70,10 +71,17 @@ def talk(text: str) -> None:
 
 
 def printable(name: str) -> str:
-    """Return a name from a file without signs that would steer a terminal or break a line."""
+    """Return a name from a file with control characters escaped."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
+def unit_name(meters_per_unit: float | None) -> str:
+    """Return the name of a length unit, ``unit`` where the file does not say."""
+    if meters_per_unit is None:
+        return "unit"
+    return _UNITS.get(meters_per_unit, f"{meters_per_unit:g} m")
+
+
 def number(value: float) -> str:
-    """Return a number as people read it; never ``-0``."""
+    """Return a number with six digits; never ``-0``."""
     return f"{value + 0.0:.6g}"

@@ -3,85 +3,116 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from synovia.cli.clips import load_body, load_clip
+import typer
+
+from synovia.cli.inputs import Clip, Force, Jobs, joints_option, load_body, load_clip, output_option
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
-from synovia.cli.run import REACHED
 from synovia.errors import InputError
 
+_Output = Annotated[Path, output_option("OUT", "The file to write.")]
 
-def render_clip(
-    source: str,
-    output: Path,
-    *,
-    clip: str | None,
-    beside: str | None,
-    titles: list[str],
-    size: tuple[int, int],
-    fps: float | None,
-    view: str,
-    theme: str,
-    jobs: int | None,
-    force: bool,
-) -> int:
-    """Write a clip as a film; return the exit code."""
-    from synovia.draw import render
+
+def render(
+    clip_file: Annotated[
+        str, typer.Argument(metavar="CLIP", help="The clip: a BVH, glTF/GLB or npz file.", show_default=False)
+    ],
+    output: _Output,
+    clip: Clip = None,
+    beside: Annotated[
+        str | None,
+        typer.Option("--beside", metavar="CLIP", help="Another clip, shown at the left.", show_default=False),
+    ] = None,
+    title: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--title",
+            metavar="TEXT",
+            help="Text at the top; repeat with --beside, the left one first.",
+            show_default=False,
+        ),
+    ] = None,
+    size: Annotated[str, typer.Option("--size", metavar="WxH", help="Pixels.")] = "960x540",
+    fps: Annotated[
+        float | None,
+        typer.Option("--fps", metavar="N", min=0.1, help="Frames per second.", show_default="the clip's, at most 30"),
+    ] = None,
+    view: Annotated[
+        str,
+        typer.Option(
+            "--view", metavar="NAME|A,E", help="three-quarter, front, back, left, right, top, or angles in degrees."
+        ),
+    ] = "three-quarter",
+    theme: Annotated[str, typer.Option("--theme", metavar="NAME", help="light or dark.")] = "light",
+    jobs: Jobs = None,
+    force: Force = False,
+) -> None:
+    """Draw a clip as a film: .gif, .png for a sheet of stills, or .mp4. Needs synovia[render], .mp4 synovia[film].
+
+    For example: synovia render solved.bvh --beside walk.bvh -o compare.gif
+    """
+    from synovia.draw import render as draw_clip
     from synovia.draw.film import check_film
 
+    pixels = _parse_size(size)
     check_film(output, force=force)
-    main = load_clip(source, clip)
-    other = None if beside is None else load_clip(beside, None)
+    main = load_clip(clip_file, clip)
+    other = None if beside is None else load_clip(beside)
     with Bar("drawing") as bar:
-        render(
-            main, output, beside=other, titles=titles, size=size, fps=fps, view=parse_view(view), theme=theme,
+        draw_clip(
+            main, output, beside=other, titles=title or [], size=pixels, fps=fps, view=_parse_view(view), theme=theme,
             jobs=jobs, force=force, watch=bar,
         )  # fmt: skip
     talk(f"{output}: {main.name}")
-    return REACHED
 
 
-def plot_file(
-    source: str,
-    output: Path,
-    *,
-    joints: list[str],
-    reach: str | None,
-    feet: bool,
-    clip: str | None,
-    force: bool,
-) -> int:
-    """Draw what was asked for; return the exit code."""
+def plot(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A clip, or a model for --reach.", show_default=False)],
+    output: _Output,
+    joint: Annotated[list[str] | None, joints_option("A joint to draw", "the twelve that move most")] = None,
+    feet: Annotated[bool, typer.Option("--feet", help="Draw height and speed of the feet instead.")] = False,
+    reach: Annotated[
+        str | None,
+        typer.Option("--reach", metavar="JOINT", help="Draw where this joint can go instead.", show_default=False),
+    ] = None,
+    clip: Clip = None,
+    force: Force = False,
+) -> None:
+    """Draw joint values over time with their limits, the feet, or a reach map: .png, .svg or .pdf.
+
+    Needs synovia[plot]. For example: synovia plot walk.bvh --feet -o feet.png
+    """
     from synovia.plots import plot_feet, plot_joints, plot_reach
     from synovia.plots.style import check_plot
 
     check_plot(output, force=force)
     if reach is not None:
-        plot_reach(load_body(source), reach, output, force=force)
+        plot_reach(load_body(file), reach, output, force=force)
     else:
-        motion = load_clip(source, clip, instead="--reach JOINT draws where a model can reach; else give a clip")
+        motion = load_clip(file, clip, instead="--reach JOINT draws where a model can reach; else give a clip")
         if feet:
             plot_feet(motion, output, force=force)
         else:
-            plot_joints(motion, output, joints, force=force)
+            plot_joints(motion, output, joint or [], force=force)
     talk(str(output))
-    return REACHED
 
 
-def parse_size(text: str) -> tuple[int, int]:
+def _parse_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``."""
     parts = text.lower().split("x")
     if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise InputError("--size has another form", value=text, expected="WIDTHxHEIGHT, for example 960x540")
+        raise InputError("--size cannot be read", value=text, expected="WIDTHxHEIGHT, for example 960x540")
     return int(parts[0]), int(parts[1])
 
 
-def parse_view(text: str) -> str | tuple[float, float]:
+def _parse_view(text: str) -> str | tuple[float, float]:
     """Return a view by name, or azimuth and elevation of ``A,E`` in degrees."""
     if "," not in text:
         return text
     try:
         azimuth, elevation = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise InputError("--view has another form", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
+        raise InputError("--view cannot be read", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
     return azimuth, elevation

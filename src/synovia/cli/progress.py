@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE: Final = 1.0  # seconds; what is done by then needs no bar
-_COMPILING: Final = 2.0  # seconds of compiling before it is told
-_BRIEF: Final = 0.5  # seconds of compiling that need no line of their own, once the first is told
-_TICK: Final = 0.2  # seconds between two looks at the clock
+_COMPILING: Final = 2.0  # seconds of compiling before a message
+_BRIEF: Final = 0.5  # seconds of compiling that need no line of their own after the first
+_TICK: Final = 0.2  # seconds between two updates of the line
 
 
 class Bar:
@@ -27,7 +27,7 @@ class Bar:
     Args:
         text: What is being done.
         unit: What the work is counted in, for the rate.
-        count: How many of them the whole work has; 0 where only shares are told.
+        count: How many of them the whole work has; 0 if only shares are known.
     """
 
     shown: ClassVar[int] = 0  # how many there are at the terminal now
@@ -49,7 +49,7 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the bar away, however the work ended."""
+        """Remove the bar, also after an error."""
         if self._shown is not None:
             self._shown.stop()
             Bar.shown -= 1
@@ -65,11 +65,11 @@ class Bar:
             share = done / of if of else 1.0
             many = share * (self._count or (of if of > 1.0 else 0.0))
             rate = many / max(time.monotonic() - self._begun, 1e-9)
-            told = f"{rate:,.0f} {self._unit}/s" if rate >= 10.0 else f"{rate:.1f} {self._unit}/s" if rate else ""
-            self._shown.update(self._task, completed=share, description=self._text, rate=told)
+            speed = f"{rate:,.0f} {self._unit}/s" if rate >= 10.0 else f"{rate:.1f} {self._unit}/s" if rate else ""
+            self._shown.update(self._task, completed=share, description=self._text, rate=speed)
 
     def _started(self) -> Progress:
-        """Return the bar, shown."""
+        """Create and show the bar."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -88,14 +88,14 @@ class Bar:
         return shown
 
 
-class Patience(logging.Handler):
-    """Says what is compiled, and for how long, when that takes more than two seconds.
+class CompileNotice(logging.Handler):
+    """Reports which solver is being compiled, and for how long, after two seconds.
 
     At a terminal a line counts the seconds and goes when the compiler is done; elsewhere one line says it, once.
     """
 
     def __init__(self) -> None:
-        """Prepare to listen."""
+        """Create the handler; entering the context attaches it."""
         super().__init__(logging.INFO)
         self._logger = logging.getLogger("synovia.kernels")
         self._level = self._logger.level
@@ -105,8 +105,8 @@ class Patience(logging.Handler):
         self._begun = 0.0
         self._told = False
 
-    def __enter__(self) -> Patience:
-        """Listen."""
+    def __enter__(self) -> CompileNotice:
+        """Attach the handler to the logger of kernels."""
         self._level = self._logger.level
         self._logger.addHandler(self)
         self._logger.setLevel(logging.INFO)
@@ -115,25 +115,25 @@ class Patience(logging.Handler):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Listen no longer."""
+        """Detach the handler."""
         self._logger.setLevel(self._level)
         self._logger.removeHandler(self)
         self._stop()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Start the clock when a kernel is compiled, and stop it when that is done; pass on what is worth a warning."""
+        """Start the clock when a kernel is compiled, and stop it when that is done; print warnings."""
         self._stop()
         if record.levelno >= logging.WARNING:
             talk(record.getMessage())
         if getattr(record, "compiling", False):
             self._begun = time.monotonic()
             self._going = threading.Event()
-            told = (self._going, getattr(record, "solver", "a solver"), getattr(record, "seconds", None))
-            self._shows = threading.Thread(target=self._show, args=told, daemon=True)
+            arguments = (self._going, getattr(record, "solver", "a solver"), getattr(record, "seconds", None))
+            self._shows = threading.Thread(target=self._show, args=arguments, daemon=True)
             self._shows.start()
 
     def _stop(self) -> None:
-        """Stop the clock; what it has run counts for the next time."""
+        """Stop the clock; its time counts for the next kernel."""
         if self._going is not None and self._shows is not None:
             self._going.set()
             self._shows.join()
@@ -141,7 +141,7 @@ class Patience(logging.Handler):
             self._left = max(self._left - (time.monotonic() - self._begun), 0.0)
 
     def _show(self, done: threading.Event, solver: str, seconds: float | None) -> None:
-        """Say what is compiled, once it has taken long enough, until it is done."""
+        """Show what is being compiled, from the moment that it has taken long enough."""
         terminal = at_terminal() and not Bar.shown  # which draws its own lines
         if done.wait(max(self._left, _BRIEF if terminal else 0.0)):
             return
@@ -161,11 +161,11 @@ class Patience(logging.Handler):
 
 
 def compiling_text(solver: str, seconds: float | None) -> str:
-    """Return what is said of a solver that is compiled, and what would spare the wait."""
+    """Return the message about a solver that is being compiled, with a hint how to avoid the wait."""
     about = "" if seconds is None else f" (about {seconds:.0f} s)"
     return f"Compiling {solver}{about}: once, then it is kept. 'synovia doctor --warm' compiles all ahead."
 
 
 def at_terminal() -> bool:
-    """Return whether a person reads stderr."""
+    """Return whether stderr is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]

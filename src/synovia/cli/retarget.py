@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import numpy as np
+import typer
 
-from synovia.cli.clips import load_body, load_clip
-from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip, output_option
+from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.cli.run import MISSED, REACHED
 from synovia.errors import InputError
-from synovia.io.base import check_writable
-from synovia.io.load import is_bundled
 
 if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
@@ -22,60 +19,68 @@ if TYPE_CHECKING:
 SCHEMA: Final = "synovia.retarget/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of ``synovia retarget``, as it was typed."""
+def retarget(
+    source: Annotated[
+        str, typer.Argument(metavar="SRC", help="The clip: a BVH, glTF/GLB or npz file.", show_default=False)
+    ],
+    target: Annotated[str, typer.Argument(metavar="DST", help="The model that shall move.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        output_option("OUT", "Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip)."),
+    ] = None,
+    clip: Clip = None,
+    joint_map: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", metavar="MAP.toml", help="Which joint is which, instead of guessing.", show_default=False
+        ),
+    ] = None,
+    save_map: Annotated[
+        Path | None,
+        typer.Option("--save-map", metavar="MAP.toml", help="Write the joint map that was used.", show_default=False),
+    ] = None,
+    feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet where they stand.")] = True,
+    jobs: Jobs = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Carry a clip over to another body, character or robot, within its limits.
 
-    source: str
-    target: str
-    clip: str | None
-    output: Path | None
-    joint_map: Path | None
-    save_map: Path | None
-    feet: bool
-    jobs: int | None
-    force: bool
-    as_json: bool
-
-
-def retarget_request(request: Request) -> int:
-    """Carry the clip over, print and write; return the exit code.
-
-    Raises:
-        SynoviaError: If what an option says cannot be used.
+    For example: synovia retarget walk.bvh character.glb -o walking.glb
     """
+    from synovia import retargeting
+    from synovia.io.base import check_writable
+    from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
-    from synovia.retargeting import draft_map, read_map, retarget, write_map
 
-    if request.output is not None:
-        check_target(request.output, force=request.force)
-    if request.save_map is not None:
-        check_writable(request.save_map, force=request.force)
-    motion, target = load_clip(request.source, request.clip), load_body(request.target)
-    joint_map = read_map(request.joint_map) if request.joint_map is not None else None
+    if output is not None:
+        check_target(output, force=force)
+    if save_map is not None:
+        check_writable(save_map, force=force)
+    motion, body = load_clip(source, clip), load_body(target)
+    given = None if joint_map is None else retargeting.read_map(joint_map)
     try:
         with Bar("retargeting", count=len(motion)) as bar:
-            answer = retarget(motion, target, joint_map, feet=request.feet, threads=request.jobs, progress=bar)
+            answer = retargeting.retarget(motion, body, given, feet=feet, threads=jobs, progress=bar)
     except InputError:
-        if request.save_map is not None:
-            _save_draft(request.save_map, draft_map(motion.skeleton, target, joint_map), force=request.force)
+        if save_map is not None:
+            _save_draft(save_map, retargeting.draft_map(motion.skeleton, body, given), force=force)
         raise
-    if request.save_map is not None:
-        write_map(answer.joint_map(), request.save_map, force=request.force)
-    if request.output is not None:
-        into = None if is_bundled(request.target) else request.target
-        save_motion(answer.motion, request.output, into=into, force=request.force)
-    if request.as_json:
+    if save_map is not None:
+        retargeting.write_map(answer.joint_map(), save_map, force=force)
+    if output is not None:
+        save_motion(answer.motion, output, into=None if is_bundled(target) else target, force=force)
+    if as_json:
         emit_json(_object(answer))
     else:
         emit(answer.report())
-        if request.output is None:
+        if output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
-    return MISSED if answer.missed else REACHED
+    raise typer.Exit(MISSED if answer.missed else REACHED)
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
-    """Write the joint map with gaps, where gaps are what is wrong."""
+    """Write the joint map with gaps if the gaps are the reason of the failure."""
     from synovia.retargeting import NEEDED, write_map
 
     gaps = [part for part in NEEDED if not all(joints[part])]
@@ -99,7 +104,7 @@ def _object(answer: Retargeted) -> dict[str, Any]:
                 "part": part.role,
                 "source": names[part.role][0],
                 "target": names[part.role][1],
-                "rest_poses_differ_deg": float(np.degrees(part.angle)),
+                "rest_poses_differ_deg": math.degrees(part.angle),
             }
             for part in answer.parts
         ],

@@ -2,112 +2,145 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from synovia.cli.clips import load_body
-from synovia.cli.run import MISSED, REACHED
-from synovia.cli.targets import goals_from, numbers
+from synovia.cli.inputs import (
+    Deadline,
+    Force,
+    Json,
+    Model,
+    Root,
+    Solver,
+    Tolerance,
+    load_body,
+    numbers,
+    output_option,
+    parse_tolerance,
+)
+from synovia.cli.output import MISSED, REACHED, emit_json, emit_rich
 from synovia.errors import UnsupportedError
-from synovia.io.base import check_writable
 
 if TYPE_CHECKING:
-    from synovia.ik import IK, Solution
+    from synovia.goals import Goal
     from synovia.model import Pose, Skeleton
+    from synovia.model.geometry import Array
 
-_DEFAULT_ANGLE: Final = 1e-3  # rad; the library's, where --tol gives a length alone
 _QUICK: Final = 2.0  # seconds; a solve that took longer, in many steps, is not repeated to be timed
 _FEW: Final = 2000  # steps; if these took long, it was the compiler
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of ``synovia solve``, as it was typed."""
+def solve(
+    file: Model,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="JOINT=X,Y,Z",
+            help="World position of a joint, in the length unit of the file. Repeat for more joints. A joint is"
+            " named by its name, body, role or row.",
+            show_default=False,
+        ),
+    ] = None,
+    rotation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rotation",
+            "-r",
+            metavar="JOINT=AXES:A,B,C",
+            help="World rotation of a joint: Euler angles in degrees, for example hand=xyz:10,20,30 about fixed axes,"
+            " XYZ about turned ones; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
+            show_default=False,
+        ),
+    ] = None,
+    goals: Annotated[
+        Path | None,
+        typer.Option(
+            "--goals",
+            "-g",
+            metavar="GOALS",
+            help="File of goals, TOML or JSON, with weights, priorities, offsets and names; 'synovia schema goals'"
+            " prints its schema.",
+            show_default=False,
+        ),
+    ] = None,
+    solver: Solver = None,
+    tol: Tolerance = None,
+    root: Root = "fixed",
+    start: Annotated[
+        str,
+        typer.Option("--start", metavar="POSE.json|rest|random:SEED", help="Pose to start from."),
+    ] = "rest",
+    attempts: Annotated[
+        int | None,
+        typer.Option(
+            "--attempts", metavar="N", help="Attempts; all but the first start at random.", show_default="the solver's"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Seed of the restarts.", show_default="0")
+    ] = None,
+    deadline: Deadline = None,
+    output: Annotated[
+        Path | None,
+        output_option("POSE.json", "Write the pose, the best one where goals are missed, for --start to read."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="PNG", help="Draw the result; needs synovia[render].", show_default=False),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Find the pose that brings joints to their targets.
 
-    model: str
-    targets: tuple[str, ...]
-    rotations: tuple[str, ...]
-    goals: Path | None
-    solver: str | None
-    tolerance: str | None
-    root: str
-    start: str
-    attempts: int | None
-    seed: int | None
-    deadline: float | None
-    output: Path | None
-    picture: Path | None
-    force: bool
-    as_json: bool
-
-
-def solve_request(request: Request) -> int:
-    """Solve, print and write; return the exit code.
-
-    Raises:
-        typer.BadParameter: If an option has another form.
-        SynoviaError: If an option has the right form, and what it says cannot be used.
+    For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
-    if not (request.targets or request.rotations or request.goals):
+    if not (target or rotation or goals):
         raise typer.BadParameter("nothing to reach; give a target", param_hint="'-t', '-r' or '-g'")
-    tolerance = parse_tolerance(request.tolerance)
-    seed = _start_seed(request.start)
-    _check_files(request)
-    ik = _build(request, load_body(request.model), tolerance)
-    start = _start(request.start, seed, ik.skeleton)
-    seconds = time.perf_counter()
-    solution = ik.solve(start=start, deadline=request.deadline)
-    seconds = time.perf_counter() - seconds
-    if (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
-        # the first solve of a process loads or compiles code; the second, of the same bits, tells its speed
-        seconds = time.perf_counter()
-        ik.solve(start=start)
-        seconds = time.perf_counter() - seconds
-    if request.output is not None:
-        from synovia.io.posefile import write_pose
-
-        write_pose(request.output, solution.pose, force=request.force)
-    if request.picture is not None:
-        _draw(solution, ik, request.picture, force=request.force)
-    if request.as_json:
-        from synovia.cli.output import emit_json
-        from synovia.cli.solution import as_json
-
-        emit_json(as_json(solution, ik, seconds))
-    else:
-        from synovia.cli.output import emit_rich
-        from synovia.cli.solution import as_text
-
-        emit_rich(*as_text(solution, ik, ik.default_start if start is None else start, seconds))
-    return REACHED if solution.reached else MISSED
-
-
-def _build(request: Request, skeleton: Skeleton, tolerance: tuple[float, float] | None) -> IK:
-    """Return the packed problem."""
-    goals = goals_from(request.targets, request.rotations, skeleton)
-    if request.goals is not None:
-        from synovia.ik.goalfile import read_goals
-
-        goals = [*read_goals(request.goals), *goals]
-    from synovia.ik import IK
+    tolerance = parse_tolerance(tol)
+    start_seed = _start_seed(start)
+    _check_files(output, picture, force=force)
+    from synovia.cli.report import solution_object, solution_text
+    from synovia.facade import IK
     from synovia.solver import as_solver
 
-    settings = {"attempts": request.attempts, "seed": request.seed}
-    solver = as_solver(request.solver).replace(**{name: value for name, value in settings.items() if value is not None})
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=request.root)
+    skeleton = load_body(file)
+    wanted = _goals_from(target or (), rotation or (), skeleton)
+    if goals is not None:
+        from synovia.files.goals import read_goals
 
+        wanted = [*read_goals(goals), *wanted]
+    settings = {name: value for name, value in (("attempts", attempts), ("seed", seed)) if value is not None}
+    ik = IK(skeleton, wanted, as_solver(solver).replace(**settings), tolerance=tolerance, root=root)
+    begin = _start(start, start_seed, ik.skeleton)
+    seconds = time.perf_counter()
+    solution = ik.solve(start=begin, deadline=deadline)
+    seconds = time.perf_counter() - seconds
+    if (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
+        # the first solve of a process loads or compiles code; the second gives the same answer and shows the speed
+        seconds = time.perf_counter()
+        ik.solve(start=begin)
+        seconds = time.perf_counter() - seconds
+    if output is not None:
+        from synovia.files.poses import write_pose
 
-def parse_tolerance(text: str | None) -> tuple[float, float] | None:
-    """Return length and angle (radians) of ``POS[,DEG]``."""
-    if text is None:
-        return None
-    values = numbers(text, "--tol", 1, 2, text)
-    return values[0], math.radians(values[1]) if len(values) > 1 else _DEFAULT_ANGLE
+        write_pose(output, solution.pose, force=force)
+    if picture is not None:
+        from synovia import draw
+
+        title = f"{skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
+        draw.picture(solution, path=picture, title=title, force=force)
+    if as_json:
+        emit_json(solution_object(solution, ik, seconds))
+    else:
+        emit_rich(*solution_text(solution, ik, ik.default_start if begin is None else begin, seconds))
+    raise typer.Exit(REACHED if solution.reached else MISSED)
 
 
 def _start_seed(text: str) -> int | None:
@@ -116,7 +149,7 @@ def _start_seed(text: str) -> int | None:
     if word != "random" or Path(text).suffix == ".json":
         return None
     if not colon or not (seed.isascii() and seed.isdecimal()) or len(seed) > 10:
-        raise typer.BadParameter(f"{text!r} is not of the form random:SEED", param_hint="'--start'")
+        raise typer.BadParameter(f"expected random:SEED, got {text!r}", param_hint="'--start'")
     return int(seed)
 
 
@@ -126,30 +159,94 @@ def _start(text: str, seed: int | None, skeleton: Skeleton) -> Pose | None:
         return None
     if seed is not None:
         return skeleton.random_pose(seed)
-    from synovia.io.posefile import read_pose
+    from synovia.files.poses import read_pose
 
     return read_pose(Path(text), skeleton)
 
 
-def _check_files(request: Request) -> None:
+def _check_files(output: Path | None, picture: Path | None, *, force: bool) -> None:
     """Refuse files that could not be written, before any work is done for them."""
-    for path, ending in ((request.output, ".json"), (request.picture, ".png")):
+    from synovia.io.base import check_writable
+
+    for path, ending in ((output, ".json"), (picture, ".png")):
         if path is None:
             continue
         if path.suffix.lower() != ending:
             raise UnsupportedError(
                 "cannot write this format", where=str(path), expected=f"a name that ends in {ending}"
             )
-        check_writable(path, force=request.force)
-    if request.picture is not None:
+        check_writable(path, force=force)
+    if picture is not None:
         from synovia.draw.raster import require_pillow
 
         require_pillow()
 
 
-def _draw(solution: Solution, ik: IK, path: Path, *, force: bool) -> None:
-    """Write a picture of the pose and its targets."""
-    from synovia.draw import picture
+def _goals_from(positions: Sequence[str], rotations: Sequence[str], skeleton: Skeleton) -> list[Goal]:
+    """Return a goal for each joint that is named, a pose goal where both options name it.
 
-    title = f"{ik.skeleton.name}: {solution.status.name.lower().replace('_', ' ')}"
-    picture(solution, path=path, title=title, force=force)
+    Args:
+        positions: Texts ``JOINT=X,Y,Z``.
+        rotations: Texts ``JOINT=AXES:A,B,C``.
+        skeleton: The skeleton whose joints are meant.
+
+    Raises:
+        typer.BadParameter: If a text is not of this form, or says the same twice.
+        InputError: If a number is not finite or the rotation is none.
+        UnknownNameError: If there is no such joint.
+    """
+    from synovia.goals import PoseGoal, PositionGoal, RotationGoal
+
+    joints: dict[int, str | int] = {}  # what a goal calls each row, so that two names of one joint mean the same
+    places: dict[int, tuple[float, ...]] = {}
+    turns: dict[int, Array] = {}
+    for text in positions:
+        row, value = _joint_and_value(text, "-t", "JOINT=X,Y,Z", skeleton, joints)
+        if row in places:
+            raise typer.BadParameter(f"joint {joints[row]!r} has two positions", param_hint="'-t'")
+        places[row] = numbers(value, "-t", 3, 3, text)
+    for text in rotations:
+        row, value = _joint_and_value(text, "-r", "JOINT=xyz:A,B,C", skeleton, joints)
+        if row in turns:
+            raise typer.BadParameter(f"joint {joints[row]!r} has two rotations", param_hint="'-r'")
+        turns[row] = _rotation(value, text, joints[row])
+    return [
+        PositionGoal(joint, places[row])
+        if row not in turns
+        else RotationGoal(joint, turns[row])
+        if row not in places
+        else PoseGoal(joint, places[row], turns[row])
+        for row, joint in joints.items()
+    ]
+
+
+def _joint_and_value(
+    text: str, option: str, form: str, skeleton: Skeleton, joints: dict[int, str | int]
+) -> tuple[int, str]:
+    """Return the row of a joint and the value for it: the texts on both sides of the last equals sign.
+
+    A joint is named by its name, body, role or row; names go first. ``joints`` gets what its goal calls it.
+    """
+    name, equals, value = text.rpartition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise typer.BadParameter(f"expected {form}, got {text!r}", param_hint=f"'{option}'")
+    joint = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else name
+    row = skeleton.index(name if name in skeleton.joint_names else joint)
+    joints.setdefault(row, row if isinstance(joint, int) else name)
+    return row, value
+
+
+def _rotation(value: str, text: str, joint: str | int) -> Array:
+    """Return the rotation matrix of ``AXES:A,B,C`` or of a quaternion; ``text`` is the whole option."""
+    from synovia.files.rotations import Turn, to_matrix
+
+    way, colon, angles = value.partition(":")
+    way = way.strip()
+    quaternion = way in ("quat_xyzw", "quat_wxyz")
+    size = 4 if quaternion else len(way)
+    if not colon or not size:
+        raise typer.BadParameter(f"expected JOINT=xyz:A,B,C, got {text!r}", param_hint="'-r'")
+    values = numbers(angles, "-r", size, size, text)
+    turn = Turn(**{way: values}) if quaternion else Turn(euler=way, degrees=list(values))  # type: ignore[arg-type]
+    return to_matrix(turn, f"rotation of {joint!r}")

@@ -2,63 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from synovia.cli.inputs import Model, Solver, root_option
 from synovia.cli.output import emit, emit_json, printable, talk
-from synovia.cli.run import REACHED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewRequest:
-    """The command line of ``synovia view``, as it was typed."""
+def view(
+    file: Model,
+    clip: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLIP]", help="A file, or the name of a clip in FILE, to play.", show_default=False),
+    ] = None,
+    goals: Annotated[
+        Path | None,
+        typer.Option("--goals", "-g", metavar="GOALS", help="File of goals to begin with.", show_default=False),
+    ] = None,
+    solver: Solver = None,
+    root: Annotated[str | None, root_option("free for bodies with hands and feet")] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Address to serve on; others than this need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=2**16 - 1, help="Port to try first; 0 for any.")
+    ] = 8080,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="SECRET", help="What browsers must bring.", show_default="made up if needed"),
+    ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Start dark.")] = False,
+    shadows: Annotated[bool, typer.Option(help="Whether the body throws a shadow.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the address as a JSON object.")] = False,
+) -> None:
+    """Open a live page in the browser: drag a hand, and the body follows. Needs synovia[view].
 
-    model: str
-    clip: str | None
-    goals: Path | None
-    solver: str | None
-    root: str | None
-    host: str
-    port: int
-    token: str | None
-    dark: bool
-    shadows: bool
-    browser: bool
-    as_json: bool
-
-
-def view_request(request: ViewRequest) -> int:
-    """Serve the page until interrupted; return the exit code.
-
-    Raises:
-        SynoviaError: If a file, goal or setting cannot be used.
+    For example: synovia view character.glb
     """
-    from synovia.viewer import view
+    from synovia import viewer
 
-    goals = None
-    if request.goals is not None:
-        from synovia.ik.goalfile import read_goals
+    wanted = None
+    if goals is not None:
+        from synovia.files.goals import read_goals
 
-        goals = read_goals(request.goals)
-    if not 0 <= request.port < 2**16:
-        raise typer.BadParameter(f"{request.port} is no port", param_hint="'--port'")
-    page = view(
-        request.model,
-        goals,
-        clip=request.clip,
-        solver=request.solver,
-        root=request.root,
-        host=request.host,
-        port=request.port,
-        token=request.token,
-        dark=request.dark,
-        shadows=request.shadows,
-        browser=request.browser,
-    )
+        wanted = read_goals(goals)
+    page = viewer.view(
+        file, wanted, clip=clip, solver=solver, root=root, host=host, port=port, token=token, dark=dark,
+        shadows=shadows, browser=browser,
+    )  # fmt: skip
     with page:
-        if request.as_json:
+        if as_json:
             emit_json({"schema": "synovia.view/1", "url": page.url, "notes": list(page.notes)})
         else:
             emit(page.url)
@@ -66,4 +62,3 @@ def view_request(request: ViewRequest) -> int:
             talk(printable(line))
         talk("Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.")
         page.wait()
-    return REACHED

@@ -8,16 +8,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
-from synovia.batch import checked_threads
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import FileError, SynoviaError
+from synovia.ik.parallel import checked_threads
 
-_LOOK = 0.25  # seconds between two looks at the clock
+_LOOK = 0.25  # seconds between two updates of the bar
 
 
 class _Done(NamedTuple):
@@ -31,7 +31,7 @@ class _Done(NamedTuple):
 def compile_all(names: Iterable[str] | None = None, workers: int | None = None) -> dict[str, float]:
     """Compile entry points, the most wanted first; return the seconds of each, by what it is for.
 
-    Processes, because one process compiles one thing at a time. The compiler hears no Ctrl-C: they are killed by it.
+    It uses processes because one process compiles one thing at a time. Ctrl-C kills them: the compiler ignores it.
 
     Args:
         names: Entry points by module and function; None for all that solve.
@@ -41,23 +41,23 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
         FileError: If compiled code cannot be kept.
         SynoviaError: If a process ends before its work is done.
     """
-    from synovia.kernels.compiler import jit as seam
+    from synovia.kernels.compiler import cache, compiled
     from synovia.kernels.compiler.entries import ENTRIES
 
-    if not seam.compiled():
+    if not compiled():
         talk("kernels run as plain Python here: there is nothing to compile")
         return {}
-    if not seam.WRITABLE:
+    if not cache.WRITABLE:
         raise FileError(
             "compiled kernels cannot be kept",
-            where=str(seam.cache_root()),
+            where=str(cache.cache_root()),
             expected="a folder that can be written",
             hint="set SYNOVIA_CACHE_DIR",
         )
     wanted = list(ENTRIES) if names is None else list(names)
     # what lies in one file shares its helpers, so one process compiles it all
     groups: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.partition(".")[0])]
+    sizes = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
     for group in sizes:
         groups.put(group)
     done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
@@ -98,7 +98,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
 
 
 def _process() -> subprocess.Popen[str]:
-    """Return a process that compiles what it is told; out of the way of what the terminal sends to this one."""
+    """Start a process that compiles entry points, in a session of its own, so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [sys.executable, "-m", "synovia.kernels.compiler.entries"],
         stdin=subprocess.PIPE,
@@ -111,7 +111,7 @@ def _process() -> subprocess.Popen[str]:
 
 
 def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done]) -> None:
-    """Give a process one group after the other, and pass on what it answers."""
+    """Give a process one group after the other, and pass on its answers."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         return
     name = ""
@@ -122,15 +122,12 @@ def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], 
                 process.stdin.flush()
                 answer = process.stdout.readline()
                 if not answer:
-                    done.put(_Done(name, 0.0, _last(process.stderr.read().splitlines()) or "its process ended"))
+                    lines = process.stderr.read().split("\n")
+                    last = next((line.strip() for line in reversed(lines) if line.strip()), "its process ended")
+                    done.put(_Done(name, 0.0, last))
                     return
                 done.put(_Done(name, json.loads(answer)["seconds"]))
     except queue.Empty:
         return
     except (OSError, ValueError) as error:  # killed meanwhile
         done.put(_Done(name, 0.0, str(error)))
-
-
-def _last(lines: Sequence[str]) -> str:
-    """Return the last line that says something."""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips import guess, prior
-from synovia.clips.cuts import pieces_of
-from synovia.clips.points import Points, points_of
+from synovia.clips.points import Points, pieces_of, points_of
 from synovia.errors import InputError
 from synovia.goals import PositionGoal
 from synovia.ik.root import with_free_root
@@ -23,7 +22,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
-from synovia.trajectory import Model, Progress, Terms, part_of, solve_in_windows
+from synovia.tracking.trajectory import Model, Progress, Terms, part_of, solve_in_windows
 
 PULL: Final = 1e-8  # weight of the guess, which decides about joints that no point determines
 LEAST: Final = 1e-10  # smoothness that is always there, for the same reason

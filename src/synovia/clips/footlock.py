@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.cuts import pieces_of
 from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
+from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
-from synovia.trajectory import Model, Progress, Terms, solve_in_windows
+from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of a way of a standing foot beside the change of the joints' accelerations
 FLOOR: Final = 1e3

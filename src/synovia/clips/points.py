@@ -1,10 +1,11 @@
-"""Points over time that users give: places of joints or markers, with gaps and confidence, checked, as arrays."""
+"""Points over time: positions of joints or markers, with gaps, confidence, and cuts where a clip jumps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import pairwise
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
+
+SUDDEN: Final = 5.0  # times as far as in the frames before and after: a cut
+LEAST: Final = 0.03  # of the extent of the points: a shorter way is no cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,3 +102,22 @@ def points_of(
     weights = weights / weights.max()
     clean = np.where(seen, places, 0.0)
     return Points([rows[k] for k in used], where[used], clean[:, used], weights[:, used])
+
+
+def pieces_of(places: Array) -> list[tuple[int, int]]:
+    """Return (first, end) of the pieces between cuts.
+
+    At a cut, such as that from a calibration pose to the motion, the points go many times as far from one frame to the
+    next as before and after it. Nothing may be smoothed across it.
+
+    Args:
+        places: Points over time, (T, n, 3).
+    """
+    count = len(places)
+    way = np.linalg.norm(np.diff(places, axis=0), axis=-1).mean(1) if count > 1 else np.zeros(0)
+    extent = float(np.ptp(places, axis=1).max(1).mean()) if places.size else 0.0
+    padded = np.concatenate([[0.0], way, [0.0]])
+    around = np.maximum(padded[:-2], padded[2:])
+    cuts = np.flatnonzero((way > SUDDEN * around) & (way > LEAST * extent)) + 1 if count > 3 else np.zeros(0, int)
+    edges = [0, *cuts.tolist(), count]
+    return list(pairwise(edges))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
-from synovia.trajectory import Model, Progress, Terms, solve_in_windows, spread
+from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows, spread
 
 TURN: Final = 0.5  # radians or reaches: standard deviation from the mean, before anything is learned
 BEND: Final = 0.1  # radians or reaches: standard deviation of a second difference, before anything is learned

@@ -11,7 +11,8 @@ import numpy as np
 
 from synovia.comparison.problems import Problems, angles_between
 from synovia.errors import UnsupportedError
-from synovia.ik import IK, Status
+from synovia.facade import IK
+from synovia.ik import Status
 from synovia.model.geometry import Array
 from synovia.solver import Solver, solvers
 

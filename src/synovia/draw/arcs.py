@@ -47,7 +47,7 @@ def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
 
 
 def value_of(pose: Pose, row: int) -> float:
-    """Return the number that a range bounds: of a hinge or a slide its value, of a ball its turn from rest, radians."""
+    """Return the value that a range bounds: of a hinge or a slide its own, of a ball its angle from rest, radians."""
     values = np.atleast_1d(pose[row])
     if len(values) == 1:
         return float(values[0])

@@ -89,7 +89,7 @@ class _Buffer:
         ny: _Float,
         owner: int,
     ) -> None:
-        """Keep what is nearer than what is there."""
+        """Write samples that are nearer than those in the buffer."""
         x0, y0, x1, y1 = box
         place = (slice(y0, y1), slice(x0, x1))
         won = inside & (depth < self.depth[place])

@@ -26,7 +26,7 @@ _PALETTE: Final = 6  # frames whose colours make the palette
 
 
 def check_film(path: Path, *, force: bool) -> None:
-    """Refuse a film's file that could not be written in the end, before anything is drawn.
+    """Check that a film can be written, before anything is drawn.
 
     Raises:
         UnsupportedError: If no film has its extension.
@@ -124,7 +124,7 @@ def _ffmpeg() -> Any:
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise MissingExtraError("films as MP4 need ffmpeg", hint='pip install "synovia[render]"') from error
+        raise MissingExtraError("films as MP4 need ffmpeg", hint='pip install "synovia[film]"') from error
     return imageio_ffmpeg
 
 

@@ -1,15 +1,16 @@
-"""What is written on a picture: rings at targets, ways that are left, axes, names and the title."""
+"""What is written on a picture: rings at targets, ways that are left, axes, names, the title; and where texts go."""
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.draw.camera import Camera
-from synovia.draw.labels import Box, Placer
-from synovia.draw.raster import Canvas, Point
+from synovia.draw.raster import Box, Canvas, Point
 from synovia.draw.scene import Mark, Scene
 from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
@@ -20,6 +21,11 @@ _AXES: Final[tuple[Colour, ...]] = (
     (64, 116, 226),
 )  # x red, y green, z blue, as everywhere
 _AXIS: Final = 0.075  # length of a drawn axis, as a part of the content
+
+# Right, left, above, below first: people read a label there without looking for it.
+_ANGLES: Final = (0, 180, 90, -90, 30, -30, 150, -150, 60, -60, 120, -120)
+_STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # how far out, in heights of the text
+_HIDES: Final = 7.0  # cost of a label that lies wholly on bones; 1 is one text height away
 
 
 class Notes:
@@ -55,7 +61,7 @@ class Notes:
                 texts.append((mark.label, place, radius + 7.0 * self._scale, colour))
             if not mark.reached and (mark.note or mark.target is not None):
                 said = mark.note or scene.distance_text(mark.miss)
-                texts.append((said, self._middle(mark), 9.0 * self._scale, colour))
+                texts.append((said, self._point((mark.position + mark.place) / 2.0)[0], 9.0 * self._scale, colour))
         for text, place, gap, colour in texts:
             self._label(text, place, gap, colour)
         for place, name in scene.names:
@@ -72,10 +78,6 @@ class Notes:
         _, depths, _ = self._camera.project(np.stack(places))
         return bool((depths > self._camera.nearest).all())
 
-    def _middle(self, mark: Mark) -> Point:
-        """Return the pixel halfway between joint and target."""
-        return self._point((mark.position + mark.place) / 2.0)[0]
-
     def _ring_of(self, scene: Scene, mark: Mark) -> tuple[Point, float]:
         """Return pixel and radius of a mark's ring: wide enough to go round the joint."""
         place, scale = self._point(mark.place)
@@ -84,7 +86,7 @@ class Notes:
         return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
-        """Draw a mark's ring, its axes, and the way that is left where it was missed."""
+        """Draw a mark's ring, its axes, and a line to the target if it was missed."""
         s, theme = self._scale, self._theme
         colour = theme.reached if mark.reached else theme.missed
         canvas = self._canvas
@@ -100,7 +102,7 @@ class Notes:
         if mark.reached:
             canvas.ring(place, 1.75 * s, 3.5 * s, theme.paper)
             canvas.ring(place, 1.25 * s, 2.5 * s, colour)
-        else:  # a cross as well: its meaning must not hang on the colour alone
+        else:  # a cross as well: its meaning must not depend on the colour alone
             arm = 0.36 * radius
             for k in (1.0, -1.0):
                 ends = ((place[0] - arm, place[1] - k * arm), (place[0] + arm, place[1] + k * arm))
@@ -170,3 +172,84 @@ class Notes:
         self._leader(box, place, 5.0 * self._scale, self._theme.quiet)
         self._canvas.pill(box, self._theme.paper, None, 0.78)
         self._canvas.text((box[0] + pad, (box[1] + box[3]) / 2.0), name, height, self._theme.quiet)
+
+
+class Placer:
+    """Finds room for one text after another.
+
+    Args:
+        size: Width and height of the picture, pixels.
+        covered: How much of each pixel is drawn on, 0 to 1, (h, w).
+        margin: Least distance from the picture's edge, pixels.
+    """
+
+    def __init__(self, size: tuple[int, int], covered: NDArray[np.float32], margin: float) -> None:
+        """Sum up what is covered, so that any box costs the same to look up."""
+        self._size, self._margin = size, margin
+        self._taken: list[Box] = []
+        self._sums = np.zeros((covered.shape[0] + 1, covered.shape[1] + 1))
+        self._sums[1:, 1:] = covered.cumsum(0, dtype=np.float64).cumsum(1)
+
+    def take(self, box: Box) -> None:
+        """Keep texts out of a box."""
+        self._taken.append(box)
+
+    def place(self, anchor: tuple[float, float], size: tuple[float, float], gap: float, *, needed: bool) -> Box | None:
+        """Return the best box for a text near a point, and keep later ones out of it.
+
+        Args:
+            anchor: The point that the text belongs to, pixels.
+            size: Width and height of the text, pixels.
+            gap: Distance from the point to leave free.
+            needed: Whether to take the least bad box where none is free; else there is no text.
+        """
+        best: Box | None = None
+        least = math.inf
+        for order, (step, angle) in enumerate((s, a) for s in _STEPS for a in _ANGLES):
+            box = self._inside(_beside(anchor, size, gap + step * size[1], math.radians(angle)))
+            overlap = sum(_overlap(box, other) for other in self._taken)
+            moved = math.hypot(
+                max(box[0] - anchor[0], anchor[0] - box[2], 0.0), max(box[1] - anchor[1], anchor[1] - box[3], 0.0)
+            )
+            if overlap > 0.0 and not needed:
+                continue
+            cost = 100.0 * overlap / (size[0] * size[1]) + _HIDES * self._cover(box)
+            cost += max(moved - gap, 0.0) / size[1] + 0.01 * order
+            if overlap > 0.0:
+                cost += 20.0
+            if cost < least:
+                best, least = box, cost
+        if best is not None and (needed or least < _HIDES + _STEPS[-1]):
+            self.take(best)
+            return best
+        return None
+
+    def _inside(self, box: Box) -> Box:
+        """Return the box moved into the picture."""
+        width, height = box[2] - box[0], box[3] - box[1]
+        left = min(max(box[0], self._margin), max(self._size[0] - self._margin - width, 0.0))
+        top = min(max(box[1], self._margin), max(self._size[1] - self._margin - height, 0.0))
+        return left, top, left + width, top + height
+
+    def _cover(self, box: Box) -> float:
+        """Return the part of a box that is drawn on, 0 to 1."""
+        rows, columns = self._sums.shape
+        x0, x1 = (min(max(int(v), 0), columns - 1) for v in (box[0], box[2]))
+        y0, y1 = (min(max(int(v), 0), rows - 1) for v in (box[1], box[3]))
+        if x1 <= x0 or y1 <= y0:
+            return 0.0
+        s = self._sums
+        return float(s[y1, x1] - s[y0, x1] - s[y1, x0] + s[y0, x0]) / ((x1 - x0) * (y1 - y0))
+
+
+def _beside(anchor: tuple[float, float], size: tuple[float, float], gap: float, angle: float) -> Box:
+    """Return the box of a size whose nearest side is ``gap`` from a point, in a direction."""
+    dx, dy = math.cos(angle), -math.sin(angle)
+    x = anchor[0] + dx * gap + math.copysign(1.0, dx) * size[0] / 2.0 * min(1.0, 1.5 * abs(dx))
+    y = anchor[1] + dy * gap + math.copysign(1.0, dy) * size[1] / 2.0 * min(1.0, 1.5 * abs(dy))
+    return x - size[0] / 2.0, y - size[1] / 2.0, x + size[0] / 2.0, y + size[1] / 2.0
+
+
+def _overlap(a: Box, b: Box) -> float:
+    """Return the area that two boxes share, square pixels."""
+    return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)

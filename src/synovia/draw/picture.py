@@ -13,9 +13,8 @@ import numpy as np
 from synovia.draw.bodies import Light, shade
 from synovia.draw.camera import Camera, fit, look
 from synovia.draw.floor import background, draw_floor
-from synovia.draw.labels import Placer
 from synovia.draw.marks import marks_of
-from synovia.draw.notes import Notes
+from synovia.draw.notes import Notes, Placer
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Mark, Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
 Poses = Skeleton | Pose | Solution | Iterable[Pose]
 _T = TypeVar("_T")
 _SIZES: Final = (32, 8192)  # pixels each way; above, the samples would not fit in memory
+# directions to lights: parts along up, to the viewer's right and towards the viewer
+_ABOVE: Final = (1.0, -0.42, 0.34)  # throws shadows: high at the left, so they fall to the right
+_KEY: Final = (0.80, -0.55, 0.85)  # on the body: lower, so that no front is dark
 _GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of it
 
 
@@ -88,33 +90,14 @@ def picture(
         subject = subject.pose
     poses = _poses(subject)
     scene = build_scene(poses, marks, colours, joint_names=joint_names)
-    camera = view if isinstance(view, Camera) else frame(scene, poses[-1].skeleton, pixels, view, perspective, title)
-    image = draw(scene, camera, pixels, colours, title=title, floor=floor)
+    if not isinstance(view, Camera):
+        skeleton = poses[-1].skeleton
+        axes = look(view, up_of(skeleton), skeleton.forward)
+        view = fit(axes, *scene.content, room(pixels, scene, title), perspective=perspective)
+    image = draw(scene, view, pixels, colours, title=title, floor=floor)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image
-
-
-def frame(
-    scene: Scene,
-    skeleton: Skeleton,
-    size: tuple[int, int],
-    view: str | tuple[float, float],
-    perspective: bool,
-    title: str | None,
-) -> Camera:
-    """Return the camera that shows the whole scene and leaves room for texts.
-
-    Args:
-        scene: What must be seen.
-        skeleton: Which way is up and forward.
-        size: Width and height of the picture, pixels.
-        view: Name or angles, as in ``picture``.
-        perspective: Whether things far away look smaller.
-        title: Whether room is kept for one.
-    """
-    axes = look(view, up_of(skeleton), skeleton.forward)
-    return fit(axes, *scene.content, room(size, scene, title), perspective=perspective)
 
 
 def room(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
@@ -129,8 +112,8 @@ def draw(
     scene: Scene, camera: Camera, size: tuple[int, int], theme: Theme, *, title: str | None = None, floor: bool = True
 ) -> Image.Image:
     """Return the picture that a camera takes of a scene; the same camera makes frames that belong together."""
-    above = _light(scene.up, camera)
-    light = Light(_key(scene.up, camera), scene.up, haze=theme.below)
+    above, key = (_mixed(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
+    light = Light(key, scene.up, haze=theme.below)
     ground = background(size, theme)
     if floor:
         draw_floor(ground, camera, scene.solid, theme, scene.up, scene.ground, scene.extent, above)
@@ -156,16 +139,6 @@ def png(image: Image.Image) -> bytes:
     out = BytesIO()
     image.save(out, "PNG", compress_level=6)
     return out.getvalue()
-
-
-def _light(up: Array, camera: Camera) -> Array:
-    """Return the direction towards the light that throws shadows: high at the left, so they fall to the right."""
-    return _mixed(up, camera, 1.0, -0.42, 0.34)
-
-
-def _key(up: Array, camera: Camera) -> Array:
-    """Return the direction towards the light on the body: lower than that of the shadows, so that no front is dark."""
-    return _mixed(up, camera, 0.80, -0.55, 0.85)
 
 
 def _mixed(up: Array, camera: Camera, high: float, right: float, near: float) -> Array:
@@ -204,14 +177,14 @@ def checked_size(size: object) -> tuple[int, int]:
         width, height = (int(n) for n in given)
         exact = (width, height) == given
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("size is no width and height", value=size, expected=wanted) from error
+        raise InputError("size: expected a width and a height", value=size, expected=wanted) from error
     if not exact or not all(_SIZES[0] <= n <= _SIZES[1] for n in (width, height)):
         raise InputError("size cannot be drawn", value=size, expected=wanted)
     return width, height
 
 
 def _png(path: str | os.PathLike[str]) -> Path:
-    """Return where to write; checked before anything is drawn."""
+    """Return the path of a PNG file, checked before anything is drawn."""
     where = as_path(path)
     if where.suffix.lower() != ".png":
         raise UnsupportedError("pictures are written as PNG", where=str(where), expected="a name that ends in .png")

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.bodies import Pixels
-from synovia.draw.labels import Box
 from synovia.draw.theme import Colour
 from synovia.errors import MissingExtraError
 
@@ -19,12 +18,13 @@ if TYPE_CHECKING:
     from PIL import ImageFont
 
 Point = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, top, right, bottom, pixels
 _DASHES: Final = 1000  # most in one line: enough for any picture
 _SAMPLES: Final = 4  # samples each way per pixel of lines and rings, which Pillow draws with hard edges
 
 
 def require_pillow() -> None:
-    """Do nothing if Pillow is there.
+    """Check that Pillow is installed.
 
     Raises:
         MissingExtraError: If it is not installed.

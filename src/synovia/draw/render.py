@@ -14,15 +14,14 @@ from synovia.draw.camera import Camera, direction, fit, look
 from synovia.draw.film import SHEET, check_film, picked, write_film
 from synovia.draw.marks import marks_of
 from synovia.draw.picture import checked_size, draw, room
-from synovia.draw.raster import require_pillow
-from synovia.draw.scene import Mark, Scene, build_scene, up_of
-from synovia.draw.strip import Strip
+from synovia.draw.raster import Canvas, require_pillow
+from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
-from synovia.ik import Tracked
 from synovia.io.base import as_path
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.tracking import Tracked
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -32,6 +31,8 @@ _STRIP: Final = 0.13  # height of the error strip, as a part of the film's
 _STAYS: Final = 0.6  # of the body's size: a clip that travels less is filmed by a camera that stands still
 _STANDS: Final = 0.1  # of the frames may dip below the floor that the others stand on
 _LAG: Final = 0.35  # seconds over which a travelling camera smooths the body's path
+
+_DECADES: Final = (-2.0, 3.0)  # of the tolerance: what the strip shows, on a logarithmic scale
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +96,7 @@ def render(
         raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
     main = clip.motion if isinstance(clip, Tracked) else clip
     shown, rate = picked(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
-    errors = _errors(clip)
+    errors = (clip.errors / np.array(clip.ik.tolerance)).max((1, 2)) if isinstance(clip, Tracked) else None
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
     box = (width // len(clips), height - below)
@@ -157,7 +158,9 @@ def _panel(
     """Build the scenes of a clip at the times of the frames that are shown, and point the camera."""
     motion = clip.motion if isinstance(clip, Tracked) else clip
     frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
-    scenes = [build_scene([motion.pose(k)], _marks(clip, k), theme) for k in frames]
+    marks = [marks_of(clip[k]) if isinstance(clip, Tracked) else [] for k in frames]
+    unnamed = [[replace(mark, label="") for mark in some] for some in marks]  # names would dance from frame to frame
+    scenes = [build_scene([motion.pose(k)], some, theme) for k, some in zip(frames, unnamed, strict=True)]
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # not where a single frame dips
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
@@ -184,13 +187,49 @@ def _path(motion: Motion, up: Array) -> Array:
     return np.stack(smooth, axis=1)
 
 
-def _marks(clip: Clip, frame: int) -> list[Mark]:
-    """Return the marks of a frame of a clip that was solved, without names: those would dance from frame to frame."""
-    return [replace(mark, label="") for mark in marks_of(clip[frame])] if isinstance(clip, Tracked) else []
+class Strip:
+    """Errors of a clip, drawn once; the cursor comes with each frame.
 
+    Args:
+        errors: (T,) largest error of each frame, in tolerances: up to 1 is reached.
+        size: Width and height, pixels.
+        theme: Colours.
+    """
 
-def _errors(clip: Clip) -> Array | None:
-    """Return the largest error of each frame in tolerances, None for a motion, which has no targets."""
-    if not isinstance(clip, Tracked):
-        return None
-    return (clip.errors / np.array(clip.ik.tolerance)).max((1, 2))
+    def __init__(self, errors: Array, size: tuple[int, int], theme: Theme) -> None:
+        """Draw the curve."""
+        self._size, self._theme = size, theme
+        width, height = size
+        self._left, self._right = 0.03 * width, 0.97 * width
+        self._top, self._bottom = 0.26 * height, 0.86 * height
+        paper = np.full((height, width, 3), theme.paper, np.float32)
+        canvas = Canvas(paper)
+        thin = max(height / 60.0, 1.0)
+        limit = self._height(1.0)
+        canvas.line((self._left, limit), (self._right, limit), thin, theme.grid)
+        x = np.linspace(self._left, self._right, len(errors))
+        y = [self._height(float(error)) for error in errors]
+        for k in range(1, len(errors)):
+            colour = theme.missed if max(errors[k - 1], errors[k]) > 1.0 else theme.reached
+            canvas.line((float(x[k - 1]), y[k - 1]), (float(x[k]), y[k]), 2.0 * thin, colour)
+        missed = int((errors > 1.0).sum())
+        text = "error by frame; line: tolerance" + (f"; {missed} of {len(errors)} frames missed" if missed else "")
+        canvas.text((self._left, 0.14 * height), text, 0.17 * height, theme.quiet)
+        self._image, self._x = canvas.image, x
+
+    def _height(self, error: float) -> float:
+        """Return where an error stands, pixels from the top."""
+        low, high = _DECADES
+        share = (np.clip(np.log10(max(error, 1e-12)), low, high) - low) / (high - low)
+        return float(self._bottom - share * (self._bottom - self._top))
+
+    def at(self, frame: int) -> Image.Image:
+        """Return the strip with its cursor at a frame."""
+        from PIL import ImageDraw
+
+        image = self._image.copy()
+        x, thick = float(self._x[frame]), max(self._size[1] / 40.0, 1.0)
+        ImageDraw.Draw(image).rectangle(
+            (x - thick / 2.0, self._top, x + thick / 2.0, self._bottom + 0.05 * self._size[1]), fill=self._theme.ink
+        )
+        return image

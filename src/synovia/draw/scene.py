@@ -147,10 +147,10 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
     )
     names: list[tuple[Array, str]] = []
     if joint_names:
-        told = {mark.label for mark in marks}
+        written = {mark.label for mark in marks}
         rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist()
         named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
-        names = [(place, name) for place, name in named if name not in told]
+        names = [(place, name) for place, name in named if name not in written]
     return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
 
 
@@ -163,8 +163,8 @@ def _extent(pose: Pose) -> float:
 def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (parent to joint) is part of the body.
 
-    A free joint hangs on nothing, unless it alone continues the bone of a ball (toes that a clip also moves); of a
-    character only what hangs on its hips is body: the rest places it in its file.
+    A free joint has no bone, unless it is the only child of a ball (toes that a clip also moves). Of a character only
+    the joints below its hips are body: those above place it in its file.
     """
     hips = skeleton.index(skeleton.roles["hips"]) if "hips" in skeleton.roles else None
     inside = [hips in (None, row) for row in range(len(skeleton))]
@@ -192,7 +192,7 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
 
 def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
-    """Return each joint's radius, (n,), length units: the more of the body hangs on it, the thicker.
+    """Return each joint's radius, (n,), length units: the more of the body it carries, the thicker.
 
     It follows from lengths at rest alone, so that a body keeps its build from pose to pose.
     """
@@ -271,7 +271,7 @@ def _is_head(joint: Joint) -> bool:
 
 
 def up_of(skeleton: Skeleton) -> str:
-    """Return the axis that points up: the file's, else that of the head above the root at rest, else y."""
+    """Return the axis that points up: the file's, else the one from root to head at rest, else y."""
     if skeleton.up is not None:
         return skeleton.up
     head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
@@ -284,7 +284,7 @@ def up_of(skeleton: Skeleton) -> str:
 
 
 def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
-    """Return the colour of a joint by the side of the body that its role or name tells."""
+    """Return the colour of a joint by its side of the body, known from role or name."""
     joint = skeleton.joints[row]
     found = _SIDE.search(joint.role or "") or _SIDE.search(_plain(joint.name))
     if found is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from synovia.errors import unknown_name
 
@@ -49,41 +49,26 @@ class Theme:
     paper: Colour
 
 
+# what each part looks like: light, dark
+_PARTS: Final[dict[str, tuple[Any, Any]]] = {
+    "above": ((252, 253, 254), (18, 22, 30)),
+    "below": ((231, 236, 242), (31, 37, 49)),
+    "grid": ((150, 164, 182), (96, 112, 138)),
+    "shadow": ((44, 58, 84), (4, 6, 10)),
+    "strength": (0.55, 0.62),
+    "bone": ((150, 169, 192), (150, 170, 196)),
+    "left": ((117, 164, 218), (104, 162, 228)),
+    "right": ((164, 158, 219), (158, 150, 228)),
+    "joint": (0.66, 0.6),
+    "ghost": ((176, 184, 194), (98, 108, 124)),
+    "reached": ((0, 158, 136), (45, 212, 180)),
+    "missed": ((221, 57, 66), (255, 100, 100)),
+    "ink": ((30, 39, 52), (236, 241, 248)),
+    "quiet": ((103, 116, 134), (150, 163, 184)),
+    "paper": ((255, 255, 255), (27, 32, 42)),
+}
 THEMES: Final[dict[str, Theme]] = {
-    "light": Theme(
-        above=(252, 253, 254),
-        below=(231, 236, 242),
-        grid=(150, 164, 182),
-        shadow=(44, 58, 84),
-        strength=0.55,
-        bone=(150, 169, 192),
-        left=(117, 164, 218),
-        right=(164, 158, 219),
-        joint=0.66,
-        ghost=(176, 184, 194),
-        reached=(0, 158, 136),
-        missed=(221, 57, 66),
-        ink=(30, 39, 52),
-        quiet=(103, 116, 134),
-        paper=(255, 255, 255),
-    ),
-    "dark": Theme(
-        above=(18, 22, 30),
-        below=(31, 37, 49),
-        grid=(96, 112, 138),
-        shadow=(4, 6, 10),
-        strength=0.62,
-        bone=(150, 170, 196),
-        left=(104, 162, 228),
-        right=(158, 150, 228),
-        joint=0.60,
-        ghost=(98, 108, 124),
-        reached=(45, 212, 180),
-        missed=(255, 100, 100),
-        ink=(236, 241, 248),
-        quiet=(150, 163, 184),
-        paper=(27, 32, 42),
-    ),
+    name: Theme(**{part: looks[k] for part, looks in _PARTS.items()}) for k, name in enumerate(("light", "dark"))
 }
 
 

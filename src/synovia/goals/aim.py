@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from synovia.goals.base import AIM, POSITION, ROTATION, Ask, Goal, as_lengths, placed
-from synovia.model.geometry import align_z, as_direction, rigid
+import numpy as np
+
+from synovia.goals import describe
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.describe import Place, Sketch, View
+from synovia.model.geometry import Array, align_z, as_direction, rigid
+
+if TYPE_CHECKING:
+    from synovia.model import Skeleton
+
+_FAR: Final = 0.5  # of the body's size: the longest line that a picture shows
 
 
 class AimGoal(Goal):
@@ -34,6 +44,13 @@ class AimGoal(Goal):
 
     __slots__ = ()
     kind: ClassVar[str] = "aim"
+    summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point at a point."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.position("point"),
+        describe.axis_of_offset(),
+        describe.offset(),
+    )
+    needs: ClassVar[str] = "aim"
 
     def __init__(
         self,
@@ -53,16 +70,30 @@ class AimGoal(Goal):
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
-        return (Ask(kind=AIM, angles=3, takes=POSITION),)
+        return (Term(kind="aim", angles=3, takes=POSITION),)
 
-    @property
-    def takes(self) -> int:
-        """The point."""
-        return POSITION
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return by which angle the axis points past the point."""
+        return f"points {describe.degrees(angle)} past its target"
 
-    @property
-    def measures(self) -> int:
-        """An angle."""
-        return ROTATION
+    def sketch(self, view: View) -> Sketch:
+        """Return a line to the point, or a part of it where the point is far away: the body stays large."""
+        p, t = view.at[:3, 3], view.target[:3, 3]
+        if float(np.linalg.norm(t - p)) <= _FAR * view.size:
+            return Sketch(target=t, paths=[np.stack([p, t])], note="angle", on_joint=False)
+        return Sketch(paths=[describe.ray(p, t - p, _FAR * view.size)], note="angle")
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return the z axis."""
+        return {"axis": (0.0, 0.0, 1.0)}
+
+    @classmethod
+    def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
+        """Return a point straight ahead."""
+        target = place.at.copy()
+        way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
+        target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.reach)[1]
+        return target

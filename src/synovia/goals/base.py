@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -12,6 +12,17 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, restated
+from synovia.goals.describe import (
+    JOINT,
+    NAME,
+    PRIORITY,
+    WEIGHT,
+    Field,
+    Place,
+    Sketch,
+    View,
+    degrees,
+)
 from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import (
     Array,
@@ -28,10 +39,6 @@ from synovia.model.joint import LONGEST
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-# Kinds of what goals ask for beyond a place in the world: the numbers of ``kernels.goals.general``
-AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
-
-
 _G = TypeVar("_G", bound="Goal")
 
 
@@ -40,11 +47,11 @@ def _no_points() -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ask:
-    """What a goal asks for beyond a place in the world, as the kernels read it (see ``kernels.goals.general``).
+class Term:
+    """What a goal asks for beyond a pose in the world, as the kernels read it.
 
     Args:
-        kind: Which of them.
+        kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
         lengths: Residual rows that are lengths.
         angles: Residual rows that are angles.
         takes: Parts of the target that can be given.
@@ -53,7 +60,7 @@ class Ask:
         points: Corners of a polygon, (n, 3).
     """
 
-    kind: int
+    kind: str
     lengths: int = 0
     angles: int = 0
     takes: int = 0
@@ -80,7 +87,17 @@ class Goal(ChecksArguments):
 
     __slots__ = ("ancestors", "given", "joint", "name", "offset", "priority", "target", "weight")
     kind: ClassVar[str] = ""  # what it is called in files, settings and messages
+    summary: ClassVar[str] = ""  # one sentence about it, for the schema of goal files
+    fields: ClassVar[tuple[Field, ...]] = ()  # of its entry in goal files, beside those that all goals on joints have
+    needs: ClassVar[str] = ""  # what a solver must honour for it; "rows": any residual that has a kernel
     what: ClassVar[int] = 0  # rows of a place in the world: POSITION, ROTATION or both
+    on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
+    levels: ClassVar[bool] = True  # whether it has a priority
+    paced: ClassVar[bool] = False  # whether solvers may bound by how much it turns a limb in a frame, as for poles
+    weighs: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
+    bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
+    vector: ClassVar[str] = "position"  # what the three numbers of its target are
 
     joint: str | int | None
     weight: float
@@ -172,8 +189,8 @@ class Goal(ChecksArguments):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joints that it hangs on, its own first."""
-        return (cast("str | int", self.joint),)  # what is no name is refused by the skeleton
+        """The joints that it hangs on, its own first; none for a goal of the whole body."""
+        return (cast("str | int", self.joint),) if self.on_joint else ()  # what is no name is refused by the skeleton
 
     @property
     def place(self) -> int:
@@ -181,19 +198,23 @@ class Goal(ChecksArguments):
         return self.what
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
-        """What it asks for beyond a place in the world."""
+    def terms(self) -> tuple[Term, ...]:
+        """What it asks for beyond a pose in the world."""
         return ()
 
     @property
     def takes(self) -> int:
         """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        return self.place
+        bits = self.place
+        for term in self.terms:
+            bits |= term.takes
+        return bits
 
     @property
     def measures(self) -> int:
         """Errors that it has: a length (POSITION), an angle (ROTATION), both or none."""
-        return self.place
+        length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
+        return self.place | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:
@@ -204,7 +225,7 @@ class Goal(ChecksArguments):
     def rows(self) -> int:
         """Number of residual rows."""
         place = 3 * ((self.place & POSITION > 0) + (self.place & ROTATION > 0))
-        return place + sum(ask.lengths + ask.angles for ask in self.asks)
+        return place + sum(term.lengths + term.angles for term in self.terms)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with what follows from the skeleton filled in.
@@ -214,6 +235,66 @@ class Goal(ChecksArguments):
         """
         del skeleton
         return self
+
+    @classmethod
+    def entry_fields(cls) -> tuple[Field, ...]:
+        """Return all fields of its entry in goal files."""
+        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.levels else ()
+        return (*before, *cls.fields, WEIGHT, *after, NAME)
+
+    @property
+    def other_joint(self) -> str | int | None:
+        """The joint in whose frame its target is; None for the world."""
+        return None
+
+    @property
+    def can_move(self) -> bool:
+        """Whether its target is in the world, where a person could move it to be met."""
+        return self.place > 0
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return by how much it is missed: what follows its name in a sentence.
+
+        Args:
+            length: Its error, length units.
+            angle: Its error, radians.
+            say: Gives a length as people read it.
+        """
+        parts = [say(length)] * (self.measures & POSITION > 0) + [degrees(angle)] * (self.measures & ROTATION > 0)
+        return f"is missed by {' and '.join(parts)}"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return what a picture shows of it."""
+        placed, turned = self.measures & POSITION, self.measures & ROTATION
+        return Sketch(
+            target=view.target[:3, 3] if placed else None,
+            rotation=view.at[:3, :3] if turned else None,
+            target_rotation=view.target[:3, :3] if turned else None,
+            on_joint=self.on_joint,
+        )
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return the arguments that the page gives a new goal.
+
+        Args:
+            skeleton: The skeleton.
+            row: The goal's joint, a row; other joints among the arguments are rows, too.
+            up: The way that is up, (3,).
+        """
+        del skeleton, row, up
+        return {}
+
+    @classmethod
+    def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
+        """Return the target (4, 4) that the page gives a goal, which the body meets as it stands.
+
+        Args:
+            place: Where the joint is.
+            values: The goal's arguments, which it may complete; other joints as rows of ``place``.
+        """
+        del values
+        return place.at
 
     def __repr__(self) -> str:
         """Return the goal as it is written."""

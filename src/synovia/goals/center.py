@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.goals.base import CENTRE, POSITION, SUPPORT, Ask, Goal, as_lengths, placed
+from synovia.goals import describe
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.describe import Sketch, View
 from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -37,6 +40,15 @@ class CenterOfMassGoal(Goal):
 
     __slots__ = ("polygon", "up")
     kind: ClassVar[str] = "center_of_mass"
+    needs: ClassVar[str] = "rows"
+    summary: ClassVar[str] = "The centre of mass should be at a position, or above a polygon."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.position(),
+        describe.plain("polygon", "polygon", "World points; their convex hull counts."),
+        describe.plain("up", "direction", describe.DIRECTION),
+    )
+    on_joint: ClassVar[bool] = False
+    weighs: ClassVar[bool] = True
 
     polygon: Array | None
     up: Array | None
@@ -63,27 +75,12 @@ class CenterOfMassGoal(Goal):
         self._keep(polygon=corners, up=upwards)
 
     @property
-    def joints(self) -> tuple[str | int, ...]:
-        """None: it concerns the whole body."""
-        return ()
-
-    @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A place, or a way in the plane."""
         if self.polygon is None:
-            return (Ask(kind=CENTRE, lengths=3, takes=POSITION),)
+            return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
-        return (Ask(kind=SUPPORT, lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
-
-    @property
-    def takes(self) -> int:
-        """The position, where there is no polygon."""
-        return POSITION if self.polygon is None else 0
-
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
+        return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the way that is up."""
@@ -95,6 +92,25 @@ class CenterOfMassGoal(Goal):
                 hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
             )
         return self if self.polygon is None or self.up is not None else self._with(up=up_vector(skeleton, "up="))
+
+    @property
+    def can_move(self) -> bool:
+        """Whether it has a position."""
+        return self.polygon is None
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return how far the centre is from its place, or outside its support."""
+        return super().missed(length, angle, say) if self.polygon is None else f"is {say(length)} outside its support"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return the centre's place, or the polygon on the floor and the line down to it."""
+        if self.polygon is None or self.up is None:
+            return super().sketch(view)
+        corners, p = self.terms[0].points, view.at[:3, 3]
+        floor = float((self.polygon @ self.up).mean()) * self.up
+        ring = np.vstack([corners, corners[:1]]) + floor
+        below = p - (p @ self.up) * self.up + floor
+        return Sketch(paths=[ring, np.stack([p, below])], note="length", on_joint=False)
 
 
 def _hull(points: Array, up: Array) -> Array:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
+from synovia.goals import describe
 from synovia.goals.base import (
-    ALIGN,
     POSITION,
     ROTATION,
-    Ask,
     Goal,
+    Term,
     pick_pose,
     pick_rotation,
     placed,
 )
+from synovia.goals.describe import Sketch, View
 from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -52,6 +54,44 @@ class ContactGoal(Goal):
 
     __slots__ = ("axis", "keep")
     kind: ClassVar[str] = "contact"
+    needs: ClassVar[str] = "rows"
+    summary: ClassVar[str] = (
+        "A joint should stay planted: its point, its point and the normal of its sole, or its full pose."
+    )
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.Field(
+            name="keep",
+            form="choice",
+            text="What stays; the pose if left out.",
+            take=lambda goal: goal.keep,
+            plain="pose",
+            control=True,
+            choices=("pose", "normal", "point"),
+        ),
+        describe.position(),
+        describe.Field(
+            name="rotation",
+            form="rotation",
+            text="World rotation of the joint.",
+            take=lambda goal: describe.rotation_of(goal) if goal.keep == "pose" else None,
+            part=ROTATION,
+        ),
+        describe.Field(
+            name="normal",
+            form="direction",
+            text=describe.DIRECTION,
+            take=lambda goal: describe.normal_of(goal) if goal.keep == "normal" else None,
+            part=ROTATION,
+        ),
+        describe.plain("axis", "direction", describe.AXIS),
+        describe.offset(),
+        describe.Field(
+            name="offset_rotation",
+            form="rotation",
+            text="Rotation of the frame on the joint that should meet the target.",
+            take=lambda goal: describe.turned(goal.offset) if goal.keep == "pose" else None,
+        ),
+    )
 
     keep: str
     axis: Array | None
@@ -99,19 +139,9 @@ class ContactGoal(Goal):
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """The direction of the normal, where it is kept."""
-        return (Ask(kind=ALIGN, angles=3, takes=ROTATION),) if self.keep == "normal" else ()
-
-    @property
-    def takes(self) -> int:
-        """A position, and a rotation or a transform (of which the z axis is the normal, where that is kept)."""
-        return POSITION if self.keep == "point" else POSITION | ROTATION
-
-    @property
-    def measures(self) -> int:
-        """A length, and an angle unless the point alone is kept."""
-        return self.takes
+        return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the sole's normal as the z axis of its frame."""
@@ -123,3 +153,16 @@ class ContactGoal(Goal):
         offset = self.offset.copy()
         offset[:3, :3] = align_z(axis)
         return self._with(offset=offset, axis=axis)
+
+    def sketch(self, view: View) -> Sketch:
+        """Return a patch of the ground where the normal is kept, and no rotation there."""
+        drawn = super().sketch(view)
+        if self.keep != "normal":
+            return drawn
+        patch = describe.square(view.target[:3, 3], view.target[:3, :3], view.size)
+        return dataclasses.replace(drawn, rotation=None, target_rotation=None, paths=[patch])
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return that the whole pose is kept."""
+        return {"keep": "pose"}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.goals.base import Ask, Goal, placed
+from synovia.goals.base import Goal, Term, placed
+from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, as_numbers, dimensions, is_number
 
 if TYPE_CHECKING:
     from synovia.model import Pose, Skeleton
-
-_CUSTOM: Final = 10  # see kernels.goals.custom
 
 
 class CustomGoal(Goal):
@@ -46,6 +45,8 @@ class CustomGoal(Goal):
 
     __slots__ = ("derivative", "function", "size", "tolerance")
     kind: ClassVar[str] = "custom"
+    needs: ClassVar[str] = "custom"
+    on_joint: ClassVar[bool] = False
 
     function: Callable[[Pose], Any] | None
     derivative: Callable[[Pose], Any] | None
@@ -110,16 +111,19 @@ class CustomGoal(Goal):
         return given
 
     @property
-    def joints(self) -> tuple[str | int, ...]:
-        """None: it may concern the whole body."""
-        return ()
-
-    @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """What the kernels read."""
-        return (Ask(kind=_CUSTOM, lengths=self.size, numbers=(self.tolerance,)),)
+        return (Term(kind="custom", lengths=self.size, numbers=(self.tolerance,)),)
 
     @property
     def own_tolerance(self) -> float:
         """Length of its residual up to which it is reached."""
         return self.tolerance
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return the length of the residual, in its own unit."""
+        return f"is missed by {length:.3g}"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return nothing: nobody knows where it is."""
+        return Sketch(on_joint=False)

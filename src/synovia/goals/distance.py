@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.goals.base import DISTANCE, POSITION, Ask, Goal, as_lengths, placed
-from synovia.model.geometry import as_numbers, rigid
+from synovia.goals import describe
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.describe import Sketch, View
+from synovia.model.geometry import Array, as_numbers, rigid
+
+if TYPE_CHECKING:
+    from synovia.model import Skeleton
+
+_LENGTH = "Distance in the length unit of the model's file."
 
 
 class DistanceGoal(Goal):
@@ -36,10 +44,27 @@ class DistanceGoal(Goal):
 
     __slots__ = ("maximum", "minimum", "other", "other_offset")
     kind: ClassVar[str] = "distance"
+    needs: ClassVar[str] = "rows"
+    summary: ClassVar[str] = "The distance between a joint and another, or a point, should be within bounds."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.plain("other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"),
+        describe.position("point"),
+        describe.plain("minimum", "length", _LENGTH, plain=0.0, control=True),
+        describe.Field(
+            name="maximum",
+            form="length",
+            text=_LENGTH,
+            take=lambda goal: goal.maximum if math.isfinite(goal.maximum) else None,
+            control=True,
+        ),
+        describe.offset(),
+        describe.offset("other_offset", describe.OTHER_POINT),
+    )
 
     other: str | int | None
     minimum: float
     maximum: float
+    other_offset: Array
 
     def __init__(
         self,
@@ -79,22 +104,29 @@ class DistanceGoal(Goal):
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A length."""
         frames = () if self.other is None else (self.other_offset,)
         return (
-            Ask(
-                kind=DISTANCE, lengths=1, takes=self.takes, frames=frames,
+            Term(
+                kind="distance", lengths=1, takes=POSITION if self.other is None else 0, frames=frames,
                 numbers=(self.minimum, min(self.maximum, 1e300)),
             ),
         )  # fmt: skip
 
-    @property
-    def takes(self) -> int:
-        """The point, where there is no other joint."""
-        return POSITION if self.other is None else 0
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return how far the distance is from what is allowed."""
+        to = "" if self.other is None else f" to {self.other!r}"
+        return f"is {say(length)} off the distance{to} that is allowed"
 
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
+    def sketch(self, view: View) -> Sketch:
+        """Return the line that is measured, and the place on it where the distance would be allowed."""
+        p = view.at[:3, 3]
+        o = (view.others[0] @ self.other_offset)[:3, 3] if view.others else view.target[:3, 3]
+        lack = view.length if float(np.linalg.norm(p - o)) < self.minimum else -view.length
+        return Sketch(target=None if view.reached else describe.ray(p, p - o, lack)[1], paths=[np.stack([o, p])])
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return bounds from nothing to a tenth of the body."""
+        return {"minimum": 0.0, "maximum": 0.1 * (skeleton.size or 1.0)}

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, placed
+from synovia.goals import describe
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, placed
+from synovia.goals.describe import Sketch, View
 from synovia.model.derived import up_vector
-from synovia.model.geometry import align_z, as_direction
+from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
+
+
+def _point_of(goal: Goal) -> Array:
+    """Return the point that the plane is given.
+
+    Raises:
+        UnsupportedError: If it is where the start is, which a goal file cannot say.
+    """
+    point = describe.position_of(goal)
+    if point is None:
+        raise describe.no_room(goal, "a plane through wherever the start is", "a point")
+    return point
 
 
 class PlaneGoal(Goal):
@@ -32,6 +47,15 @@ class PlaneGoal(Goal):
 
     __slots__ = ()
     kind: ClassVar[str] = "plane"
+    needs: ClassVar[str] = "rows"
+    summary: ClassVar[str] = (
+        "A point on a joint should be on the side of a plane that its normal points to; if left out, above the ground."
+    )
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.Field(name="point", form="point", text=describe.POINT, take=_point_of, part=POSITION),
+        describe.Field(name="normal", form="direction", text=describe.DIRECTION, take=describe.normal_of, control=True),
+        describe.offset(),
+    )
 
     def __init__(
         self,
@@ -52,19 +76,9 @@ class PlaneGoal(Goal):
         )
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A length."""
-        return (Ask(kind=PLANE, lengths=1, takes=self.takes),)
-
-    @property
-    def takes(self) -> int:
-        """A point, or a transform whose z axis is the normal."""
-        return POSITION | ROTATION
-
-    @property
-    def measures(self) -> int:
-        """A length."""
-        return POSITION
+        return (Term(kind="plane", lengths=1, takes=POSITION | ROTATION),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with its normal."""
@@ -73,3 +87,18 @@ class PlaneGoal(Goal):
         target = self.target.copy()
         target[:3, :3] = align_z(up_vector(skeleton, "normal="))
         return self._with(target=target, given=self.given | ROTATION)
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return how far it is behind the plane."""
+        return f"is {say(length)} behind its plane"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return a patch of the plane under the point."""
+        p, turn = view.at[:3, 3], view.target[:3, :3]
+        foot = p - (p - view.target[:3, 3]) @ turn[:, 2] * turn[:, 2]
+        return Sketch(target=None if view.reached else foot, paths=[describe.square(foot, turn, view.size)])
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return the way that is up."""
+        return {"normal": tuple(up.tolist())}

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from synovia.errors import InputError
-from synovia.goals.base import POLE, POSITION, ROTATION, Ask, Goal
-from synovia.model.geometry import rigid
+from synovia.goals import describe
+from synovia.goals.base import POSITION, Goal, Term
+from synovia.goals.describe import Place, Sketch, View
+from synovia.model.geometry import Array, rigid
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
+
+_NEXT: dict[str, Any] = {"control": True, "absent": "(the next one)"}
 
 
 class PoleGoal(Goal):
@@ -35,6 +42,21 @@ class PoleGoal(Goal):
 
     __slots__ = ("root", "tip")
     kind: ClassVar[str] = "pole"
+    summary: ClassVar[str] = "A limb should bend towards a point; joint is the one in its middle."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.position("point"),
+        describe.plain(
+            "root",
+            "joint",
+            "Joint at the limb's beginning.",
+            control=True,
+            label="Limb begins",
+            absent="(the next one)",
+        ),
+        describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
+    )
+    needs: ClassVar[str] = "pole"
+    paced: ClassVar[bool] = True
 
     root: str | int | None
     tip: str | int | None
@@ -60,19 +82,9 @@ class PoleGoal(Goal):
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """An angle."""
-        return (Ask(kind=POLE, angles=1, takes=POSITION, frames=(rigid(), rigid())),)
-
-    @property
-    def takes(self) -> int:
-        """The point."""
-        return POSITION
-
-    @property
-    def measures(self) -> int:
-        """An angle."""
-        return ROTATION
+        return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with root and tip."""
@@ -99,6 +111,30 @@ class PoleGoal(Goal):
                 )
             tip = below[0]
         return self._with(root=root, tip=tip)
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return by which angle the limb bends away from its pole."""
+        return f"bends {describe.degrees(angle)} away from its pole"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return a line from the middle joint to the pole."""
+        p, t = view.at[:3, 3], view.target[:3, 3]
+        return Sketch(target=t, paths=[np.stack([p, t])], note="angle", on_joint=False)
+
+    @classmethod
+    def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
+        """Return a point before the bend, or along the joint's z axis where the limb is straight."""
+        root, tip = values.get("root"), values.get("tip")
+        above = place.parents[place.row] if root is None else root
+        children = (row for row, parent in enumerate(place.parents) if parent == place.row)
+        below = next(children, -1) if tip is None else tip
+        target = place.at.copy()
+        ends = [place.frames(row)[:3, 3] for row in (above, below) if row >= 0]
+        bend = target[:3, 3] - np.mean(ends, axis=0) if ends else np.zeros(3)
+        if not float(np.linalg.norm(bend)) > 1e-3 * place.reach:
+            bend = place.frames(place.row)[:3, 2]
+        target[:3, 3] = describe.ray(target[:3, 3], bend, describe.AHEAD * place.reach)[1]
+        return target
 
 
 def _apart(skeleton: Skeleton, a: int, b: int) -> bool:

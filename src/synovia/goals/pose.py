@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
+from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, pick_pose, pick_rotation
 
 
@@ -30,6 +31,15 @@ class PoseGoal(Goal):
 
     __slots__ = ()
     kind: ClassVar[str] = "pose"
+    summary: ClassVar[str] = "A frame on a joint should have a position and an orientation: both, or neither to stay."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.position(),
+        describe.rotation(),
+        describe.offset(),
+        describe.offset_rotation(),
+        describe.ANCESTORS,
+    )
+    needs: ClassVar[str] = "pose"
     what: ClassVar[int] = POSITION | ROTATION
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal
 
 
@@ -25,6 +26,9 @@ class PositionGoal(Goal):
 
     __slots__ = ()
     kind: ClassVar[str] = "position"
+    summary: ClassVar[str] = "A point on a joint should be at a position."
+    fields: ClassVar[tuple[describe.Field, ...]] = (describe.position(), describe.offset(), describe.ANCESTORS)
+    needs: ClassVar[str] = "position"
     what: ClassVar[int] = POSITION
 
     def __init__(

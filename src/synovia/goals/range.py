@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.goals.base import POSITION, RANGE, ROTATION, Ask, Goal, as_lengths, placed
+from synovia.goals import describe
+from synovia.goals.base import Goal, Term, as_lengths, placed
+from synovia.goals.describe import Sketch, View
 from synovia.model import Kind
-from synovia.model.geometry import as_numbers
+from synovia.model.geometry import Array, as_numbers
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -40,6 +43,23 @@ class RangeGoal(Goal):
 
     __slots__ = ("lower", "slides", "upper")
     kind: ClassVar[str] = "range"
+    needs: ClassVar[str] = "rows"
+    summary: ClassVar[str] = "A joint's own value should be within bounds: of a ball, how far it is turned from rest."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.Field(
+            name="lower",
+            form="number",
+            text="Least value, radians or length units; no bound if left out.",
+            take=lambda goal: goal.lower if math.isfinite(goal.lower) else None,
+        ),
+        describe.Field(
+            name="upper",
+            form="number",
+            text="Most value, radians or length units; no bound if left out.",
+            take=lambda goal: goal.upper if math.isfinite(goal.upper) else None,
+        ),
+    )
+    bounds_value: ClassVar[bool] = True
 
     lower: float
     upper: float
@@ -71,15 +91,10 @@ class RangeGoal(Goal):
         self._keep(lower=least, upper=most, slides=False)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A length for a slide, else an angle."""
         bounds = (max(self.lower, -_MOST), min(self.upper, _MOST))
-        return (Ask(kind=RANGE, lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
-
-    @property
-    def measures(self) -> int:
-        """A length for a slide, else an angle."""
-        return POSITION if self.slides else ROTATION
+        return (Term(kind="range", lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with what its joint's value is.
@@ -107,3 +122,39 @@ class RangeGoal(Goal):
                 )
         lower = -math.inf if joint.kind is Kind.BALL and self.lower <= 0.0 else self.lower
         return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)
+
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return how far the value is outside the range."""
+        ends = [say(x) if self.slides else describe.degrees(x) for x in (self.lower, self.upper)]
+        within = f"{ends[0]} to {ends[1]}"
+        if math.isinf(self.lower) or math.isinf(self.upper):
+            within = f"at most {ends[1]}" if math.isinf(self.lower) else f"at least {ends[0]}"
+        return f"is {say(length) if self.slides else describe.degrees(angle)} outside its range, {within}"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return the range as an arc or a rail."""
+        return Sketch(arc=(self.lower, self.upper), note="length" if self.slides else "angle")
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return all of the joint's range."""
+        lower, upper = cls.ends(skeleton, row)
+        return {"lower": lower, "upper": upper}
+
+    @staticmethod
+    def ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
+        """Return least and most value of a joint that a range is chosen from, radians or length units.
+
+        Raises:
+            InputError: If the joint has no value of its own.
+        """
+        kind = skeleton.joints[row].kind
+        if kind is Kind.BALL:
+            return 0.0, math.pi
+        if kind not in (Kind.HINGE, Kind.SLIDE):
+            RangeGoal(row, 0.0).resolved(skeleton)  # says why not
+        low, high = skeleton.value_range(row)
+        far = math.pi if kind is Kind.HINGE else skeleton.size or 1.0
+        return (low if math.isfinite(low) else min(-far, high - far)), (
+            high if math.isfinite(high) else max(far, low + far)
+        )

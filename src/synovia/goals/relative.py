@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from synovia.errors import InputError
-from synovia.goals.base import POSITION, RELATIVE, ROTATION, Ask, Goal, as_lengths, pick_pose, pick_rotation, placed
+from synovia.goals import describe
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, pick_pose, pick_rotation, placed
+from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, as_numbers, as_transform, dimensions, rigid
+
+if TYPE_CHECKING:
+    from synovia.model import Skeleton
 
 _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATION}
 
@@ -38,6 +47,26 @@ class RelativeGoal(Goal):
 
     __slots__ = ("other", "other_offset", "parts")
     kind: ClassVar[str] = "relative"
+    within_other: ClassVar[bool] = True
+    needs: ClassVar[str] = "rows"
+    summary: ClassVar[str] = "A frame on a joint should have a place in the frame of another joint."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True, label="Other joint"),
+        describe.position(text="Position in the other joint's frame.", part=0),
+        describe.rotation(text="Rotation in the other joint's frame.", part=0),
+        describe.Field(
+            name="parts",
+            form="choice",
+            text="What to keep, where nothing is given.",
+            take=lambda goal: goal.parts,
+            control=True,
+            choices=("position", "rotation", "pose"),
+        ),
+        describe.offset(),
+        describe.offset_rotation(),
+        describe.offset("other_offset", describe.OTHER_POINT, held=lambda goal: goal.other_offset),
+        describe.offset_rotation("other_offset", "Rotation of the frame on the other joint."),
+    )
 
     other: str | int
     other_offset: Array
@@ -88,18 +117,46 @@ class RelativeGoal(Goal):
         return (*super().joints, self.other)
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """A place, an orientation or both."""
-        bits = self.takes
+        bits = _PARTS[self.parts]
         lengths, angles = 3 * (bits & POSITION > 0), 3 * (bits & ROTATION > 0)
-        return (Ask(kind=RELATIVE, lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
+        return (Term(kind="relative", lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
 
     @property
-    def takes(self) -> int:
-        """A position, a rotation or both."""
-        return _PARTS[self.parts]
+    def other_joint(self) -> str | int:
+        """The other joint."""
+        return self.other
 
-    @property
-    def measures(self) -> int:
-        """A length, an angle or both."""
-        return self.takes
+    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+        """Return by how much it is missed, and from where that is seen."""
+        return f"{super().missed(length, angle, say)}, seen from {self.other!r}"
+
+    def sketch(self, view: View) -> Sketch:
+        """Return where the other joint carries the target, and a line to there."""
+        target = view.others[0] @ self.other_offset @ view.target
+        path = np.stack([view.others[0][:3, 3], target[:3, 3]])
+        return dataclasses.replace(super().sketch(dataclasses.replace(view, target=target)), paths=[path])
+
+    @classmethod
+    def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
+        """Return the joint above, else one below, and that the whole pose counts.
+
+        Raises:
+            InputError: If it is the only joint.
+        """
+        near = (skeleton.parents[row], *skeleton.children[row], *range(len(skeleton)))
+        other = next((other for other in near if other >= 0 and other != row), None)
+        if other is None:
+            raise InputError("there is no other joint to measure against", where=skeleton.name)
+        return {"other": other, "parts": "pose"}
+
+    @classmethod
+    def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
+        """Return where the joint is, and let the goal hold its place in the other's frame."""
+        offset = values.get("other_offset")
+        frame = rigid() if offset is None else rigid(offset) if np.ndim(offset) == 1 else np.asarray(offset)
+        held = np.linalg.inv(place.frames(values["other"]) @ frame) @ place.at
+        values["position"] = None if values["parts"] == "rotation" else held[:3, 3]
+        values["rotation"] = None if values["parts"] == "position" else held[:3, :3]
+        return place.at

@@ -9,12 +9,48 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from synovia.errors import InputError
+from synovia.goals import describe
 from synovia.goals.base import Goal
 from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
+
+
+def _joints_of(goal: Any) -> dict[str, float] | list[str | int] | None:
+    """Return the joints of a rest goal, or their parts where these differ."""
+    if goal.parts is None or all(part == 1.0 for part in goal.parts.values()):
+        return None if goal.parts is None else list(goal.parts)
+    return {_named(goal, joint): float(part) for joint, part in goal.parts.items()}
+
+
+def _values_of(goal: Any) -> dict[str, float | list[float]] | None:
+    """Return the values that a rest goal is given, by names.
+
+    Raises:
+        UnsupportedError: If a joint of its has no name of its own.
+    """
+    pose = goal.pose
+    if isinstance(pose, Pose):
+        names = pose.skeleton.joint_names
+        if len(set(names)) < len(names):
+            raise describe.no_room(goal, "values of joints that share a name", "joints with names of their own")
+        slices = [pose.skeleton.q_slice(row) for row in range(len(names))]
+        values = {name: pose.q[part] for name, part in zip(names, slices, strict=True) if part.stop > part.start}
+    elif pose is None or isinstance(pose, Mapping):
+        values = dict(cast("Mapping[str | int, Any]", pose or {}))
+    else:
+        raise describe.no_room(goal, "joint values without names", "a Pose, or values by name")
+    rows = {_named(goal, joint): np.asarray(value, float).reshape(-1).tolist() for joint, value in values.items()}
+    return {name: row[0] if len(row) == 1 else row for name, row in rows.items()} or None
+
+
+def _named(goal: Goal, joint: object) -> str:
+    """Return the name of a joint that stands before an equals sign."""
+    if not isinstance(joint, str):
+        raise describe.no_room(goal, f"values by row ({joint!r})", "the joint's name")
+    return joint
 
 
 class RestGoal(Goal):
@@ -37,6 +73,27 @@ class RestGoal(Goal):
 
     __slots__ = ("parts", "pose", "reference", "shares")
     kind: ClassVar[str] = "rest"
+    summary: ClassVar[str] = "Joints should stay near reference values, as far as all other goals leave them free."
+    fields: ClassVar[tuple[describe.Field, ...]] = (
+        describe.Field(
+            name="joints",
+            form="parts",
+            text="Joints that it concerns, or their parts; all if left out.",
+            take=_joints_of,
+            held=lambda goal: goal.parts,
+        ),
+        describe.Field(
+            name="values",
+            form="values",
+            text="Reference values of joints, radians or length units, xyzw for balls; at rest if left out.",
+            take=_values_of,
+            argument="pose",
+            held=lambda goal: goal.pose,
+        ),
+    )
+    needs: ClassVar[str] = "rest"
+    on_joint: ClassVar[bool] = False
+    levels: ClassVar[bool] = False
 
     parts: dict[str | int, float] | None
     pose: Any
@@ -66,11 +123,6 @@ class RestGoal(Goal):
                     f"part of {joint!r} cannot be used", where="rest goal", value=part, expected="0 or more"
                 )
         self._keep(parts=parts, pose=pose, reference=None, shares=None)
-
-    @property
-    def joints(self) -> tuple[str | int, ...]:
-        """None: it concerns the whole body."""
-        return ()
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the reference and the weight of each joint."""

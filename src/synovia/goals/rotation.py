@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from synovia.goals import describe
 from synovia.goals.base import ROTATION, Goal, pick_rotation
 
 
@@ -27,6 +28,9 @@ class RotationGoal(Goal):
 
     __slots__ = ()
     kind: ClassVar[str] = "rotation"
+    summary: ClassVar[str] = "A joint should have an orientation."
+    fields: ClassVar[tuple[describe.Field, ...]] = (describe.rotation(), describe.offset_rotation(), describe.ANCESTORS)
+    needs: ClassVar[str] = "rotation"
     what: ClassVar[int] = ROTATION
 
     def __init__(

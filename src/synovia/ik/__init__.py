@@ -1,10 +1,6 @@
-"""Solving: a skeleton, goals and a solver make an ``IK``; asking it makes a ``Solution``."""
+"""A compiled problem, the targets that it takes, and its solutions."""
 
-from synovia.ik.ik import IK
-from synovia.ik.once import solve
-from synovia.ik.reasons import Reason, Relief
-from synovia.ik.solution import GoalError, Solution
-from synovia.ik.solutions import Solutions, Tracked
+from synovia.ik.solution import GoalError, Reason, Relief, Solution, Solutions
 from synovia.ik.status import Status
 
-__all__ = ["IK", "GoalError", "Reason", "Relief", "Solution", "Solutions", "Status", "Tracked", "solve"]
+__all__ = ["GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"]

@@ -1,37 +1,23 @@
-"""What came out of a solve, and why."""
+"""What came out of a solve: the answer to one problem, and the answers to many."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synovia.errors import UnsolvedError
-from synovia.ik.status import Status
-from synovia.kernels.layout import (
-    CUT,
-    DEADLINE_PASSED,
-    FINISH,
-    OUT_HEAD,
-    SIGNAL,
-    STATUS,
-    STEPS,
-    TRANSFORM_WIDTH,
-    TRIES,
-    WINNER,
-)
+from synovia.errors import InputError, UnsolvedError
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.status import INTERRUPTED, Status
+from synovia.kernels.layout import CUT, FINISH, STATUS, STEPS, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from synovia.goals import Goal
-    from synovia.ik.ik import IK
-    from synovia.ik.reasons import Reason
-
-INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # what a deadline or a signal leaves at ``CUT``
 _EVERY_STATUS = tuple(Status)
 
 
@@ -43,6 +29,37 @@ class GoalError(NamedTuple):
 
     position: float
     angle: float
+
+
+class Relief(NamedTuple):
+    """What is left of a miss without one thing: a goal's label or a joint's name, and the error then."""
+
+    name: str
+    error: GoalError
+
+
+class Reason(NamedTuple):
+    """Why one goal is missed.
+
+    Args:
+        goal: Its place among the goals.
+        rivals: Goals of the same or a higher priority without which it would come nearer, the best first.
+        limits: Joints without whose limit it would come nearer, the best first.
+        move: World vector (3,), length units, by which its target would have to move for all goals to hold, the others
+            where they are; None if no such move was found, or if it has no target in the world.
+        turn: Rotation vector (3,), radians, by which it would have to turn.
+        along: Labels of goals whose targets would have to move at the same time, each as its own reason says.
+        pose: A pose in which all goals hold after that: the one to start from, since a solver may need many attempts to
+            find it.
+    """
+
+    goal: int
+    rivals: tuple[Relief, ...]
+    limits: tuple[Relief, ...]
+    move: Array | None
+    turn: Array | None
+    along: tuple[str, ...] = ()
+    pose: Pose | None = None
 
 
 class Frame(NamedTuple):
@@ -63,11 +80,13 @@ class Solution:
     Everything but the status is unpacked when it is asked for.
     """
 
-    __slots__ = ("_b", "_ik", "_pose", "_reasons", "_rows", "frame", "start")
+    __slots__ = ("_b", "_pose", "_reasons", "_rows", "frame", "ik", "start")
 
-    def __init__(self, ik: IK, rows: Array, start: Pose | None = None, b: int = 0, frame: Frame | None = None) -> None:
+    def __init__(
+        self, ik: CompiledProblem, rows: Array, start: Pose | None = None, b: int = 0, frame: Frame | None = None
+    ) -> None:
         """Keep row b of a kernel's table of answers, and what it is in a track."""
-        self._ik = ik
+        self.ik = ik
         self._rows = rows
         self._b = b
         self._pose: Pose | None = None
@@ -95,8 +114,8 @@ class Solution:
         """The pose: the solution, or the best that was met. Inside the limits."""
         pose = self._pose
         if pose is None:
-            skeleton = self._ik.skeleton
-            q = self._rows[self._b, self._ik.places]
+            skeleton = self.ik.skeleton
+            q = self._rows[self._b, self.ik.places]
             if len(self._rows) > 1:  # a pose that is kept shall not keep the whole batch
                 q = q.copy()
             self._pose = pose = Pose.trusted(skeleton, q, True)
@@ -105,30 +124,30 @@ class Solution:
     @property
     def q(self) -> Array:
         """Joint values, (nq,), read-only: those of the pose, in less time than by way of it."""
-        q = self._rows[self._b, self._ik.places]
+        q = self._rows[self._b, self.ik.places]
         q.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
         return q
 
     @property
     def goals(self) -> Sequence[Goal]:
         """The goals, in the order of ``errors``."""
-        return self._ik.goals
+        return self.ik.goals
 
     @property
     def rows(self) -> tuple[int, ...]:
         """Joint of each goal, a row of the pose's skeleton; -1 for goals of the whole body."""
-        return self._ik.rows
+        return self.ik.rows
 
     @property
     def hangs(self) -> tuple[tuple[int, ...], ...]:
-        """All joints that each goal hangs on, rows of the pose's skeleton, its own first."""
-        return self._ik.hangs
+        """All joints that each goal depends on, rows of the pose's skeleton, its own first."""
+        return self.ik.hangs
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
         """How far each goal is missed, in the order of the goals."""
-        first = OUT_HEAD + self._ik.skeleton.nq
-        values = self._row[first : first + 2 * len(self._ik.goals)].tolist()
+        first = self.ik.places.stop
+        values = self._row[first : first + 2 * len(self.ik.goals)].tolist()
         return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
 
     @property
@@ -137,8 +156,7 @@ class Solution:
 
         Of a normal, as of a plane, the z axis counts. What a goal does not ask for is as in the unit frame.
         """
-        first = OUT_HEAD + self._ik.skeleton.nq + 2 * len(self._ik.goals)
-        return self._row[first:].reshape(-1, 4, 4).copy()
+        return self.ik.targets_in(self._row[None]).reshape(-1, 4, 4).copy()
 
     @property
     def frames(self) -> Array:
@@ -179,25 +197,23 @@ class Solution:
     @property
     def start_clamped(self) -> tuple[str, ...]:
         """Joints whose start value was outside its limits and was brought inside before solving."""
-        return () if self.start is None else self._ik.outside(self.start)
+        return () if self.start is None else self.ik.outside(self.start)
 
     @property
     def missed(self) -> tuple[int, ...]:
         """Places of the goals that are not met, in the order of the goals."""
-        most, most_angle = self._ik.tolerance
+        most, most_angle = self.ik.tolerance
         own = [goal.own_tolerance or most for goal in self.goals]
         return tuple(i for i, error in enumerate(self.errors) if error.position > own[i] or error.angle > most_angle)
 
     @property
     def active_limits(self) -> tuple[str, ...]:
         """Joints that stand at a limit."""
-        return self._ik.at_limits(self.pose)
+        return self.ik.at_limits(self.pose)
 
     def explain(self) -> list[str]:
         """Return sentences that say what came out and, for a miss, by how much and what stands in the way."""
-        from synovia.ik.explain import explain
-
-        return explain(self)
+        return self.ik.diagnosis.explain(self)
 
     @property
     def reasons(self) -> Sequence[Reason]:
@@ -205,12 +221,8 @@ class Solution:
 
         Which goals it lost to, which limit costs most, and how far its target would have to move for all to hold.
         """
-        if self._reasons is None and self.interrupted:  # more time might show that there are none
-            self._reasons = ()
-        if self._reasons is None:
-            from synovia.ik.reasons import reasons
-
-            self._reasons = reasons(self) if self._ik.solver.ranks else ()
+        if self._reasons is None:  # after an interruption, more time might show that there are none
+            self._reasons = () if self.interrupted or not self.ik.solver.ranks else self.ik.diagnosis.find_reasons(self)
         return self._reasons
 
     def raise_for_status(self) -> Solution:
@@ -226,34 +238,95 @@ class Solution:
     def __str__(self) -> str:
         """Return status, steps and the error of each goal on one line, and whether a miss looks like millimetres."""
         parts = [
-            f"{goal.label} " + ", ".join(_shown(self._ik, goal, error))
+            f"{goal.label} {self._shown(goal, error)}"
             for goal, error in zip(self.goals, self.errors, strict=True)
             if goal.measures or goal.own_tolerance is not None
         ]
-        by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self._ik.solver.finish) else ""
+        by = f" ({self.finish_steps} by {finish})" if self.finish_steps and (finish := self.ik.solver.finish) else ""
         line = f"{self.status.name.lower().replace('_', ' ')} in {self.steps} steps{by}; " + "; ".join(parts)
-        if self.reached:
-            return line
-        from synovia.ik.explain import unit_hint
-
-        hint = unit_hint(self)
+        hint = None if self.reached else self.ik.diagnosis.unit_hint(self)
         return line if hint is None else f"{line}; {hint}"
+
+    def _shown(self, goal: Goal, error: GoalError) -> str:
+        """Return a goal's errors as people read them: millimetres where the unit is known, degrees."""
+        parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
+        if goal.measures & POSITION:
+            parts.append(length_text(error.position, self.ik.skeleton.meters_per_unit))
+        if goal.measures & ROTATION:
+            parts.append(f"{math.degrees(error.angle):.3g} deg")
+        return ", ".join(parts)
 
     def __repr__(self) -> str:
         """Return the same line in brackets."""
         return f"<Solution {self}>"
 
 
-def _shown(ik: IK, goal: Goal, error: GoalError) -> list[str]:
-    """Return a goal's errors as people read them: millimetres where the unit is known, degrees."""
-    parts: list[str] = []
-    if goal.own_tolerance is not None:
-        parts.append(f"{error.position:.3g}")
-    if goal.measures & 1:
-        parts.append(length_text(error.position, ik.skeleton.meters_per_unit))
-    if goal.measures & 2:
-        parts.append(f"{math.degrees(error.angle):.3g} deg")
-    return parts
+class Solutions:
+    """The answers of B problems as arrays; item b is the ``Solution`` of problem b."""
+
+    def __init__(self, ik: CompiledProblem, rows: Array, starts: Array) -> None:
+        """Keep the kernel's table of answers, and where each problem started (or one start for all)."""
+        self.ik = ik
+        self._rows = rows
+        self._starts = starts
+
+    def _start(self, b: int) -> Pose:
+        """Return where problem b started."""
+        return Pose.trusted(self.ik.skeleton, self._starts[min(b, len(self._starts) - 1)])
+
+    def __len__(self) -> int:
+        """Return the number of problems."""
+        return len(self._rows)
+
+    def __getitem__(self, b: int) -> Solution:
+        """Return the answer of one problem."""
+        if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
+            raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
+        return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, frame=self._frame(b % len(self)))
+
+    def _frame(self, b: int) -> Frame | None:
+        """Return what problem b is in a track, None where it is in none."""
+        del b
+        return None
+
+    def __iter__(self) -> Iterator[Solution]:
+        """Yield the answers."""
+        return (self[b] for b in range(len(self)))
+
+    @property
+    def status(self) -> NDArray[np.int64]:
+        """Status of each problem, (B,), numbers of ``Status``."""
+        return self._rows[:, STATUS].astype(np.int64)
+
+    @property
+    def reached(self) -> NDArray[np.bool_]:
+        """Whether each problem's goals all hold, (B,)."""
+        return self.status == Status.REACHED
+
+    @property
+    def interrupted(self) -> NDArray[np.bool_]:
+        """Whether a deadline cut each problem short, (B,); one that was not begun stays at its start."""
+        return np.isin(self._rows[:, CUT], INTERRUPTED)
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Steps taken, (B,)."""
+        return self._rows[:, STEPS].astype(np.int64)
+
+    @property
+    def q(self) -> Array:
+        """Joint values, (B, nq)."""
+        return self._rows[:, self.ik.places].copy()
+
+    @property
+    def errors(self) -> Array:
+        """Position (length units) and angle (radians) by which each goal is missed, (B, goals, 2)."""
+        first, g = self.ik.places.stop, len(self.ik.goals)
+        return self._rows[:, first : first + 2 * g].reshape(-1, g, 2).copy()
+
+    def __repr__(self) -> str:
+        """Return how many were reached."""
+        return f"<{type(self).__name__}: {int(self.reached.sum())} of {len(self)} reached>"
 
 
 def length_text(length: float, meters_per_unit: float | None) -> str:
@@ -262,13 +335,3 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit
     return f"{1000 * meters:.3g} mm" if meters < 1.0 else f"{meters:.3g} m"
-
-
-def mark_cut(rows: Array) -> None:
-    """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
-    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
-
-
-def rows_of(ik: IK, count: int) -> Array:
-    """Return an empty table of answers."""
-    return np.empty((count, OUT_HEAD + ik.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(ik.goals)))

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+
+from synovia.kernels.layout import CUT, DEADLINE_PASSED, SIGNAL, STATUS
+from synovia.model.geometry import Array
+
+INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # what a deadline or a signal leaves at ``CUT``
+
 
 class Status(IntEnum):
     """How a solve ended: the first that applies. The numbers are those of the kernels."""
@@ -35,3 +42,8 @@ _MEANINGS = {
     Status.STALLED: "No step lowers the error further, yet nothing proves the target out of reach; try more attempts.",
     Status.MAX_STEPS: "The steps were spent while the error still fell; allow more.",
 }
+
+
+def mark_interrupted(rows: Array) -> None:
+    """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
+    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS

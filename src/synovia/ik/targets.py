@@ -1,9 +1,14 @@
-"""Targets that users give, checked and written into the kernels' table of targets."""
+"""Targets: the forms that users may write, and the table of numbers that kernels take.
+
+Every call passes its targets through a ``TargetWriter``. If every goal gets plain float64 numbers, or a position and a
+``Rotation``, each target is one unchecked assignment: the kernel itself refuses what is not finite or no rigid
+transform. All other forms are checked on the way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 
@@ -12,22 +17,219 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import GIVEN, TARGET_WIDTH, TRANSFORM_WIDTH
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions
+from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, dimensions, frames_to_transforms
+from synovia.model.joint import LONGEST
+from synovia.model.motion import Motion
 
-_BOTH = POSITION | ROTATION
+Targets = Mapping[Any, Any]
+_BOTH: Final = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
+_POINT, _FRAME = (3,), (4, 4)
+_LAST_ROW: Final = (0.0, 0.0, 0.0, 1.0)  # of a transform
+_DOUBLE: Final = np.dtype(np.float64)
+_ndarray = np.ndarray  # one look-up less in each call
 
 
-def default_rows(goals: Sequence[Goal]) -> Array:
-    """Return the table (goals, 17) of the goals' own targets."""
-    rows = np.zeros((len(goals), TARGET_WIDTH))
-    for row, goal in zip(rows, goals, strict=True):
-        row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
-        row[GIVEN] = float(goal.given)
-    return rows
+class Workspace:
+    """The memory of one call: a table of targets (1, goals, 17), views for writing into it, and scratch memory."""
+
+    __slots__ = ("plain", "scratch", "slots", "table")
+
+    def __init__(self, own: Array, names: Mapping[Any, tuple[int, tuple[int, ...], int]], scratch: Array) -> None:
+        """Copy the goals' own targets, and make the views.
+
+        Args:
+            own: The goals' own targets, (1, goals, 17).
+            names: By key: index of the goal, shape of its plain form, bit of the goal.
+            scratch: Scratch memory of the kernel.
+        """
+        self.table = own.copy()
+        self.scratch = scratch
+        rows = self.table[0, :, :TRANSFORM_WIDTH]
+        frames = [row.reshape(4, 4) for row in rows]
+        # by key: shape of the plain form, bit of the goal, view of the position or transform, the transform as bytes
+        self.slots = {
+            key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
+            for key, (i, shape, bit) in names.items()
+        }
+        self.plain = False  # whether every goal is marked as given
 
 
-def address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
+class TargetWriter:
+    """Writes the targets of one problem's goals into the table that its kernels read.
+
+    Args:
+        skeleton: The skeleton.
+        goals: The goals.
+        rows: Joint of each goal.
+    """
+
+    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> None:
+        """Learn the names of the goals and their own targets."""
+        self.goals = goals
+        self._book = _address_book(skeleton, goals, rows)
+        self._takes = [float(goal.takes) for goal in goals]
+        self.own = np.zeros((1, len(goals), TARGET_WIDTH))  # the goals' own targets
+        for row, goal in zip(self.own[0], goals, strict=True):
+            row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
+            row[GIVEN] = float(goal.given)
+        # by key: index of the goal, shape of its plain form, bit of the goal
+        self._names = {
+            key: (at[0], _POINT if goals[at[0]].takes == POSITION else _FRAME, 1 << at[0])
+            for key, at in self._book.items()
+            if len(at) == 1 and goals[at[0]].takes & POSITION
+        }
+        asked = [i for i, goal in enumerate(goals) if goal.takes]  # a goal that takes no target is given none
+        self._every, self._count = sum(1 << i for i in asked), len(asked)
+
+    def workspace(self, scratch: Array) -> Workspace:
+        """Return memory for one call at a time."""
+        return Workspace(self.own, self._names, scratch)
+
+    def fill(self, targets: Any, workspace: Workspace) -> None:
+        """Write the targets of one problem into the table of a workspace; goals without one keep their own."""
+        kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+        if kind is dict and len(targets) == self._count:
+            slots, written = workspace.slots, 0
+            for key in targets:  # pairs would take longer, as would ``get``
+                if key not in slots:
+                    break
+                shape, bit, view, memory = slots[key]
+                value = targets[key]
+                kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+                if kind is _ndarray and value.dtype is _DOUBLE and value.shape == shape:
+                    if shape is _FRAME:
+                        memory[:] = value.tobytes()  # takes two thirds of an assignment between arrays
+                    else:
+                        view[...] = value
+                elif kind is not tuple or not _filled(view, shape, value):
+                    break
+                written |= bit
+            else:
+                if written == self._every:
+                    if not workspace.plain:
+                        workspace.table[0, :, GIVEN] = self._takes
+                        workspace.plain = True
+                    return
+        workspace.plain = False
+        workspace.table[...] = self.own
+        if targets is not None:
+            given: dict[int, int] = {}
+            for key, value in _checked_table(targets).items():
+                i = self._claimed(given, key, parts_of(value))
+                _write(workspace.table[0, i], self.goals[i], value)
+
+    def table_of_many(self, targets: Targets) -> Array:
+        """Return the table (B, goals, 17) of many problems."""
+        table = np.repeat(self.own, _count_of(_checked_table(targets)), axis=0)
+        given: dict[int, int] = {}
+        for key, value in targets.items():
+            i = self._claimed(given, key, parts_of(value, many=True))
+            _write_many(table[:, i], self.goals[i], value)
+        return table
+
+    def refuse(self, code: int, targets: Targets | None) -> NoReturn:
+        """Raise the error of a target that the kernel refused.
+
+        Writing it again with all checks says what is wrong; a target that passes them is too far away.
+        """
+        row, i = divmod(-1 - code, len(self.goals))
+        goal, target = self.goals[i], self.own[0, i].copy()
+        for key, value in (targets or {}).items():
+            one = value
+            if not parts_of(value):  # of many problems
+                one = tuple(part[row] for part in value) if _is_pair(value, many=True) else value[row]
+            if self._goal_of(key, parts_of(one)) == i:
+                _write(target, goal, one)
+        vector = target[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
+        if goal.vector == "direction":
+            raise InputError(f"target of {goal.label!r} has no direction", value=vector, expected="a vector not 0")
+        raise InputError(
+            f"target of {goal.label!r} is too far away",
+            value=vector,
+            expected=f"a position within {LONGEST:g} length units of the origin",
+        )
+
+    def _goal_of(self, key: Any, parts: int) -> int:
+        """Return the index of the goal that a key means for a target with these parts.
+
+        Raises:
+            UnknownNameError: If there is none, or several.
+        """
+        goals = self.goals
+        try:
+            places = self._book.get(key)
+        except TypeError as error:
+            raise InputError("a key of targets is no name", value=key, expected="a joint's or a goal's name") from error
+        if places is None:
+            if any(goal.label == key for goal in goals):
+                raise InputError(f"goal {key!r} takes no target", expected="one that asks for a position or a rotation")
+            raise unknown_name("goal on a joint", key, [str(name) for name in self._book])
+        if len(places) > 1:
+            fitting = [i for i in places if goals[i].takes == parts]
+            if len(fitting) != 1:
+                raise UnknownNameError(f"{key!r} means {len(places)} goals", hint="give the goals names, and use those")
+            return fitting[0]
+        return places[0]
+
+    def _claimed(self, given: dict[int, int], key: Any, parts: int) -> int:
+        """Return the index of the goal that a key means, and note which of its parts are given.
+
+        Raises:
+            InputError: If another key has given one of them.
+        """
+        i = self._goal_of(key, parts)
+        if given.get(i, 0) & parts:
+            raise InputError("a goal has two targets", value=key, expected="one of the names of its joint")
+        given[i] = given.get(i, 0) | parts
+        return i
+
+
+def targets_from(
+    motion: Motion, joints: Iterable[str] | Mapping[str, str], *, rotations: bool = False
+) -> dict[str, Array]:
+    """Return the targets that ``IK.track`` needs to follow joints of a clip.
+
+    Args:
+        motion: The clip.
+        joints: Joints that follow the joints of the same name in the clip, or a dict from joints to those they follow.
+        rotations: Whether rotations are followed too.
+
+    Returns:
+        By joint: positions (T, 3) in the clip's length unit, or transforms (T, 4, 4) with ``rotations``.
+
+    Raises:
+        InputError: If no joint is named.
+        UnknownNameError: If the clip has no such joint.
+    """
+    if isinstance(joints, str):
+        joints = [joints]
+    pairs = dict(cast("Mapping[str, str]", joints)) if isinstance(joints, Mapping) else {name: name for name in joints}
+    if not pairs:
+        raise InputError("no joint is to follow the clip", expected="at least one name")
+    rows = {own: motion.skeleton.index(other) for own, other in pairs.items()}
+    frames = motion.frames()
+    return {
+        own: frames_to_transforms(frames[:, row]) if rotations else frames[:, row, 9:].copy()
+        for own, row in rows.items()
+    }
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of a value, () for ragged lists and other values without one."""
+    return np.shape(value) if dimensions(value) > 0 else ()
+
+
+def parts_of(value: Any, *, many: bool = False) -> int:
+    """Return which parts a target gives, 0 if it cannot be told; ``many`` for targets with a leading axis."""
+    if hasattr(value, "as_matrix"):
+        return ROTATION
+    if _is_pair(value, many=many):
+        return _BOTH
+    return _PARTS.get(shape_of(value)[many:], 0)
+
+
+def _address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
     """Return the goals that each key of a target table means: a goal's name, or any name of its joint (rows[i])."""
     book: dict[str | int, list[int]] = {}
     for i, goal in enumerate(goals):
@@ -41,166 +243,23 @@ def address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int])
             joint = skeleton.joints[rows[i]]
             keys = {goal.joint, joint.name, joint.body, joint.role}
         for key in keys - {None, goal.name}:
-            if key is not None and all(goals[j].name != key for j in book.get(key, [])):
+            if all(goals[j].name != key for j in book.get(key, [])):
                 book.setdefault(key, []).append(i)
     return book
 
 
-def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, parts: int) -> int:
-    """Return the goal that a key means for a target with these parts.
-
-    Raises:
-        UnknownNameError: If there is none, or several.
-    """
-    try:
-        places = book.get(key)
-    except TypeError as error:
-        raise InputError("a key of targets is no name", value=key, expected="a joint's or a goal's name") from error
-    if places is None:
-        if any(goal.label == key for goal in goals):
-            raise InputError(f"goal {key!r} takes no target", expected="one that asks for a place or a rotation")
-        raise unknown_name("goal on a joint", key, [str(name) for name in book])
-    if len(places) > 1:
-        fitting = [i for i in places if goals[i].takes == parts]
-        if len(fitting) != 1:
-            raise UnknownNameError(f"{key!r} means {len(places)} goals", hint="give the goals names, and use those")
-        return fitting[0]
-    return places[0]
-
-
-def checked_table(targets: Any) -> Mapping[Any, Any]:
+def _checked_table(targets: Any) -> Targets:
     """Return targets if they are a table of targets by name.
 
     Raises:
         InputError: If they are anything else.
     """
     if isinstance(targets, Mapping):
-        return cast("Mapping[Any, Any]", targets)
+        return cast("Targets", targets)
     raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
 
 
-def claim(given: dict[int, int], i: int, parts: int, key: Any) -> None:
-    """Note that a key gives these parts of goal i.
-
-    Raises:
-        InputError: If another key of the table gave one of them.
-    """
-    if given.get(i, 0) & parts:
-        raise InputError("a goal has two targets", value=key, expected="one of the names of its joint")
-    given[i] = given.get(i, 0) | parts
-
-
-def place(row: Array, goal: Goal, value: Any) -> None:
-    """Write one target into a goal's row.
-
-    Args:
-        row: (17,).
-        goal: The goal.
-        value: A position (3,), a ``Rotation`` or matrix (3, 3), a pair of both, or a transform (4, 4).
-
-    Raises:
-        InputError: If the value cannot be used or the goal does not ask for that.
-    """
-    where = f"target of {goal.label!r}"
-    frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
-    parts = parts_of(value)
-    if parts == 0:
-        raise InputError(
-            f"{where} has shape {shape_of(value) or 'none'}",
-            value=value,
-            expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
-        )
-    if not parts & goal.takes or (parts != _BOTH and parts & ~goal.takes):
-        asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
-        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
-    # Checked here, but rounding is left for the kernel to clean away: as in a batch, so that both give the same bits.
-    if parts == _BOTH and not is_pair(value):
-        as_transform(value, where)
-        frame[:] = np.asarray(value, np.float64)
-    else:
-        pair = value if is_pair(value) else (value, value)
-        if parts & POSITION:
-            frame[:3, 3] = as_numbers(pair[0], (3,), where)
-        if parts & ROTATION:
-            as_matrix(pair[1], where)
-            frame[:3, :3] = _numbers_of(pair[1])
-    row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
-
-
-def _numbers_of(rotation: Any) -> Any:
-    """Return the matrices of a ``Rotation``, or matrices as they are."""
-    return rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation
-
-
-def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of a value, () for ragged lists and whatever else has none."""
-    return np.shape(value) if dimensions(value) > 0 else ()
-
-
-def is_pair(value: Any, batch: int = 0) -> bool:
-    """Return whether a value is a (position, rotation) pair, and not a list of two targets."""
-    if not isinstance(value, tuple | list):
-        return False
-    pair = cast("Sequence[Any]", value)
-    return len(pair) == 2 and (hasattr(pair[1], "as_matrix") or dimensions(pair[1]) == 2 + batch)
-
-
-def parts_of(value: Any, batch: int = 0) -> int:
-    """Return which parts a target gives, 0 if it cannot be told.
-
-    Args:
-        value: The target.
-        batch: Number of leading axes (1 for targets of many problems).
-    """
-    if hasattr(value, "as_matrix"):
-        return ROTATION
-    if is_pair(value, batch):
-        return _BOTH
-    return _PARTS.get(shape_of(value)[batch:], 0)
-
-
-def place_many(rows: Array, i: int, goal: Goal, value: Any) -> None:
-    """Write one target a problem into the table (B, goals, 17) of many problems, for goal i.
-
-    Args:
-        rows: The table.
-        i: The goal's place.
-        goal: The goal.
-        value: As in ``place`` with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair, or (B, 4, 4).
-
-    Raises:
-        InputError: As ``place``; values are checked by the kernel.
-    """
-    where = f"targets of {goal.label!r}"
-    count = len(rows)
-    parts = parts_of(value, batch=1)
-    frames = rows[:, i, :TRANSFORM_WIDTH].reshape(count, 4, 4)
-    if parts == 0:
-        raise InputError(
-            f"{where} have shape {shape_of(value) or 'none'}",
-            expected="(B, 3), a Rotation of B, a pair of both, or (B, 4, 4) for B problems",
-            hint="this is one target: solve() takes it, and [target] is a batch of one" if parts_of(value) else None,
-        )
-    if not parts & goal.takes or (parts != _BOTH and parts & ~goal.takes):
-        raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
-    pair = value if is_pair(value, batch=1) else (value, value)
-    if parts == _BOTH and pair is not value:
-        frames[:] = as_numbers(value, (count, 4, 4), where)
-    else:
-        if parts & POSITION:
-            frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
-        if parts & ROTATION:
-            frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
-    rows[:, i, :TRANSFORM_WIDTH] = frames.reshape(count, TRANSFORM_WIDTH)
-    rows[:, i, GIVEN] = rows[:, i, GIVEN].astype(np.int64) | (parts & goal.takes)
-
-
-def one_of(value: Any, row: int) -> Any:
-    """Return the target of one problem from the targets of many."""
-    return tuple(part[row] for part in value) if is_pair(value, batch=1) else value[row]
-
-
-def count_of(targets: Mapping[Any, Any]) -> int:
+def _count_of(targets: Targets) -> int:
     """Return the number of problems in a table of targets with a leading axis.
 
     Raises:
@@ -208,7 +267,7 @@ def count_of(targets: Mapping[Any, Any]) -> int:
     """
     lengths: dict[Any, int] = {}
     for key, value in targets.items():
-        first = value[0] if is_pair(value, batch=1) else value
+        first = value[0] if _is_pair(value, many=True) else value
         try:
             lengths[key] = len(first)
         except TypeError as error:
@@ -222,3 +281,107 @@ def count_of(targets: Mapping[Any, Any]) -> int:
     if len(set(lengths.values())) > 1:
         raise InputError("targets have different lengths", value=lengths, expected="one length for all")
     return next(iter(lengths.values()))
+
+
+def _is_pair(value: Any, *, many: bool = False) -> bool:
+    """Return whether a value is a (position, rotation) pair, and not a list of two targets."""
+    if not isinstance(value, tuple | list):
+        return False
+    pair = cast("Sequence[Any]", value)
+    return len(pair) == 2 and (hasattr(pair[1], "as_matrix") or dimensions(pair[1]) == 2 + many)
+
+
+def _filled(view: Array, shape: tuple[int, ...], value: tuple[Any, ...]) -> bool:
+    """Write three floats, or a position and a ``Rotation``, into a target's view; return whether it was one."""
+    if shape is _POINT:
+        if [*map(type, value)] != [float, float, float]:
+            return False
+        view[...] = value
+        return True
+    if len(value) != 2 or not hasattr(value[1], "as_matrix"):
+        return False
+    position, matrix = value[0], value[1].as_matrix()
+    kind: type[object] = type(position)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
+    if kind is np.ndarray:
+        if position.dtype is not _DOUBLE or position.shape != _POINT:
+            return False
+    elif kind is not tuple or [*map(type, position)] != [float, float, float]:
+        return False
+    if matrix.shape != (3, 3):
+        return False
+    view[:3, :3] = matrix
+    view[:3, 3] = position
+    view[3] = _LAST_ROW
+    return True
+
+
+def _write(row: Array, goal: Goal, value: Any) -> None:
+    """Write one target into a goal's row of the table, (17,), with all checks.
+
+    Raises:
+        InputError: If the value cannot be used or the goal does not ask for that.
+    """
+    where = f"target of {goal.label!r}"
+    parts = parts_of(value)
+    if parts == 0:
+        raise InputError(
+            f"{where} has shape {shape_of(value) or 'none'}",
+            value=value,
+            expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
+        )
+    if not _fits(goal, parts):
+        asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
+        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
+    # Checked here, but the kernel cleans rounding away, as it does in a batch: so both give the same bits.
+    frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
+    if parts == _BOTH and not _is_pair(value):
+        as_transform(value, where)
+        frame[:] = np.asarray(value, np.float64)
+    else:
+        pair = value if parts == _BOTH else (value, value)
+        if parts & POSITION:
+            frame[:3, 3] = as_numbers(pair[0], (3,), where)
+        if parts & ROTATION:
+            as_matrix(pair[1], where)
+            frame[:3, :3] = _numbers_of(pair[1])
+    row[GIVEN] = float(int(row[GIVEN]) | (parts & goal.takes))
+
+
+def _write_many(rows: Array, goal: Goal, value: Any) -> None:
+    """Write the targets of many problems, (B, ...), into a goal's rows of the table, (B, 17).
+
+    Raises:
+        InputError: If the shape cannot be used or the goal does not ask for that; the kernel checks the values.
+    """
+    where = f"targets of {goal.label!r}"
+    parts = parts_of(value, many=True)
+    if parts == 0:
+        raise InputError(
+            f"{where} have shape {shape_of(value) or 'none'}",
+            expected="(B, 3), a Rotation of B, a pair of both, or (B, 4, 4) for B problems",
+            hint="this is one target: solve() takes it, and [target] is a batch of one" if parts_of(value) else None,
+        )
+    if not _fits(goal, parts):
+        raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
+    count = len(rows)
+    frames = rows[:, :TRANSFORM_WIDTH].reshape(count, 4, 4)
+    if parts == _BOTH and not _is_pair(value, many=True):
+        frames[:] = as_numbers(value, (count, 4, 4), where)
+    else:
+        pair = value if parts == _BOTH else (value, value)
+        if parts & POSITION:
+            frames[:, :3, 3] = as_numbers(pair[0], (count, 3), where)
+        if parts & ROTATION:
+            frames[:, :3, :3] = as_numbers(_numbers_of(pair[1]), (count, 3, 3), where)
+    rows[:, :TRANSFORM_WIDTH] = frames.reshape(count, TRANSFORM_WIDTH)
+    rows[:, GIVEN] = rows[:, GIVEN].astype(np.int64) | (parts & goal.takes)
+
+
+def _fits(goal: Goal, parts: int) -> bool:
+    """Return whether a goal takes a target with these parts: a whole transform may give more than the goal takes."""
+    return bool(parts & goal.takes) and (parts == _BOTH or not parts & ~goal.takes)
+
+
+def _numbers_of(rotation: Any) -> Any:
+    """Return the matrices of a ``Rotation``, or matrices as they are."""
+    return rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation

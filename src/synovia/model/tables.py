@@ -69,7 +69,7 @@ class Tables:
 
 def gate_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
     """Return the compiled check of values (T * nq,), which writes them brought inside the limits; see ``admit``."""
-    from synovia.kernels.compiler.direct import ready
+    from synovia.kernels.compiler.jit import ready
     from synovia.kernels.tree.tables import admit
 
     given = (tables.variables, tables.limits, tables.followers, tables.coupling, nq)

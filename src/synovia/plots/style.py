@@ -19,7 +19,7 @@ _FORMATS: Final = ("png", "svg", "pdf")
 
 
 def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
-    """Return where a plot goes; refuse what could not be written in the end.
+    """Return the path of a plot, after checking that it can be written.
 
     Raises:
         MissingExtraError: If matplotlib is not installed.

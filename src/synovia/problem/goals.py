@@ -20,7 +20,6 @@ from synovia.kernels.layout import (
     GOAL,
     GOAL_ROW,
     GOAL_WIDTH,
-    KIND,
     LENGTHS,
     LEVEL,
     MASS,
@@ -57,7 +56,8 @@ class GoalTables:
         offsets: (g, 12) frame of each goal on its row.
         roots: (g,) square root of each weight, relative to the largest of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
-        further_ints: (h, 10) what is asked for beyond a place.
+        kinds: (h,) names of the terms beyond poses in the world.
+        further_ints: (h, 10) their integers; the number of the kind is for the packing to write.
         further_data: (h, 24) numbers of that.
         vertices: (v, 3) corners of support polygons.
     """
@@ -66,6 +66,7 @@ class GoalTables:
     offsets: Array
     roots: Array
     levels: Ints
+    kinds: tuple[str, ...]
     further_ints: Ints
     further_data: Array
     vertices: Array
@@ -98,6 +99,7 @@ def goal_tables(
     count = len(goals)
     table = np.zeros((count, GOAL_WIDTH), np.int32)
     offsets = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (count, 1))
+    kinds: list[str] = []
     ints: list[Ints] = []
     data: list[Array] = []
     points: list[Array] = []
@@ -109,32 +111,33 @@ def goal_tables(
         table[g, FIRST_RESIDUAL], table[g, RESIDUALS] = first[g], goal.rows
         if joints:
             offsets[g] = on_row(joints[0], goal.offset)
-        for ask in reversed(goal.asks):
-            at -= ask.lengths + ask.angles
+        for term in reversed(goal.terms):
+            at -= term.lengths + term.angles
             numbers = np.zeros(FURTHER_DATA_WIDTH)
             numbers[WEIGHT] = roots[g]
             others = [-1, -1]
-            for k, (joint, frame) in enumerate(zip(joints[1:], ask.frames, strict=True)):
+            for k, (joint, frame) in enumerate(zip(joints[1:], term.frames, strict=True)):
                 others[k] = int(place[joint])
                 whole = on_row(joint, frame)
                 if k == 0:
                     numbers[SECOND_ORIENTATION : SECOND_ORIENTATION + FRAME_WIDTH] = whole
                 else:
                     numbers[THIRD_POINT : THIRD_POINT + 3] = whole[ORIGIN:]
-            numbers[NUMBERS : NUMBERS + len(ask.numbers)] = ask.numbers
-            term = np.zeros(FURTHER_WIDTH, np.int32)
-            term[KIND], term[GOAL], term[FIRST] = ask.kind, g, at
-            term[LENGTHS], term[ANGLES], term[TAKES] = ask.lengths, ask.angles, ask.takes
-            term[SECOND], term[THIRD] = others
-            term[VERTEX], term[VERTICES] = sum(len(part) for part in points), len(ask.points)
-            ints.append(term)
+            numbers[NUMBERS : NUMBERS + len(term.numbers)] = term.numbers
+            integers = np.zeros(FURTHER_WIDTH, np.int32)
+            integers[GOAL], integers[FIRST] = g, at
+            integers[LENGTHS], integers[ANGLES], integers[TAKES] = term.lengths, term.angles, term.takes
+            integers[SECOND], integers[THIRD] = others
+            integers[VERTEX], integers[VERTICES] = sum(len(part) for part in points), len(term.points)
+            kinds.append(term.kind)
+            ints.append(integers)
             data.append(numbers)
-            points.append(ask.points)
+            points.append(term.points)
     bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})
     starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
     total = sum(goal.rows for goal in goals)
     return GoalTables(
-        table, offsets, roots, np.array([*starts, total], np.int32),
+        table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds),
         np.array(ints, np.int32).reshape(-1, FURTHER_WIDTH), np.array(data).reshape(-1, FURTHER_DATA_WIDTH),
         np.concatenate(points) if points else np.zeros((0, 3)),
     )  # fmt: skip

@@ -18,6 +18,7 @@ from synovia.kernels.layout import (
     GOAL_DATA_WIDTH,
     GOAL_ORIENTATION,
     INT_HEAD,
+    KIND,
     MAX_STEPS,
     MOST_WORK,
     N_COLUMNS,
@@ -73,6 +74,8 @@ def pack(
         most_work: How much one solve may take, see ``kernels.compiler.watch``.
         params: The solver's own parameters by their places after ``OWN``.
     """
+    from synovia.kernels.goals.general import TERMS
+
     t, goals = skeleton.tables, reduced.goals
     head = np.zeros(INT_HEAD, np.int32)
     head[N_ROWS], head[N_VARIABLES], head[N_GOALS] = len(reduced.rows), len(reduced.variables), len(goals.table)
@@ -102,7 +105,9 @@ def pack(
     ]
     head[FURTHER_INTS] = sum(part.size for part in ints)
     head[FURTHER_FLOATS] = sum(part.size for part in reals)
-    ints += [goals.further_ints]
+    terms = goals.further_ints.copy()
+    terms[:, KIND] = [TERMS.index(kind) for kind in goals.kinds]
+    ints += [terms]
     reals += [goals.further_data, reduced.masses, goals.vertices]
     return (
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),

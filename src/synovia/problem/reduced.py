@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import CenterOfMassGoal, CustomGoal, Goal, RestGoal
-from synovia.goals.base import POLE, POSITION
+from synovia.goals import CustomGoal, Goal, RestGoal
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
@@ -27,6 +26,7 @@ from synovia.kernels.layout import (
     ORIGIN,
     PARENT,
     PARTS,
+    POSITION,
     PREFERENCE_WIDTH,
     PREFERRED,
     RATIO,
@@ -88,8 +88,8 @@ class Reduced:
     @property
     def limbs(self) -> list[tuple[int, int]]:
         """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
-        further = self.goals.further_ints
-        return [(int(g), int(root)) for g, root in further[further[:, KIND] == POLE][:, [GOAL, SECOND]]]
+        terms = zip(self.goals.kinds, self.goals.further_ints[:, [GOAL, SECOND]].tolist(), strict=True)
+        return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
     @property
     def moving(self) -> frozenset[int]:
@@ -166,7 +166,7 @@ def reduce(
         before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
-    balanced = any(isinstance(goal, CenterOfMassGoal) for goal in goals)
+    balanced = any(goal.weighs for goal in goals)
     ends = [row for rows in hangs for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]

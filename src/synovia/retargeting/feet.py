@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synovia.batch import Progress
 from synovia.clips.feet import stays
+from synovia.facade import IK
 from synovia.goals import PositionGoal
-from synovia.ik import IK
+from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.retargeting.body import LEGS, Body

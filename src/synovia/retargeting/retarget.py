@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from synovia.batch import Progress
 from synovia.errors import InputError
+from synovia.ik.parallel import Progress
 from synovia.ik.root import with_free_root
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton

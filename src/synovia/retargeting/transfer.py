@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synovia.batch import Progress
+from synovia.ik.parallel import Progress
 from synovia.kernels.layout import BLOCK, BLOCK_Q
 from synovia.model import Kind
 from synovia.model.geometry import Array

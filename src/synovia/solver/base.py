@@ -13,15 +13,16 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
-from synovia.goals import Goal
+from synovia.goals import Goal, kinds
 from synovia.kernels.layout import KIND, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
+# What a solver can honour; each kind of goal says which of these it needs (``Goal.needs``)
 PLACES: Final = frozenset({"position", "rotation", "pose"})
-EVERY: Final = PLACES | {"aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact", "range"}
-EVERYTHING: Final = EVERY | {"rest", "custom"}  # what the Jacobian family takes
+EVERY: Final = PLACES | {"aim", "pole", "rows"}  # "rows": any residual with a kernel of its own
+EVERYTHING: Final = EVERY | {"rest", "custom"}
 _ELSEWHERE: Final = "use the solver 'lm'"
 LARGEST: Final = sys.float_info.max
 
@@ -45,7 +46,7 @@ class Solver(ChecksArguments, ABC):
     finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
     closed: ClassVar[bool] = False  # whether formulas give the answer in one step
     ranks: ClassVar[bool] = False  # whether priorities are strict; a miss is then explained by ``ik.reasons``
-    honours: ClassVar[frozenset[str]] = PLACES  # kinds of goals that the algorithm can meet
+    honours: ClassVar[frozenset[str]] = PLACES  # what the algorithm can meet
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
     # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
@@ -177,13 +178,14 @@ class Solver(ChecksArguments, ABC):
             UnsupportedError: Naming the goal, and a solver that can.
         """
         for goal in goals:
-            if goal.kind not in self.honours:
+            if goal.needs not in self.honours:
+                supported = sorted(name for name, kind in kinds().items() if kind.needs in self.honours)
                 raise UnsupportedError(
                     f"{self.name} cannot honour this goal",
                     where=f"goal {goal.label!r}",
                     value=goal,
-                    expected=f"goals of the kinds {', '.join(sorted(self.honours))}",
-                    hint=_ELSEWHERE if goal.kind in EVERYTHING else "derive goals of your own from CustomGoal",
+                    expected=f"goals of the kinds {', '.join(supported)}",
+                    hint=_ELSEWHERE if goal.kind in kinds() else "derive goals of your own from CustomGoal",
                 )
             if goal.priority != 0 and not self.ranks:
                 raise UnsupportedError(

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of
+from synovia.draw.camera import direction
+from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of, up_of
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
@@ -32,25 +33,9 @@ def rod(taper: float = 0.62) -> _Mesh:
     return vertices.astype(np.float32), np.array(faces, np.uint32)
 
 
-def ball(rings: int = 8) -> _Mesh:
-    """Return a ball of radius 1: vertices and faces."""
-    tilt = np.linspace(0.0, math.pi, rings + 1)
-    turn = np.linspace(0.0, 2.0 * math.pi, 2 * rings, endpoint=False)
-    vertices = np.array(
-        [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for a in tilt for b in turn]
-    )
-    width = 2 * rings
-    faces: list[tuple[int, int, int]] = []
-    for i in range(rings):
-        for k in range(width):
-            a, b = i * width + k, i * width + (k + 1) % width
-            faces += [(a, a + width, b), (b, a + width, b + width)]
-    return vertices.astype(np.float32), np.array(faces, np.uint32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Build:
-    """What of a skeleton is drawn, and how thick.
+    """The bones and joints of a skeleton that are drawn, with radii and colours.
 
     Args:
         bones: Rows whose bone (from the parent) is drawn.
@@ -80,7 +65,7 @@ class Build:
 
 
 def from_z(along: Array) -> Array:
-    """Return the shortest turns (n, 4; wxyz) that bring z to directions (n, 3); those of no length stay unturned."""
+    """Return the shortest rotations (n, 4; wxyz) from z to directions (n, 3); identity for those of length 0."""
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)
@@ -117,3 +102,8 @@ def build(skeleton: Skeleton, theme: Theme, scale: float, added: int = 0) -> Bui
         hues[parents].astype(np.uint8).reshape(-1, 3),
         (theme.joint * hues[joints]).astype(np.uint8).reshape(-1, 3),
     )
+
+
+def ahead_of(skeleton: Skeleton) -> Array:
+    """Return the unit vector, (3,), to the side from which a body is looked at: its front, if its file names one."""
+    return direction(skeleton.forward, "x" if up_of(skeleton)[-1] == "z" else "z")

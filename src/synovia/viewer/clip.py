@@ -32,7 +32,7 @@ class Play:
     weight: float = 1.0
 
     def advance(self, seconds: float) -> None:
-        """Let time go on, round and round."""
+        """Advance the time by some seconds, in a loop."""
         if self.motion is not None and self.playing and self.motion.duration > 0.0:
             self.time = (self.time + seconds * self.speed) % self.motion.duration
 
@@ -57,7 +57,7 @@ def fitting(motion: Motion, skeleton: Skeleton) -> Motion:
 
 
 def sample(motion: Motion, seconds: float) -> Array:
-    """Return joint values at a time, (nq,), between frames where it lies there; the ends hold."""
+    """Return joint values at a time, (nq,), interpolated between frames; the first and the last frame hold outside."""
     place = float(np.clip(seconds * motion.fps, 0.0, len(motion) - 1))
     first = int(place)
     second = min(first + 1, len(motion) - 1)
@@ -65,7 +65,7 @@ def sample(motion: Motion, seconds: float) -> Array:
 
 
 def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
-    """Return joint values between two poses: 0 gives a, 1 gives b; rotations take the shorter way at even speed."""
+    """Return joint values between two poses: 0 gives a, 1 gives b; rotations by spherical interpolation."""
     if weight <= 0.0:
         return np.array(a)
     if weight >= 1.0:
@@ -74,16 +74,10 @@ def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
     variables = skeleton.tables.variables
     turns = variables[variables[:, BLOCK] == TURN, BLOCK_Q]
     if len(turns):
+        from scipy.spatial.transform import Rotation
+
         at = turns[:, None] + np.arange(4)
-        p, q = a[at], b[at]
-        cosine = np.sum(p * q, axis=1, keepdims=True)
-        q = np.where(cosine < 0.0, -q, q)
-        angle = np.arccos(np.minimum(np.abs(cosine), 1.0))
-        sine = np.sin(angle)
-        near = sine < 1e-6  # the straight line is the arc there, to rounding
-        sine = np.where(near, 1.0, sine)
-        left = np.where(near, 1.0 - weight, np.sin((1.0 - weight) * angle) / sine)
-        right = np.where(near, weight, np.sin(weight * angle) / sine)
-        mixed = left * p + right * q
-        out[at] = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+        start = Rotation.from_quat(a[at])
+        way = (start.inv() * Rotation.from_quat(b[at])).as_rotvec()
+        out[at] = (start * Rotation.from_rotvec(weight * way)).as_quat()
     return skeleton.follow(out)

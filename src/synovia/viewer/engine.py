@@ -12,18 +12,17 @@ from functools import partial
 from statistics import median
 from typing import Any, Final
 
-import numpy as np
-
 from synovia.errors import SynoviaError
-from synovia.ik import IK, Solution
+from synovia.facade import IK
+from synovia.ik import Solution
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.viewer.begin import place_at_current
 from synovia.viewer.clip import blend
+from synovia.viewer.editor import GoalEditor, address
 from synovia.viewer.session import Session
-from synovia.viewer.wish import Wish, address
 
 _EASE: Final = 0.035  # seconds in which an eased target comes 63 % of the way nearer
 _NUDGES: Final = 4
@@ -40,20 +39,22 @@ class Frame:
 
     Args:
         pose: The body.
-        wishes: Copies of all wishes.
-        errors: How far each enabled wish is missed, by key.
-        missed: Keys of the wishes that are not met.
-        solution: The last solve, None where no wish is enabled.
+        added: Rows of its pose before those of the skeleton that was given.
+        editors: Copies of all editors.
+        errors: How far each enabled editor is missed, by key.
+        missed: Keys of the editors that are not met.
+        solution: The last solve, None where no editor is enabled.
         milliseconds: Median time of the last solves.
         trouble: What stands in the way of solving, empty where nothing does.
         busy: Whether a solver is being compiled.
         time: Seconds of the clip.
         moved: Joints that the goals move, rows of the skeleton that was given.
-        still: Whether nothing has moved for a moment: what takes long can be told now.
+        still: Whether nothing has moved for a moment: what takes long can be computed now.
     """
 
     pose: Pose
-    wishes: tuple[Wish, ...]
+    added: int
+    editors: tuple[GoalEditor, ...]
     errors: dict[int, GoalError]
     missed: frozenset[int]
     solution: Solution | None
@@ -64,13 +65,19 @@ class Frame:
     moved: frozenset[int] = frozenset()
     still: bool = False
 
+    def state(self, editor: GoalEditor) -> str:
+        """Return the state of a goal as a theme names its colour: ``reached``, ``missed`` or ``quiet``, not solved."""
+        if editor.key in self.missed:
+            return "missed"
+        return "reached" if editor.enabled and editor.key in self.errors else "quiet"
+
 
 class Engine:
     """Solves a session, step by step.
 
     Args:
         session: The session.
-        stopped: Set when nobody waits for the session any more.
+        stopped: Set when the session is no longer needed.
     """
 
     def __init__(self, session: Session, stopped: threading.Event | None = None) -> None:
@@ -117,15 +124,15 @@ class Engine:
         session = self.session
         with session.lock:
             version, solver, rooted, tolerance = session.version, session.solver, session.rooted, session.tolerance
-            wishes = [wish.copy() for wish in session.wishes if wish.enabled]
+            editors = [editor.copy() for editor in session.editors if editor.enabled]
         if version == self._version:
             return
         self._times.clear()
         self._warm = False
         self.ik, self._trouble, self._left, self._nudges = None, "", None, 0
-        if wishes:
+        if editors:
             try:
-                goals = [wish.goal(partial(address, session.given)) for wish in wishes]
+                goals = [editor.goal(partial(address, session.given)) for editor in editors]
                 self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
@@ -133,42 +140,42 @@ class Engine:
                 self._beside = [rooted.skeleton.random_pose(seed).q for seed in range(_NUDGES)]
             except SynoviaError as error:
                 self._trouble = str(error)
-        self.active = tuple(wish.key for wish in wishes)
+        self.active = tuple(editor.key for editor in editors)
         self._version = version
 
-    def targets(self, wishes: Iterable[Wish] | None = None) -> dict[str, Any]:
-        """Return the eased targets of the enabled wishes, as ``IK.solve`` takes them."""
-        chosen = self.session.wishes if wishes is None else wishes
-        told = {wish.label: wish.target() for wish in chosen if wish.key in self.active}
-        return {label: target for label, target in told.items() if target is not None}
+    def targets(self, editors: Iterable[GoalEditor] | None = None) -> dict[str, Any]:
+        """Return the eased targets of the enabled editors, as ``IK.solve`` takes them."""
+        chosen = self.session.editors if editors is None else editors
+        targets = {editor.label: editor.target() for editor in chosen if editor.key in self.active}
+        return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
-        """Go on by so many seconds; return what to show, and whether anything still moves.
+        """Advance by some seconds and solve; return what to show, and whether anything still moves.
 
-        The solve itself runs outside the session's lock, so that whoever edits never waits for it.
+        The solve itself runs outside the session's lock, so that edits never wait for it.
         """
         session = self.session
         self.prepare()
         with session.lock:
             session.changed.clear()
-            for wish in session.wishes:
-                if wish.free:
-                    place_at_current(wish, session.pose, session.rooted.added, session.reach)
+            for editor in session.editors:
+                if editor.free:
+                    place_at_current(editor, session.pose, session.rooted.added, session.reach)
             part = 1.0 - math.exp(-seconds / _EASE)
-            on_their_way = [wish.ease(part, 1e-5 * session.reach) for wish in session.wishes]  # every one
+            on_their_way = [editor.ease(part, 1e-5 * session.reach) for editor in session.editors]  # every one
             moving = any(on_their_way)
             session.play.advance(seconds)
             version, start = session.version, session.start()
             before = session.pose
-            wishes = tuple(wish.copy() for wish in session.wishes)
+            editors = tuple(editor.copy() for editor in session.editors)
             clock = session.play.time
             playing = session.play.playing and session.play.motion is not None
         if version != self._version:  # changed meanwhile: the next step packs it
-            return self._frame(before, wishes, None, clock), True
+            return self._frame(before, editors, None, clock), True
         solution = None
         pose = start
         if self.ik is not None and start.skeleton is self._skeleton:
-            targets = self.targets(wishes)
+            targets = self.targets(editors)
             if moving or before is not self._left:
                 self._nudges = _NUDGES
             try:
@@ -185,7 +192,7 @@ class Engine:
             if session.version == version and session.pose is before:
                 session.pose = pose
         self._left = pose
-        return self._frame(pose, wishes, solution, clock), moving or playing or self._nudges > 0
+        return self._frame(pose, editors, solution, clock), moving or playing or self._nudges > 0
 
     def own(self, solution: Solution) -> Pose:
         """Return the pose of a solution as one of the session's skeleton."""
@@ -197,10 +204,12 @@ class Engine:
         """Return what there is to show before the first solve."""
         session = self.session
         with session.lock:
-            return self._frame(session.start(), tuple(wish.copy() for wish in session.wishes), None, session.play.time)
+            return self._frame(
+                session.start(), tuple(editor.copy() for editor in session.editors), None, session.play.time
+            )
 
     def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
-        """Return the answer from a start, or a better one from beside it.
+        """Return the solution from a start, or a better one from a start nearby.
 
         A straight limb that is asked to shorten has no slope to follow: a nudge shows it the way to bend. A nudge is
         taken only where it is clearly better, so that a body at the end of its reach does not tremble. Each step tries
@@ -218,7 +227,7 @@ class Engine:
             return other
         return best
 
-    def _frame(self, pose: Pose, wishes: tuple[Wish, ...], solution: Solution | None, clock: float) -> Frame:
+    def _frame(self, pose: Pose, editors: tuple[GoalEditor, ...], solution: Solution | None, clock: float) -> Frame:
         """Return what to show."""
         errors: dict[int, GoalError] = {}
         missed: frozenset[int] = frozenset()
@@ -227,7 +236,8 @@ class Engine:
             missed = frozenset(self.active[i] for i in solution.missed)
         spent = 1e3 * median(self._times) if self._times else 0.0
         moved = self._moved if solution is not None else frozenset[int]()
-        return Frame(pose, wishes, errors, missed, solution, spent, self._trouble, False, clock, moved)
+        added = len(pose.skeleton) - len(self.session.given)
+        return Frame(pose, added, editors, errors, missed, solution, spent, self._trouble, False, clock, moved)
 
 
 def _total(solution: Solution) -> float:
@@ -236,30 +246,11 @@ def _total(solution: Solution) -> float:
     return sum((error.position / reach) ** 2 + error.angle**2 for error in solution.errors)
 
 
-def tip_of(frame: Frame, wish: Wish, added: int) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3), in the world, of what should meet a wish's target."""
-    if wish.row is None:
-        return balance_of(frame.pose), np.eye(3)
-    row = frame.pose.frames[wish.row + added]
-    turn = row[:9].reshape(3, 3)
-    return row[9:] + turn @ wish.offset[:3, 3], turn @ wish.offset[:3, :3]
-
-
-def balance_of(pose: Pose) -> Array:
-    """Return the centre of mass, (3,), length units; the middle of the joints where the file names no masses."""
-    mass = np.array([joint.mass for joint in pose.skeleton.joints])
-    if not mass.sum() > 0.0:
-        return pose.positions.mean(axis=0)
-    turns = pose.frames[:, :9].reshape(-1, 3, 3)
-    centres = pose.positions + np.einsum("nij,nj->ni", turns, np.array([joint.com for joint in pose.skeleton.joints]))
-    return mass @ centres / mass.sum()
-
-
 _UNSEEN: Final = (1e-6, 1e-4)  # of a metre or unit, and radians: of two errors, one below is left out
 
 
 def miss_text(error: GoalError, meters_per_unit: float | None) -> str:
-    """Return how far a wish is missed, as people read it."""
+    """Return the error of a goal as text."""
     far = error.position * (meters_per_unit or 1.0) > _UNSEEN[0]
     parts: list[str] = []
     if far or error.position > 0.0 >= error.angle:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
 from synovia.model.tree import ancestors
-from synovia.viewer.begin import wish_from
-
-if TYPE_CHECKING:
-    from synovia.viewer.session import Session
+from synovia.viewer.begin import editor_from
+from synovia.viewer.session import Session
 
 _WORDS: Final = {"hand": ("hand", "wrist"), "foot": ("foot", "ankle_roll", "ankle")}
 
@@ -23,13 +21,13 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
         UnknownNameError: If a joint does not exist, or a goal is of a kind that no page can show.
     """
     for goal in goals:
-        wish = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
-        wish_from(wish, goal, session)
+        editor = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
+        editor_from(editor, goal, session.given, session.to_current)
     session.touch(structure=True)
 
 
 def ends_of(skeleton: Skeleton, word: str) -> list[int]:
-    """Return the left and the right hand or foot, by role or by name; none where there are not two.
+    """Return the rows of the left and the right hand or foot, by role or by name; an empty list unless there are two.
 
     Robots have wrists and ankles: ``left_ankle_roll_joint`` carries the foot.
 
@@ -57,8 +55,8 @@ def first_goals(session: Session) -> None:
     for row in hands or _limbs(skeleton, feet):
         session.add("position", row)
     if feet:
-        for wish in session.wishes:
-            wish.enabled, wish.idle = False, True
+        for editor in session.editors:
+            editor.enabled, editor.idle = False, True
         for row in feet:
             session.add("pose", row)
 

@@ -15,18 +15,17 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import InputError, MissingExtraError
+from synovia.errors import InputError, MissingExtraError, did_you_mean
 from synovia.goals import Goal
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
-from synovia.viewer.background import Background
 from synovia.viewer.first_goals import add_goals, ends_of, first_goals
-from synovia.viewer.guard import Rules, is_local
-from synovia.viewer.root import rooted
+from synovia.viewer.root import with_root_values
+from synovia.viewer.server import Rules, is_local
 from synovia.viewer.session import Session
 from synovia.viewer.surface import Surface
-from synovia.viewer.worker import SESSION
+from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
     from synovia.viewer.page import Page
@@ -59,8 +58,8 @@ class View:
         shadows: bool = True,
     ) -> None:
         """Start the server."""
-        from synovia.viewer.camera import aim_camera
-        from synovia.viewer.door import guarded_server
+        from synovia.viewer.scene import aim_camera
+        from synovia.viewer.server import guarded_server
 
         self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
         self._surface = surface
@@ -92,7 +91,7 @@ class View:
         return f"http://{host}:{self.rules.port}{token}"
 
     async def _connected(self, client: Any) -> None:
-        """Note a browser that wants a page.
+        """Queue a browser that needs a page.
 
         viser awaits this on its own thread, and ``_gone`` too: so they come in order, and nothing else waits for them.
         """
@@ -101,7 +100,7 @@ class View:
         self._waiting.put(client)
 
     async def _gone(self, client: Any) -> None:
-        """Take a browser's page away; where it is still being made, its maker sees that the browser has gone."""
+        """Close the page of a browser that has gone; a page that is still being made is closed by its maker."""
         with self._lock:
             self._here.discard(client.client_id)
             page = self.pages.pop(client.client_id, None)
@@ -109,7 +108,7 @@ class View:
             page.close()
 
     def _make_pages(self) -> None:
-        """Give browsers their pages, one after the other, as long as they are here."""
+        """Make pages for the queued browsers, one after the other, unless they have gone."""
         while (client := self._waiting.get()) is not None:
             if client.client_id in self._here:
                 try:
@@ -120,6 +119,7 @@ class View:
     def _give_page(self, client: Any) -> None:
         """Give a browser its page."""
         from synovia.viewer.page import Page
+        from synovia.viewer.panel import TABS
 
         page = Page(
             client,
@@ -127,6 +127,7 @@ class View:
             self._command,
             self._background,
             self._surface,
+            TABS,
             dark=self._dark,
             shadows=self._shadows,
         )
@@ -144,7 +145,7 @@ class View:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What of the body's file was not kept, and what of its surface is missing, one sentence each."""
+        """Sentences on what of the body's file was not kept and which parts of its surface are missing."""
         return self._surface.notes
 
     def stop(self) -> None:
@@ -226,21 +227,18 @@ def view(
     playing = None
     if clip is not None:
         clips, playing = _with_clip(clips, clip, skeleton)
-    elif isinstance(model, Motion) or (start is None and _is_bvh(model) and clips):
+    elif isinstance(model, Motion) or (clips and Path(model).suffix.lower() == ".bvh"):
         playing = 0
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
         settings = settings.replace(attempts=1)
     wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
     mode = root if root is not None else ("free" if len(ends_of(skeleton, "foot")) == 2 else "fixed")
-    rooted(skeleton, mode)
 
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
         if start is not None:
-            from synovia.viewer.root import lifted
-
-            session.put(lifted(start.q, session.rooted))
+            session.put(with_root_values(start.q, session.rooted))
         if playing is not None:
             session.set_clip(playing)
             session.set_play(playing=True)
@@ -262,24 +260,23 @@ def view(
 
 def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
     """Return skeleton, start, clips and name of what is to be viewed."""
+    if isinstance(model, str | Path):
+        from synovia.io.load import is_bundled, load_model, load_motions
+
+        name = str(model)
+        return load_model(name), None, [] if is_bundled(name) else load_motions(name), name
     if isinstance(model, Skeleton):
         return model, None, [], model.name
-    if isinstance(model, Pose):
-        return model.skeleton, model, [], model.skeleton.name
     if isinstance(model, Motion):
         return model.skeleton, None, [model], model.skeleton.name
-    if isinstance(getattr(model, "pose", None), Pose):
-        return model.pose.skeleton, model.pose, [], model.pose.skeleton.name
-    if not isinstance(model, str | Path):
-        raise InputError("model cannot be viewed", value=model, expected="a file, a Skeleton, a Pose or a Motion")
-    from synovia.io.load import is_bundled, load_model, load_motions
-
-    name = str(model)
-    return load_model(name), None, [] if is_bundled(name) else load_motions(name), name
+    pose = getattr(model, "pose", model)  # that of a solution
+    if not isinstance(pose, Pose):
+        raise InputError("cannot view this", value=model, expected="a file, a Skeleton, a Pose or a Motion")
+    return pose.skeleton, pose, [], pose.skeleton.name
 
 
 def _surface(model: Any, skeleton: Skeleton) -> Surface:
-    """Return what a body looks like: that of its file, nothing where it came from none; and what was not kept of it."""
+    """Return the surface of a model's file, empty if there is no file, with notes on what was not kept."""
     from synovia.viewer.surface import surface_of
 
     path = Path(model) if isinstance(model, str | Path) else None
@@ -288,7 +285,7 @@ def _surface(model: Any, skeleton: Skeleton) -> Surface:
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:
-    """Return the clips with the one that is asked for, and its number."""
+    """Return the clips with the requested one, and its number."""
     out = list(clips)
     if isinstance(clip, Motion):
         return [*out, clip], len(out)
@@ -300,15 +297,9 @@ def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[
     if str(clip) in names:
         return out, names.index(str(clip))
     if not Path(clip).exists() and names:
-        from synovia.errors import did_you_mean
-
         raise InputError(
             "there is no such clip", value=str(clip), where=skeleton.name, hint=did_you_mean(str(clip), names)
         )
     from synovia.io.load import load_motion
 
     return [*out, load_motion(clip)], len(out)
-
-
-def _is_bvh(model: Any) -> bool:
-    return isinstance(model, str | Path) and Path(model).suffix.lower() == ".bvh"

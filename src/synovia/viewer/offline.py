@@ -16,7 +16,7 @@ from synovia.draw.theme import THEMES
 from synovia.io.base import as_path, write_bytes
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.viewer.bodies import build
+from synovia.viewer.bodies import ahead_of, build
 
 
 def write_page(
@@ -57,14 +57,13 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
         [row, round_of[row], *colour]
         for row, colour in zip(shape.joints.tolist(), shape.joint_colours.tolist(), strict=True)
     ]
-    ahead = direction(skeleton.forward, "z") if skeleton.forward else np.eye(3)[2 if abs(up[2]) < 0.5 else 0]
     content: dict[str, Any] = {
         "name": f"{skeleton.name}: {motion.name}",
         "fps": motion.fps,
         "frames": len(motion),
         "joints": len(skeleton),
         "up": up.tolist(),
-        "ahead": ahead.tolist(),
+        "ahead": ahead_of(skeleton).tolist(),
         "middle": ((low + high) / 2.0).tolist(),
         "size": size,
         "floor": float((shown @ up).min()) - 0.01 * size,

@@ -10,7 +10,7 @@ import numpy as np
 from synovia.ik.root import as_root, with_root, with_root_at_rest
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.derived import with_joints
-from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, quat_to_matrix, rigid
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid
 
 ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
 _SAME: Final = 1e-12  # below, a root is where the file has it
@@ -36,7 +36,7 @@ class Rooted:
 
 
 def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
-    """Return a skeleton whose root moves as asked.
+    """Return a skeleton with a root that moves in a given mode.
 
     Args:
         skeleton: The skeleton.
@@ -75,32 +75,30 @@ def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Root
     Raises:
         InputError: If there is no such mode.
     """
-    own = lowered(q, given)
-    carried = _carried(q, at, given)
-    if np.abs(carried - np.eye(4)).max() <= _SAME:
-        to = rooted(given, mode)
-        return to, lifted(own, to)
+    own, to = without_root_values(q, given), rooted(given, mode)
+    left = _carried(q, at, given)
+    if np.abs(left - np.eye(4)).max() <= _SAME:
+        return to, with_root_values(own, to)
     first = given.joints[0]
     if first.kind is Kind.FREE:  # it can say all, whatever is put before it
-        rest = first.rest
-        frame = np.linalg.inv(rest) @ carried @ rest @ rigid(own[:3], quat_to_matrix(own[3:7]))
-        own[:7] = *frame[:3, 3], *matrix_to_quat(frame[:3, :3])
-        to = rooted(given, mode)
-        return to, lifted(own, to)
-    to = rooted(given, mode)
-    out = lifted(own, to)
+        own[:7] = _free_values(np.linalg.inv(first.rest) @ left @ first.rest @ rigid(own[:3], quat_to_matrix(own[3:7])))
+        return to, with_root_values(own, to)
+    out = with_root_values(own, to)
     if to.mode == "free":
-        out[:7] = *carried[:3, 3], *matrix_to_quat(carried[:3, :3])
+        out[:7] = _free_values(left)
         return to, out
-    left = carried.copy()
-    if to.mode != "fixed" and np.abs(carried[:3, :3] - np.eye(3)).max() <= _SAME:
+    if to.mode != "fixed" and np.abs(left[:3, :3] - np.eye(3)).max() <= _SAME:
+        left = left.copy()
         for place, axis in enumerate(to.mode.split(",")):
             if axis in ("x", "y", "z"):
-                out[place] = carried["xyz".index(axis), 3]
+                out[place] = left["xyz".index(axis), 3]
                 left["xyz".index(axis), 3] = 0.0
-    if np.abs(left - np.eye(4)).max() <= _SAME:
-        return to, out
-    return rooted(given, mode, left), out
+    return (to if np.abs(left - np.eye(4)).max() <= _SAME else rooted(given, mode, left)), out
+
+
+def _free_values(frame: Array) -> tuple[float, ...]:
+    """Return the values of a free joint that has a frame, (4, 4)."""
+    return (*frame[:3, 3].tolist(), *matrix_to_quat(frame[:3, :3]).tolist())
 
 
 def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
@@ -108,21 +106,15 @@ def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
     if not at.added:
         return np.eye(4) if at.base is None else at.base
     before = np.concatenate([q[: len(q) - given.nq], given.rest_q])
-    carried = _frame(Pose(at.skeleton, before), at.added)
-    return carried @ np.linalg.inv(_frame(given.rest_pose(), 0))
+    return Pose(at.skeleton, before).transform(at.added) @ np.linalg.inv(given.rest_pose().transform(0))
 
 
-def _frame(pose: Pose, row: int) -> Array:
-    """Return the world frame of a joint, (4, 4)."""
-    return frames_to_transforms(pose.frames[row])
-
-
-def lifted(q: Array, to: Rooted) -> Array:
+def with_root_values(q: Array, to: Rooted) -> Array:
     """Return joint values (..., nq) of the given skeleton as values of the rooted one, its own joints at rest."""
     more = to.skeleton.nq - q.shape[-1]
     return with_root_at_rest(q, more) if more else q.copy()
 
 
-def lowered(q: Array, given: Skeleton) -> Array:
+def without_root_values(q: Array, given: Skeleton) -> Array:
     """Return the joint values of the given skeleton's own joints."""
     return q[..., q.shape[-1] - given.nq :].copy()

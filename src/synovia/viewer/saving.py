@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import math
 import shlex
-import struct
 import tempfile
-import zlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
+from synovia.files.goals import entry_of, goals_text
+from synovia.files.poses import write_pose
 from synovia.goals import Goal
-from synovia.ik.goalwrite import entry_of, goals_text
 from synovia.io.bvh import write_bvh
 from synovia.io.load import is_bundled
-from synovia.io.posefile import write_pose
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
 from synovia.solver import Solver
-from synovia.viewer.record import RATE
+from synovia.viewer.editor import address
 from synovia.viewer.root import changed_root
 from synovia.viewer.session import Session
-from synovia.viewer.wish import address
 
+RATE: Final = 30.0  # frames of a recording a second
+_MOST: Final = 30 * 60 * 10  # frames; ten minutes
 _LONGEST: Final = 40  # times as long as it is may a clip become that is played slowly
 
 
 def goals_of(session: Session) -> list[Goal]:
-    """Return the enabled goals, on the skeleton that was given, where they are asked to be."""
+    """Return the enabled goals on the given skeleton, with their targets."""
     with session.lock:
         return [
-            wish.goal(lambda row: address(session.given, row), kept=True) for wish in session.wishes if wish.enabled
+            editor.goal(lambda row: address(session.given, row), kept=True)
+            for editor in session.editors
+            if editor.enabled
         ]
 
 
@@ -54,7 +55,7 @@ def goal_file(session: Session) -> bytes:
 
 
 def command_line(session: Session, model: str) -> str:
-    """Return the command that solves the saved goals from the saved pose; what it cannot say follows as comments."""
+    """Return the command that solves the saved goals from the saved pose; settings without an option are comments."""
     settings, root = session.solver, _root_of(session)
     words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
     if root != "fixed":
@@ -75,19 +76,19 @@ def command_line(session: Session, model: str) -> str:
 
 
 def _changed(settings: Solver) -> dict[str, Any]:
-    """Return the settings of a solver that are not as they are by themselves."""
+    """Return the settings of a solver that differ from the defaults."""
     plain = type(settings)()
     names = settings.__dataclass_fields__
     return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(plain, name)}
 
 
 def _root_of(session: Session) -> str:
-    """Return how the root moves elsewhere: one that is held away from where the file has it is free there."""
+    """Return the root mode for the saved problem: free if the page holds the root away from its place in the file."""
     return session.mode if session.rooted.base is None else "free"
 
 
 def _moved_root(session: Session) -> str | None:
-    """Return what to say of a root that is held away from where the file has it."""
+    """Return a remark if the root is held away from its place in the file, else None."""
     if session.rooted.base is None:
         return None
     held = "held" if session.mode == "fixed" else f"moved along {session.mode} only"
@@ -100,7 +101,8 @@ def python_text(session: Session, model: str) -> str:
         goals, pose = goals_of(session), _own_pose(session)
     if not goals:
         return "# no goal is enabled\n"
-    lines = ["import synovia as sy", "", f"body = {_opened(model)}", "goals = ["]
+    opened = f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
+    lines = ["import synovia as sy", "", f"body = {opened}", "goals = ["]
     lines += [f"    sy.{type(goal).__name__}({', '.join(_arguments(goal))})," for goal in goals]
     changed = ", ".join(f"{name}={value!r}" for name, value in _changed(session.solver).items())
     root = _root_of(session)
@@ -132,13 +134,8 @@ def _start_values(pose: Pose) -> list[str]:
     return out
 
 
-def _opened(model: str) -> str:
-    """Return the expression that opens a model."""
-    return f"sy.bundled({model!r})" if is_bundled(model) else f"sy.load_skeleton({model!r})"
-
-
 def _arguments(goal: Goal) -> list[str]:
-    """Return the arguments of a goal's constructor: those of a goal file, turned into Python."""
+    """Return the arguments of a goal's constructor in Python, made from its entry in a goal file."""
     entry = entry_of(goal)
     out = [repr(entry.pop("joint"))] if "joint" in entry else []
     entry.pop("kind")
@@ -153,7 +150,7 @@ def _arguments(goal: Goal) -> list[str]:
 
 
 def _python(value: Any) -> str:
-    """Return a value in Python's words; points and quaternions with nine digits."""
+    """Return a value as Python source; points and quaternions with nine digits."""
     if isinstance(value, list):
         parts = cast("list[Any]", value)
         if all(isinstance(part, float) for part in parts):
@@ -173,31 +170,20 @@ def pose_file(session: Session) -> bytes:
     """Return the pose as a pose file, with the values of a root that moves, as ``command_line`` names it."""
     with session.lock:
         pose = _own_pose(session)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pose.json"
-        write_pose(path, pose)
-        return path.read_bytes()
+    return _written("pose.json", lambda path: write_pose(path, pose))
 
 
 def motion_file(motion: Motion) -> bytes:
     """Return a motion as a BVH file."""
+    return _written("motion.bvh", lambda path: write_bvh(motion, path))
+
+
+def _written(name: str, write: Callable[[Path], None]) -> bytes:
+    """Return the content of a file that is written for it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "motion.bvh"
-        write_bvh(motion, path)
+        path = Path(folder) / name
+        write(path)
         return path.read_bytes()
-
-
-def png(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture, (height, width, 3 or 4), as a PNG file."""
-    height, width, channels = picture.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # every row begins with "no filter"
-    rows[:, 1:] = np.ascontiguousarray(picture, np.uint8).reshape(height, -1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 6 if channels == 4 else 2, 0, 0, 0)
-    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b"")]
-    parts = [
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
@@ -227,3 +213,67 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
         start = session.start(seconds if play.speed > 0.0 else clip.duration - seconds)
         rows.append((start if engine.ik is None else engine.own(engine.ik.solve(engine.targets(), start))).q)
     return Motion(skeleton, np.array(rows), clip.fps, name=clip.name)
+
+
+class Recording:
+    """Poses at even times; a pose holds until the next one comes.
+
+    A body whose skeleton becomes another one, because its root moves otherwise, begins anew.
+    """
+
+    def __init__(self) -> None:
+        """Record nothing."""
+        self.on = False
+        self._lock = threading.Lock()
+        self._rows: list[Array] = []
+        self._begun = 0.0
+        self._last: Pose | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return max(len(self._rows) - 1, 0) / RATE
+
+    def start(self, pose: Pose, now: float) -> None:
+        """Begin anew with a pose.
+
+        Args:
+            pose: The pose.
+            now: Seconds of a clock that only goes forward.
+        """
+        with self._lock:
+            self.on = True
+            self._begin(pose, now)
+
+    def stop(self, now: float) -> None:
+        """End; the last pose held until now."""
+        with self._lock:
+            self._fill(now)
+            self.on = False
+
+    def take(self, pose: Pose, now: float) -> None:
+        """Record that the body has a pose from now on."""
+        with self._lock:
+            if not self.on:
+                return
+            if self._last is None or pose.skeleton is not self._last.skeleton:
+                self._begin(pose, now)
+                return
+            self._fill(now)
+            self._last = pose
+
+    def rows(self, now: float) -> list[Array]:
+        """Return joint values at even times, (nq,) each, up to now."""
+        with self._lock:
+            if self.on:
+                self._fill(now)
+            return list(self._rows)
+
+    def _begin(self, pose: Pose, now: float) -> None:
+        self._rows, self._begun, self._last = [pose.q.copy()], now, pose
+
+    def _fill(self, now: float) -> None:
+        """Let the last pose hold until now."""
+        if self._last is not None:
+            due = min(int((now - self._begun) * RATE + 1e-6) + 1, _MOST)
+            self._rows += [self._last.q.copy()] * max(due - len(self._rows), 0)

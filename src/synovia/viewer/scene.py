@@ -1,7 +1,8 @@
-"""What a browser shows in three dimensions: the body, its limits, the floor, and other solvers as ghosts."""
+"""What a browser shows in three dimensions: body, limits, floor and ghosts of other solvers; and the camera."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,21 +14,25 @@ from synovia.draw.scene import up_of
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.viewer.bodies import Build, ball, build, rod
-from synovia.viewer.camera import scene_scale, viewpoint
+from synovia.viewer.bodies import Build, ahead_of, build, rod
 from synovia.viewer.engine import Frame
-from synovia.viewer.ranges import Ranges
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
 from synovia.viewer.surface import Surface
-from synovia.viewer.targets import Targets
+from synovia.viewer.surface.shapes import ball
+from synovia.viewer.targets import Ranges, Targets
 
 if TYPE_CHECKING:
-    from viser import ClientHandle
+    from viser import ClientHandle, ViserServer
 
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # across x, y, z
 _SEGMENTS: Final = 4000  # line segments of limits; more would fill the line to the browser
+
+_TALL: Final = 1.7  # size of a body in scene units where its file names no unit
+_SANE: Final = (0.2, 20.0)  # metres; a body of known unit within is shown in metres
+_VIEW: Final = 0.8  # radians from the bottom of the page to its top; a wide angle would bend what is near
+_TALL_PAGE: Final = 0.7  # width over height of a page below which it is a telephone's
 
 
 class Scene:
@@ -126,7 +131,7 @@ class Scene:
             batched_colors=self._build.bone_colours,
             **options,
         )
-        vertices, faces = ball()
+        vertices, faces = ball(np.ones(3))
         joints = self._build.joints
         self._joints = scene.add_batched_meshes_simple(
             "/body/joints",
@@ -156,8 +161,8 @@ class Scene:
         self._bones.visible = self._joints.visible = shown != "surface"
         self.session.touch()  # a surface that was hidden is where it was then
 
-    def show_runners(self, runners: Sequence[tuple[Pose, tuple[int, int, int]]]) -> None:
-        """Show poses as ghosts, each in its colour, in place of those before."""
+    def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
+        """Show poses as ghosts, each in its colour (#rrggbb), in place of those before."""
         for handle in self._runners:
             handle.remove()
         self._runners = []
@@ -174,7 +179,7 @@ class Scene:
                     batched_wxyzs=turn,
                     batched_positions=place,
                     batched_scales=scale,
-                    batched_colors=np.array(colour, np.uint8),
+                    batched_colors=np.array(list(bytes.fromhex(colour[1:])), np.uint8),
                     opacity=0.45,
                     lod="off",
                     cast_shadow=False,
@@ -185,8 +190,7 @@ class Scene:
 
     def show(self, frame: Frame) -> None:
         """Show a frame."""
-        added = len(frame.pose.skeleton) - len(self.session.given)
-        world = frame.pose.frames[added:]
+        world = frame.pose.frames[frame.added :]
         positions = world[:, 9:] * self.scale
         place, turn, scale = self._build.bone_frames(positions)
         with self.client.atomic():
@@ -197,20 +201,20 @@ class Scene:
                 self._bones.batched_scales = scale.astype(np.float32)
             self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
             self._skin.show(world)
-            self.targets.show(frame, added)
-            self.ranges.show(frame, added)
+            self.targets.show(frame)
+            self.ranges.show(frame)
             self._show_limits(world)
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
         """Show the limits of the selected joint and those above it, or of all."""
-        skeleton, added = self.session.given, 0
+        skeleton = self.session.given
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
         elif self.arcs == "selected" and self.targets.selected is not None:
-            wish = next((wish for wish in self.session.wishes if wish.key == self.targets.selected), None)
-            row = -1 if wish is None or wish.row is None else wish.row
+            editor = next((editor for editor in self.session.editors if editor.key == self.targets.selected), None)
+            row = -1 if editor is None or editor.row is None else editor.row
             while row >= 0 and len(rows) < 4:
                 if skeleton.joints[row].limit is not None:
                     rows.append(row)
@@ -224,7 +228,7 @@ class Scene:
             count += len(arc)
             if not len(arc) or count > _SEGMENTS:
                 continue
-            parent = skeleton.parents[row] + added
+            parent = skeleton.parents[row]
             turn = world[parent, :9].reshape(3, 3) if parent >= 0 else np.eye(3)
             parts.append(arc @ turn.T + world[row, 9:] * self.scale)
         if parts:
@@ -249,9 +253,53 @@ class Scene:
         row = int(self._build.joints[index])
 
         def key() -> int:
-            for wish in self.session.wishes:
-                if wish.row == row and wish.places and wish.enabled:
-                    return wish.key
+            for editor in self.session.editors:
+                if editor.row == row and editor.has_position and editor.enabled:
+                    return editor.key
             return self.session.add("position", row).key
 
         self.targets.drag(f"joint {row}", event, key)
+
+
+def scene_scale(session: Session) -> float:
+    """Return scene units per length unit: metres if the file names its unit, else a body of human size."""
+    extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.reach
+    unit = session.given.meters_per_unit
+    if unit is not None and _SANE[0] <= extent * unit <= _SANE[1]:
+        return unit
+    return _TALL / extent
+
+
+def aim_camera(server: ViserServer, session: Session) -> None:
+    """Let every browser look at the body from its front, a little from above and from the side."""
+    up = direction(up_of(session.given), "y")
+    size = float(np.linalg.norm(np.ptp(session.pose.positions * scene_scale(session), axis=0))) or 1.0
+    server.scene.set_up_direction(tuple(up.tolist()))
+    camera = server.initial_camera
+    camera.up = up
+    camera.position, camera.look_at = viewpoint(session, 1.0)
+    camera.fov = _VIEW
+    camera.near, camera.far = 0.01 * size, 100.0 * size
+
+
+def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
+    """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
+
+    Args:
+        session: The session.
+        aspect: Width of the scene over its height. On a tall one, a telephone's, the panel covers what is below.
+    """
+    up = direction(up_of(session.given), "y")
+    positions = session.pose.positions[session.rooted.added :] * scene_scale(session)
+    middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
+    size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
+    high = float(np.ptp(positions @ up))
+    wide = float(np.linalg.norm(np.ptp(positions - np.outer(positions @ up, up), axis=0)))
+    tall = aspect < _TALL_PAGE
+    room = 0.35 if tall else 0.7  # of the height, for the body
+    half = math.tan(0.5 * _VIEW)
+    away = max(0.5 * high / room, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
+    ahead = ahead_of(session.given)
+    side = np.cross(up, ahead)
+    at = middle - (0.5 * away * half if tall else 0.0) * up
+    return at + away * (0.89 * ahead + 0.39 * side + 0.23 * up), at

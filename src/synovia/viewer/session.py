@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Hashable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -13,24 +15,71 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
-from synovia.model import Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
 from synovia.viewer.begin import begin_values, edited, free_label, place_at_current
 from synovia.viewer.clip import Play, blend, fitting, sample
-from synovia.viewer.root import Rooted, changed_root, lifted, rooted
-from synovia.viewer.undo import Memory, Undo
-from synovia.viewer.wish import Wish, kind_of
+from synovia.viewer.editor import GoalEditor, address, kind_of
+from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
 
-_MOST_WISHES: Final = 64
+_MOST_EDITORS: Final = 64
 _FAR: Final = 1e4  # targets are kept within so many body sizes
+_MOST_STEPS: Final = 100  # that can be undone
+_ONE: Final = 1.0  # seconds: edits of the same thing that follow each other more quickly are one step
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of the session that undo restores."""
+
+    editors: tuple[GoalEditor, ...]
+    root: Rooted
+    q: Array
+    base: Array  # joint values underneath the clip
+    solver: Solver
+    play: Play
+
+
+class Undo:
+    """A stack of states, and the first one, to which reset returns.
+
+    Args:
+        now: Clock that returns seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Remember nothing."""
+        self.first: Snapshot | None = None
+        self._snapshots: deque[Snapshot] = deque(maxlen=_MOST_STEPS)
+        self._now = now
+        self._what: Hashable = None
+        self._when = 0.0
+
+    def keep(self, snapshot: Snapshot, what: Hashable = None) -> None:
+        """Push a state before an edit of ``what``, unless the last edit was of the same thing a moment ago."""
+        now = self._now()
+        again = what is not None and what == self._what and now - self._when < _ONE and len(self._snapshots) > 0
+        self._what, self._when = what, now
+        if not again:
+            self._snapshots.append(snapshot)
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Begin anew from a snapshot."""
+        self.first, self._what = snapshot, None
+        self._snapshots.clear()
+
+    def take(self) -> Snapshot | None:
+        """Return the last snapshot and forget it, None without any."""
+        self._what = None
+        return self._snapshots.pop() if self._snapshots else None
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A skeleton with wishes, a solver, a root that may move, and a clip underneath.
+    """A skeleton with editors, a solver, a root that may move, and a clip underneath.
 
     Args:
         given: The skeleton.
@@ -46,7 +95,7 @@ class Session:
     tolerance: tuple[float, float] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     changed: threading.Event = field(default_factory=threading.Event)
-    wishes: list[Wish] = field(default_factory=list[Wish])
+    editors: list[GoalEditor] = field(default_factory=list[GoalEditor])
     play: Play = field(default_factory=Play)
     version: int = 0
     rooted: Rooted = field(init=False)
@@ -63,7 +112,7 @@ class Session:
         self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
         self.rooted = rooted(self.given, self.mode)
         self.mode = self.rooted.mode
-        self.pose = Pose(self.skeleton, lifted(self.given.rest_q, self.rooted))
+        self.pose = Pose(self.skeleton, with_root_values(self.given.rest_q, self.rooted))
         self._base = self.pose.q.copy()
 
     @property
@@ -71,66 +120,68 @@ class Session:
         """The skeleton that is solved: the one that was given, with the joints of a root that moves before it."""
         return self.rooted.skeleton
 
-    def wish(self, key: int) -> Wish:
-        """Return a wish by its key.
+    def editor(self, key: int) -> GoalEditor:
+        """Return an editor by its key.
 
         Raises:
             InputError: If it is gone.
         """
-        for wish in self.wishes:
-            if wish.key == key:
-                return wish
+        for editor in self.editors:
+            if editor.key == key:
+                return editor
         raise InputError("there is no such goal any more", value=key)
 
-    def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> Wish:
-        """Add a wish whose target is where the joint is now.
+    def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
+        """Add an editor whose target is where the joint is now.
 
         Raises:
             UnknownNameError: If there is no such joint or kind.
             InputError: If there are too many already.
         """
         with self.lock:
-            whole = kind_of(kind).whole
+            whole = not kind_of(kind).goal.on_joint
             row = None if whole else self.given.index(0 if joint is None else joint)
             called = label or (kind if row is None else self.given.joint_names[row])
-            if len(self.wishes) >= _MOST_WISHES:
-                raise InputError("there are too many goals", value=len(self.wishes), expected=f"at most {_MOST_WISHES}")
-            taken = [wish.label for wish in self.wishes]
+            if len(self.editors) >= _MOST_EDITORS:
+                raise InputError(
+                    "there are too many goals", value=len(self.editors), expected=f"at most {_MOST_EDITORS}"
+                )
+            taken = [editor.label for editor in self.editors]
             self.remember()
-            wish = Wish(self._next_key, kind, row, free_label(called, taken))
+            editor = GoalEditor(self._next_key, kind, row, free_label(called, taken))
             self._next_key += 1
-            begin_values(wish, self.given)
-            self.to_current(wish)
-            self.wishes.append(wish)
+            begin_values(editor, self.given)
+            self.to_current(editor)
+            self.editors.append(editor)
             self.touch(structure=True)
-            return wish
+            return editor
 
     def remove(self, key: int) -> None:
-        """Remove a wish."""
+        """Remove an editor."""
         with self.lock:
-            wish = self.wish(key)
+            editor = self.editor(key)
             self.remember()
-            self.wishes.remove(wish)
+            self.editors.remove(editor)
             self.touch(structure=True)
 
     def change(self, key: int, **values: Any) -> None:
-        """Change ``enabled``, ``weight``, ``priority`` or ``kind`` of a wish.
+        """Change ``enabled``, ``weight``, ``priority`` or ``kind`` of an editor.
 
         Raises:
             InputError: If a value cannot be used.
         """
         with self.lock:
-            wish = self.wish(key)
-            tried = edited(wish, values, self)
+            editor = self.editor(key)
+            tried = edited(editor, values, self.given, self.to_current)
             self.remember((key, *values) if set(values) <= {"weight", "values"} else None)
-            wish.become(tried)
+            editor.become(tried)
             self.touch(structure=True)
 
     def move(self, key: int, place: Any = None, turn: Any = None) -> None:
-        """Ask a wish's target to be elsewhere; the target eases there.
+        """Move an editor's target; the eased target follows.
 
         Args:
-            key: The wish.
+            key: The editor.
             place: World position, (3,), length units.
             turn: World rotation, (3, 3).
 
@@ -138,22 +189,27 @@ class Session:
             InputError: If a value is not finite or out of this world.
         """
         with self.lock:
-            wish = self.wish(key)
+            editor = self.editor(key)
             if place is not None:
                 place = as_numbers(place, (3,), "target")
                 if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
                     raise InputError("target is too far away", value=place.tolist(), expected=f"{_FAR:g} body sizes")
-                wish.place, wish.told = place, wish.told | POSITION
+                editor.position, editor.given = place, editor.given | POSITION
             if turn is not None:
-                wish.turn, wish.told = as_numbers(turn, (3, 3), "rotation"), wish.told | ROTATION
-            self.touch(structure=wish.free)
-            wish.enabled, wish.idle = wish.enabled or wish.idle, False
+                editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
+            self.touch(structure=editor.free)
+            editor.enabled, editor.idle = editor.enabled or editor.idle, False
 
-    def to_current(self, wish: Wish) -> None:
-        """Put a wish's target where its joint is now."""
-        place_at_current(wish, self.pose, self.rooted.added, self.reach)
-        wish.told = POSITION | ROTATION
+    def to_current(self, editor: GoalEditor) -> None:
+        """Put an editor's target where its joint is now."""
+        place_at_current(editor, self.pose, self.rooted.added, self.reach)
+        editor.given = POSITION | ROTATION
         self.touch()
+
+    def joint_values(self) -> dict[str | int, Any]:
+        """Return the values of all joints that move but free ones, by what a goal calls them."""
+        rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
+        return {address(self.given, row): self.pose[row + self.rooted.added] for row in rows}
 
     def set_joint(self, row: int, values: Any) -> None:
         """Set a joint's own value, brought inside its limits; the goals then pull from there.
@@ -190,8 +246,8 @@ class Session:
             self.remember()
             to = rooted(self.given, self.mode)
             self._root(to, to.skeleton.rest_q)
-            for wish in self.wishes:
-                self.to_current(wish)
+            for editor in self.editors:
+                self.to_current(editor)
 
     def _root(self, to: Rooted, q: Array) -> None:
         """Change to another root."""
@@ -237,23 +293,23 @@ class Session:
         """
         if self.play.motion is None:
             return self.pose
-        clip = lifted(sample(self.play.motion, self.play.time if seconds is None else seconds), self.rooted)
+        clip = with_root_values(sample(self.play.motion, self.play.time if seconds is None else seconds), self.rooted)
         return Pose.trusted(self.skeleton, blend(self.skeleton, self._base, clip, self.play.weight))
 
     def touch(self, *, structure: bool = False) -> None:
-        """Note a change; ``structure``: one for which the problem must be packed anew."""
+        """Signal a change; ``structure``: the problem must be packed anew."""
         self.version += structure
         self.changed.set()
 
     def remember(self, what: Hashable = None) -> None:
-        """Keep what is there for undo; edits of the same thing (``what``) in a row are one step."""
+        """Keep the present state for undo; edits of the same thing (``what``) in a row are one step."""
         with self.lock:
             if not self._within:
-                self._undo.keep(self._memory(), what)
+                self._undo.keep(self._snapshot(), what)
 
     @contextmanager
     def one_step(self) -> Generator[None]:
-        """Let changes within be one step to undo."""
+        """Make all changes in the context one step to undo."""
         with self.lock:
             self.remember()
             self._within = True
@@ -263,36 +319,36 @@ class Session:
                 self._within = False
 
     def mark_first(self) -> None:
-        """Keep what is there as what ``reset`` brings back."""
+        """Keep the present state as the one that ``reset`` restores."""
         with self.lock:
-            self._undo.begin(self._memory())
+            self._undo.begin(self._snapshot())
 
     def undo(self) -> bool:
-        """Bring back what was before the last change; return whether there was one."""
+        """Restore the state before the last change; return whether there was one."""
         with self.lock:
-            memory = self._undo.take()
-            if memory is not None:
-                self._recall(memory)
-            return memory is not None
+            snapshot = self._undo.take()
+            if snapshot is not None:
+                self._restore(snapshot)
+            return snapshot is not None
 
     def reset(self) -> None:
-        """Bring back what was at first."""
+        """Restore the first state."""
         with self.lock:
             if (first := self._undo.first) is not None:
                 self.remember()
                 self.play = replace(first.play)
-                self._recall(first)
+                self._restore(first)
 
-    def _memory(self) -> Memory:
-        wishes = tuple(wish.copy() for wish in self.wishes)
-        return Memory(wishes, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
+    def _snapshot(self) -> Snapshot:
+        editors = tuple(editor.copy() for editor in self.editors)
+        return Snapshot(editors, self.rooted, self.pose.q.copy(), self._base, self.solver, replace(self.play))
 
-    def _recall(self, memory: Memory) -> None:
-        self.wishes = [wish.copy() for wish in memory.wishes]
-        for wish in self.wishes:
-            wish.settle()
-        self.solver, clip = memory.solver, memory.play
+    def _restore(self, snapshot: Snapshot) -> None:
+        self.editors = [editor.copy() for editor in snapshot.editors]
+        for editor in self.editors:
+            editor.snap()
+        self.solver, clip = snapshot.solver, snapshot.play
         same = self.play.motion is clip.motion  # then its time goes on
         self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)
-        self._root(memory.root, memory.q)
-        self._base = memory.base
+        self._root(snapshot.root, snapshot.q)
+        self._base = snapshot.base

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,8 +14,9 @@ from synovia.viewer.surface import Surface
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_Way = Callable[[int, Array], None]
+_Set = Callable[[int, Array], None]
 SHOWN: Final = ("both", "surface", "bones")
+_QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
 _THROUGH: Final = 0.45  # opacity where the bones are to be seen through it
 _STILL: Final = 1e-5  # of a scene unit, and of a quaternion: below, a bone is not sent again
 
@@ -33,7 +35,7 @@ class Skin:
     def __init__(self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool) -> None:
         """Make the meshes."""
         self._scale, self._hidden = scale, False
-        self._parts: list[tuple[Any, Any, tuple[_Way, _Way], Array, Array]] = []
+        self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
         for number, part in enumerate(surface.parts):
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
             for k in range(part.bones.shape[1]):
@@ -53,7 +55,7 @@ class Skin:
                 cast_shadow=shadows,
                 receive_shadow=False,
             )
-            self._parts.append((part, handle, bone_ways(handle), places, turns))
+            self._parts.append((part, handle, bone_setters(handle), places, turns))
         self.show(world)
 
     def choose(self, shown: str) -> None:
@@ -64,7 +66,7 @@ class Skin:
             handle.opacity = _THROUGH if shown == "both" else None
 
     def show(self, world: Array) -> None:
-        """Let the surface follow the joints' frames, (n, 12), length units; what is still or hidden waits."""
+        """Move the surface with the joints' frames, (n, 12), length units; bones that stand still are not sent."""
         if self._hidden:
             return
         frames = frames_to_transforms(world)
@@ -79,28 +81,24 @@ class Skin:
                 turns[bone] = turn[bone]
 
 
-def bone_ways(handle: Any) -> tuple[_Way, _Way]:
-    """Return two functions: one that moves a bone of a skinned mesh, given its number, and one that turns it.
+def bone_setters(handle: Any) -> tuple[_Set, _Set]:
+    """Return two functions: one that moves a bone of a skinned mesh, given its number, and one that rotates it.
 
-    viser's own setters compare before they send, which takes several times as long as all the rest: sixty bones that
-    move sixty times a second cannot afford it. A viser that has its messages elsewhere is asked through its setters.
+    viser's own setters compare before they send, which takes six times as long as the rest: too long for sixty bones
+    that move sixty times a second. They are used where viser keeps its queue of messages elsewhere.
     """
     try:
         from viser._messages import SetBoneOrientationMessage, SetBonePositionMessage
 
-        tell, name = handle._impl.api._queue_scene_message, handle.name
+        send, name = _QUEUE(handle), handle.name
     except (ImportError, AttributeError):
-
-        def place(bone: int, to: Array) -> None:
-            handle.bones[bone].position = to
-
-        def turn(bone: int, to: Array) -> None:
-            handle.bones[bone].wxyz = to
-
-        return place, turn
+        return (
+            lambda bone, to: setattr(handle.bones[bone], "position", to),
+            lambda bone, to: setattr(handle.bones[bone], "wxyz", to),
+        )
     return (
-        lambda bone, to: tell(SetBonePositionMessage(name, bone, tuple(to.tolist()))),
-        lambda bone, to: tell(SetBoneOrientationMessage(name, bone, tuple(to.tolist()))),
+        lambda bone, to: send(SetBonePositionMessage(name, bone, tuple(to.tolist()))),
+        lambda bone, to: send(SetBoneOrientationMessage(name, bone, tuple(to.tolist()))),
     )
 
 

@@ -1,4 +1,4 @@
-"""Targets in a browser's scene: balls to drag, ghosts of what should meet them, a gizmo, lines to what is missed."""
+"""Goals in a browser's scene: targets to drag, ghosts of what should meet them, lines to misses, arcs of ranges."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from synovia.draw.arcs import range_lines, value_of
+from synovia.draw.scene import bones_of, radii_of
 from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
+from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
-from synovia.viewer.engine import Frame, miss_text, tip_of
+from synovia.viewer.begin import tip_of
+from synovia.viewer.editor import GoalEditor, bounds_of
+from synovia.viewer.engine import Frame, miss_text
 from synovia.viewer.session import Session
-from synovia.viewer.wish import Wish
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
 _BALL: Final = 0.032  # radius of a target, as a part of the body's size
 _STILL: Final = 1e-6  # of a scene unit, and of a quaternion: below, nothing is sent
+
+_RADIUS: Final = 0.1  # of the body's size: outside the arcs of limits
+_BESIDE: Final = 1.1  # of the joint's radius: an arc in the middle of a thick bone would be out of sight
+_STATES: Final = ("reached", "missed", "quiet")  # colours of a theme
 
 
 def wxyz(matrix: Array) -> Array:
@@ -37,7 +46,7 @@ def put(handle: Any, place: Array, turn: Array | None = None) -> None:
 
 
 def _there(at: Array, to: Array) -> bool:
-    """Return whether a few numbers are those that are there."""
+    """Return whether two vectors are equal but for rounding."""
     return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
 
 
@@ -73,7 +82,6 @@ class Targets:
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
-        self._colours: dict[int, tuple[int, int, int]] = {}
         self._grab: dict[str, tuple[int, Array]] = {}
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str] | None = None
@@ -88,10 +96,10 @@ class Targets:
         )
         self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
-    def show(self, frame: Frame, added: int) -> None:
-        """Show the targets of a frame; ``added``: rows of its pose before those of the skeleton that was given."""
-        self._show_wishes(frame, added)
-        self._show_gizmo(frame, added)
+    def show(self, frame: Frame) -> None:
+        """Show the targets of a frame."""
+        self._show_editors(frame)
+        self._show_gizmo(frame)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -100,37 +108,33 @@ class Targets:
         for ghost in self._ghosts.values():
             ghost.origin_color = theme.quiet
 
-    def _show_wishes(self, frame: Frame, added: int) -> None:
+    def _show_editors(self, frame: Frame) -> None:
         """Show targets, ghosts of what should meet them, and lines to those that are missed."""
-        alive = {wish.key for wish in frame.wishes}
+        alive = {editor.key for editor in frame.editors}
         for key in [key for key in self._balls if key not in alive]:
             self._balls.pop(key).remove()
             self._ghosts.pop(key).remove()
-            self._colours.pop(key)
         lines: list[tuple[Array, Array]] = []
-        for wish in frame.wishes:
-            tip, tip_turn = tip_of(frame, wish, added)
-            place = (wish.at_place if wish.places else tip) * self.scale
-            missed = wish.key in frame.missed
-            solved = wish.enabled and wish.key in frame.errors
-            colour = self.theme.missed if missed else self.theme.reached if solved else self.theme.quiet
-            if wish.key not in self._balls:
-                self._add_ball(wish, place, colour)
-            ball_handle, ghost = self._balls[wish.key], self._ghosts[wish.key]
+        for editor in frame.editors:
+            tip, tip_turn = tip_of(frame.pose, editor, frame.added)
+            place = (editor.eased_position if editor.has_position else tip) * self.scale
+            colour = getattr(self.theme, frame.state(editor))
+            if editor.key not in self._balls:
+                self._add_ball(editor, place, colour)
+            ball_handle, ghost = self._balls[editor.key], self._ghosts[editor.key]
             put(ball_handle, place)
-            if self._colours[wish.key] != colour:
-                self._colours[wish.key] = colour
+            if ball_handle.color != colour:
                 ball_handle.color = colour
             put(ghost, tip * self.scale, wxyz(tip_turn))
-            if missed and wish.places:
+            if editor.key in frame.missed and editor.has_position:
                 lines.append((tip * self.scale, place))
         if lines:
             self._misses.points = np.array(lines, np.float32)
         self._misses.visible = bool(lines)
 
-    def _add_ball(self, wish: Wish, place: Array, colour: tuple[int, int, int]) -> None:
+    def _add_ball(self, editor: GoalEditor, place: Array, colour: tuple[int, int, int]) -> None:
         """Make the ball of a target, and the ghost of what should meet it."""
-        key, radius = wish.key, _BALL * self.size
+        key, radius = editor.key, _BALL * self.size
         handle = self.client.scene.add_icosphere(
             f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
         )
@@ -146,10 +150,9 @@ class Targets:
         handle.on_click(on_click)
         handle.on_drag("left")(on_drag)
         self._balls[key] = handle
-        self._colours[key] = colour
         self._ghosts[key] = self.client.scene.add_frame(
             f"/ghosts/{key}",
-            show_axes=wish.turns,
+            show_axes=editor.has_rotation,
             axes_length=1.7 * radius,
             axes_radius=0.09 * radius,
             origin_radius=0.4 * radius,
@@ -157,44 +160,44 @@ class Targets:
             position=tuple(place),
         )
 
-    def _show_gizmo(self, frame: Frame, added: int) -> None:
+    def _show_gizmo(self, frame: Frame) -> None:
         """Keep the gizmo on the selected target."""
-        wish = next((wish for wish in frame.wishes if wish.key == self.selected), None)
-        shape = (wish.key, wish.kind) if wish is not None and self.gizmo else None
+        editor = next((editor for editor in frame.editors if editor.key == self.selected), None)
+        shape = (editor.key, editor.kind) if editor is not None and self.gizmo else None
         if shape != self._gizmo_of:
             if self._gizmo is not None:
                 self._gizmo.remove()
                 self._gizmo = None
             self._held = False
             self._gizmo_of = shape
-            if wish is not None and shape is not None:
-                self._gizmo = self._add_gizmo(wish)
-        if wish is None:
+            if editor is not None and shape is not None:
+                self._gizmo = self._add_gizmo(editor)
+        if editor is None:
             self._label.visible = False
             return
-        place = wish.place if wish.places else tip_of(frame, wish, added)[0]
+        place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
         if self._gizmo is not None and not self._held:
-            put(self._gizmo, place * self.scale, wxyz(wish.turn) if wish.turns else None)
+            put(self._gizmo, place * self.scale, wxyz(editor.rotation) if editor.has_rotation else None)
         put(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
-        text = wish.label
-        if wish.key in frame.missed:
-            text += f"  missed by {miss_text(frame.errors[wish.key], self.session.given.meters_per_unit)}"
+        text = editor.label
+        if editor.key in frame.missed:
+            text += f"  missed by {miss_text(frame.errors[editor.key], self.session.given.meters_per_unit)}"
         self._label.text = text
         self._label.visible = True
 
-    def _add_gizmo(self, wish: Wish) -> Any:
+    def _add_gizmo(self, editor: GoalEditor) -> Any:
         """Make the gizmo of a target."""
-        key = wish.key
+        key = editor.key
         gizmo = self.client.scene.add_transform_controls(
             "/gizmo",
             scale=0.22 * self.size,
-            disable_axes=not wish.places,
+            disable_axes=not editor.has_position,
             disable_sliders=True,
-            disable_rotations=not wish.turns,
+            disable_rotations=not editor.has_rotation,
             depth_test=False,
             opacity=0.85,
-            position=tuple(wish.place * self.scale),
-            wxyz=tuple(wxyz(wish.turn)),
+            position=tuple(editor.position * self.scale),
+            wxyz=tuple(wxyz(editor.rotation)),
         )
 
         async def on_update(event: Any) -> None:
@@ -205,8 +208,8 @@ class Targets:
             length = math.sqrt(w * w + x * x + y * y + z * z)
             if not (math.isfinite(length) and length > 1e-6):
                 return
-            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if wish.turns else None
-            place = np.array(event.target.position, float) / self.scale if wish.places else None
+            turn = quat_to_matrix(np.array([x, y, z, w]) / length) if editor.has_rotation else None
+            place = np.array(event.target.position, float) / self.scale if editor.has_position else None
             self._try(lambda: self.session.move(key, place, turn))
 
         gizmo.on_update(on_update)
@@ -222,12 +225,12 @@ class Targets:
             if event.phase == "start" or what not in self._grab:
                 with self.session.one_step():  # a joint that has no goal gets one: the drag is undone with it
                     key = key_of()
-                wish = self.session.wish(key)
-                if not wish.places:
+                editor = self.session.editor(key)
+                if not editor.has_position:
                     return
                 self.gizmo = False
                 grabbed = np.array(event.start_position, float) / self.scale
-                self._grab[what] = key, wish.place - grabbed
+                self._grab[what] = key, editor.position - grabbed
                 self._select(key)
             key, offset = self._grab[what]
             self.session.move(key, pointer + offset)
@@ -238,8 +241,66 @@ class Targets:
 
     @staticmethod
     def _try(action: Callable[[], None]) -> None:
-        """Act; what a page asks for and cannot have is left as it was."""
+        """Run an action; an edit that is refused changes nothing."""
         try:
             action()
         except (SynoviaError, ValueError):
             return
+
+
+class Ranges:
+    """The arcs of ranges in one browser's scene, in the colours of targets: met, missed, or off.
+
+    Args:
+        client: The browser.
+        skeleton: The skeleton that was given.
+        theme: Colours.
+        scale: Scene units per length unit.
+        size: Size of the body, scene units.
+    """
+
+    def __init__(self, client: ClientHandle, skeleton: Skeleton, theme: Theme, *, scale: float, size: float) -> None:
+        """Make what stays."""
+        self._skeleton, self._scale, self._radius = skeleton, scale, _RADIUS * size / scale
+        self._beside = _BESIDE * radii_of(skeleton, bones_of(skeleton))
+        self._sent: dict[str, NDArray[np.float32]] = {}
+        self._lines: dict[str, Any] = {
+            state: client.scene.add_line_segments(
+                f"/ranges/{state}",
+                np.zeros((1, 2, 3), np.float32),
+                getattr(theme, state),
+                thickness=4.0,
+                thickness_units="screen",
+                visible=False,
+            )
+            for state in _STATES
+        }
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        for state, handle in self._lines.items():
+            handle.colors = np.array(getattr(theme, state), np.uint8)
+
+    def show(self, frame: Frame) -> None:
+        """Show the ranges of a frame."""
+        parts: dict[str, list[Array]] = {state: [] for state in _STATES}
+        for editor in frame.editors:
+            if (bounds := bounds_of(editor)) is not None and editor.row is not None:
+                parts[frame.state(editor)] += self._segments(frame, editor.row, bounds)
+        for state, handle in self._lines.items():
+            if parts[state]:
+                points = np.concatenate(parts[state]).astype(np.float32)
+                if state not in self._sent or not np.array_equal(points, self._sent[state]):
+                    handle.points = self._sent[state] = points
+            if handle.visible != bool(parts[state]):
+                handle.visible = bool(parts[state])
+
+    def _segments(self, frame: Frame, row: int, bounds: tuple[float, float]) -> list[Array]:
+        """Return the line segments of one range, each (s, 2, 3), scene units."""
+        skeleton, world = self._skeleton, frame.pose.frames[frame.added :]
+        above = skeleton.parents[row]
+        turn = world[above, :9].reshape(3, 3) if above >= 0 else np.eye(3)
+        value = value_of(frame.pose, row + frame.added)
+        lines = range_lines(skeleton, row, bounds, value, self._radius, self._beside[row])
+        placed = [(line @ turn.T + world[row, 9:]) * self._scale for line in lines]
+        return [np.stack([line[:-1], line[1:]], axis=1) for line in placed]

@@ -16,8 +16,8 @@ import numpy as np
 from synovia.kernels.closed_form.blend import begin, end, one_by_one
 from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.general import AIM
-from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
+from synovia.kernels.goals.general import sight
+from synovia.kernels.goals.residuals import goal_frame, residual
 from synovia.kernels.layout import (
     BLEND,
     BLOCK_Q,
@@ -108,12 +108,12 @@ def go_near(problem, frames, q, row, turn, a, e, d):
 
 
 @device
-def aim(problem, work, targets, q, g, row, share, last):
+def aim(problem, work, targets, q, h, row, share, last):
     """Turn one joint by its share; work.frames are at q, and are when it is done."""
-    G, p = goal_frame(problem, work.frames, g)
-    _, t = target_frame(targets, g)
+    G, _ = goal_frame(problem, work.frames, problem.further.ints[h, GOAL])
     R, o = load_rotation(work.frames, row, ORIENTATION), load(work.frames, row, ORIGIN)
-    a, e, d = column(G, 2), sub(p, o), sub(t, o)
+    a = column(G, 2)
+    e, d = sight(problem, work.frames, targets, h, o)
     if norm(d) <= FLAT * problem.reach:
         return  # the target is in the joint: any direction will do
     if problem.tree.ints[row, KIND] == HINGE:
@@ -146,15 +146,15 @@ def nth_moving(problem, row, n):
 
 
 @device
-def share_out(problem, work, targets, q, g):
-    """Aim goal g with its chain, from the root on: each joint turns by its part of what is left."""
+def share_out(problem, work, targets, q, h):
+    """Aim term h with its chain, from the root on: each joint turns by its part of what is left."""
     count = np.int64(problem.own[COUNT])
     left = F(0)
     for i in range(count):
         left += problem.own[SHARES + i]
     for i in range(count - 1, -1, -1):
-        row = nth_moving(problem, problem.goals[g, GOAL_ROW], i)
-        aim(problem, work, targets, q, g, row, problem.own[SHARES + i] / left, i == 0)
+        row = nth_moving(problem, problem.goals[problem.further.ints[h, GOAL], GOAL_ROW], i)
+        aim(problem, work, targets, q, h, row, problem.own[SHARES + i] / left, i == 0)
         left -= problem.own[SHARES + i]
 
 
@@ -166,8 +166,8 @@ def attempt(problem, work, targets, q):
     for row in range(problem.tree.ints.shape[0]):  # a joint that carries others goes before them
         for h in range(problem.further.ints.shape[0]):
             g = problem.further.ints[h, GOAL]
-            if problem.further.ints[h, KIND] == AIM and nth_moving(problem, problem.goals[g, GOAL_ROW], 0) == row:
-                share_out(problem, work, targets, q, g)
+            if nth_moving(problem, problem.goals[g, GOAL_ROW], 0) == row:
+                share_out(problem, work, targets, q, h)
     end(problem, work, q, problem.own[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost

@@ -1,38 +1,94 @@
-"""Compiled entry points kept by what they are made of, so that every installation of one version finds them.
+"""Where compiled entry points are kept on disk, by what they are made of, so that all installations of a version share.
 
-numba names a folder by the path of the source file. Our folder's name is a hash of all that goes into the code (see
-``jit.cache_folder``), so the path is left out. In it each file is named by the types and the processor that it is for:
-numba's numbered files with an index beside them mix up when two processors share a home folder and compile at once.
+The cache folder has one folder for each kernel file. Its name ends in a hash of everything that goes into the code (see
+``sources``), not of a path as with numba. In it a file is named by the types and the processor that it is for. (numba
+numbers its files and keeps an index beside them, which mixes them up when two processors share a home folder.)
 
-A file holds its own checksum. One that is cut short, damaged or not for us is compiled anew and written over; where
-nothing can be written, the folder is read all the same, and what is compiled serves its process.
+A file holds its own checksum. One that is cut short, damaged or for something else is compiled anew and written over;
+if the folder cannot be written, kept code is read all the same, and new code serves its process.
+
+When a folder is made, old ones go: those that no process has used for a month, and of each kernel file all but the last
+few that were used. Checkouts side by side, each with its own hashes, keep theirs that way.
 """
 
+import functools
 import hashlib
 import logging
+import os
 import pickle
+import re
+import sys
+import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-keep: Any = None  # makes an entry point keep what is compiled in the folder that numba's settings name
+from synovia.kernels.compiler import compiled
+from synovia.kernels.compiler.sources import digest, name_of
+
+DAYS = 30  # after which an unused folder goes
+VERSIONS = 8  # of each kernel file that stay, the last used ones
+
+keep: Any = None  # makes an entry point keep its compiled code; None where numba lacks what that needs
 logger = logging.getLogger("synovia.kernels")
-_told: list[bool] = []  # that nothing can be kept is said once
+_OURS = re.compile(r"([a-z0-9_.]+)-[0-9a-f]{16}")  # the name of a kernel file's folder
+_DAY = 86400.0
+_warned: list[bool] = []  # that nothing can be kept is said once
+
+
+def cache_root() -> Path:
+    """Return the folder for compiled kernels: ``SYNOVIA_CACHE_DIR``, else the user's cache folder."""
+    if chosen := os.environ.get("SYNOVIA_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "synovia" / "kernels"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "synovia" / "kernels"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synovia" / "kernels"
+
+
+def _usable() -> tuple[Path | None, bool]:
+    """Return the cache folder, None where there is none and none can be made, and whether it can be written."""
+    folder = None
+    with suppress(OSError, RuntimeError):  # RuntimeError: no home folder
+        folder = cache_root()
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+        return folder, True
+    return folder, False
+
+
+ROOT, WRITABLE = _usable() if compiled() else (None, False)
+
+
+@functools.cache
+def source_hash(file: Path) -> str:
+    """Return a hash of a kernel file, of all files of the package that it imports, and of the compiler."""
+    versions = [f"{name} {getattr(sys.modules.get(name), '__version__', None)}" for name in _COMPILER]
+    return digest(file, (sys.version, *versions))
+
+
+_COMPILER = ("numba", "llvmlite", "numpy")
+
+
+def cache_folder(file: Path) -> Path | None:
+    """Return where the entry points of a kernel file are kept, None without a folder for them."""
+    return None if ROOT is None else ROOT / f"{name_of(file) or file.stem}-{source_hash(file)}"
+
 
 try:
-    import numba.core.config
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
     from numba.core.serialize import dumps
 
-    settings: Any = numba.core.config
-
-    class _ByContent(UserProvidedCacheLocator):
-        """The folder itself, with nothing of a path."""
+    class _Locator(UserProvidedCacheLocator):
+        """Names the folder by its content, with nothing of a path."""
 
         def __init__(self, py_func, py_file):
             super().__init__(py_func, py_file)
-            self._cache_path = settings.CACHE_DIR
+            self._cache_path = str(cache_folder(Path(py_file)))
 
         @classmethod
         def from_function(cls, py_func, py_file):
@@ -44,23 +100,26 @@ try:
             return Path(self._cache_path).name
 
     class _Form(CompileResultCacheImpl):
-        """What is kept, in numba's form."""
+        """Compiled code in numba's form."""
 
-        _locator_classes = [_ByContent]  # noqa: RUF012 - numba's way
+        _locator_classes = [_Locator]  # noqa: RUF012 - numba's way
 
     class _Kept(FunctionCache):
-        """Keeps what is compiled of one function."""
+        """The compiled code of one function on disk."""
 
         _impl_class = _Form
 
         def load_overload(self, sig, target_context):
-            """Return what is kept for these types and this processor, None where nothing of use is."""
+            """Return the code for these types and this processor, None if no cached code matches."""
             target_context.refresh()
             key = self._index_key(sig, target_context.codegen())
+            file = self._file(key)
             try:
-                found = unsealed(self._file(key).read_bytes())
+                found = unsealed(file.read_bytes())
                 if found is not None and found[0] == key:
-                    return self._impl.rebuild(target_context, found[1])
+                    out = self._impl.rebuild(target_context, found[1])
+                    note_use(file.parent)
+                    return out
             except OSError:
                 pass
             except Exception:  # code of another make may raise anything
@@ -68,16 +127,18 @@ try:
             return None
 
         def save_overload(self, sig, data):
-            """Keep what is compiled for these types and this processor, where that can be."""
+            """Keep the code for these types and this processor, where that can be."""
             if not self._impl.check_cachable(data):
                 return
             key = self._index_key(sig, data.codegen)
             file = self._file(key)
             try:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                if not file.parent.exists():
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    remove_old(file.parent)
                 write_whole(file, sealed((key, self._impl.reduce(data)), dumps))
-            except OSError as error:
-                _tell(file.parent.parent, error)
+            except Exception as error:  # noqa: BLE001 - a full disk, or a numba that is built differently
+                _warn(file.parent.parent, error)
 
         def _file(self, key: Any) -> Path:
             """Return the file of these types and this processor."""
@@ -85,10 +146,13 @@ try:
             return Path(self._cache_path) / f"{self._impl.filename_base}.{number}.nbc"
 
     def _keep(dispatcher: Any) -> None:
-        dispatcher._cache = _Kept(dispatcher.py_func)
+        try:
+            dispatcher._cache = _Kept(dispatcher.py_func)
+        except Exception as error:  # noqa: BLE001 - a numba that is built differently
+            _warn(cache_root(), error)
 
     keep = _keep
-except (ImportError, AttributeError):  # pragma: no cover - a numba that is built differently, or none
+except Exception:  # noqa: BLE001, S110 # pragma: no cover - a numba that is built differently, or none
     pass
 
 
@@ -99,7 +163,7 @@ def sealed(value: Any, dump: Any = pickle.dumps) -> bytes:
 
 
 def unsealed(data: bytes) -> Any:
-    """Return the value of sealed bytes, None where they are not what was sealed."""
+    """Return the value of sealed bytes, None if their checksum does not match."""
     seal, data = data[:32], data[32:]
     return pickle.loads(data) if hashlib.sha256(data).digest() == seal else None  # noqa: S301 - the user's own files
 
@@ -116,13 +180,47 @@ def write_whole(file: Path, data: bytes) -> None:
         raise
 
 
-def _tell(folder: Path, error: OSError) -> None:
+def note_use(folder: Path) -> None:
+    """Note that a process uses a folder; once a day is enough."""
+    with suppress(OSError):
+        if time.time() - folder.stat().st_mtime > _DAY:
+            os.utime(folder)
+
+
+def remove_old(new: Path) -> None:
+    """Remove folders that no process has used for long, and old versions of the kernel file that ``new`` is for.
+
+    Only files of compiled code are removed, and folders that are empty then. A process that loses a folder compiles
+    anew.
+    """
+    with suppress(OSError):
+        used: dict[str, list[tuple[float, Path]]] = {}
+        for folder in new.parent.iterdir():
+            if (ours := _OURS.fullmatch(folder.name)) and folder != new:
+                used.setdefault(ours[1], []).append((folder.stat().st_mtime, folder))
+        oldest = time.time() - DAYS * _DAY
+        for name, versions in used.items():
+            stay = VERSIONS - 1 if name == new.name.rpartition("-")[0] else len(versions)
+            for k, (when, folder) in enumerate(sorted(versions, reverse=True)):
+                if k >= stay or when < oldest:
+                    _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the compiled code in a folder, and the folder."""
+    with suppress(OSError):
+        for file in folder.glob("*.nb[ci]*"):
+            file.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _warn(folder: Path, error: Exception) -> None:
     """Say once that every process compiles anew, and what to do."""
-    if not _told:
-        _told.append(True)
+    if not _warned:
+        _warned.append(True)
         logger.warning(
             "compiled kernels cannot be kept in %s (%s), so every process compiles anew: set SYNOVIA_CACHE_DIR to a "
             "folder that can be written, or have one filled there by 'synovia doctor --warm'",
             folder,
-            error.strerror or error,
+            getattr(error, "strerror", None) or error,
         )

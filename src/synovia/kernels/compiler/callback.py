@@ -7,7 +7,7 @@ interpreter's lock for the time of the call, so that kernels may run without it 
 
 import ctypes
 
-from synovia.kernels.compiler.jit import compiled
+from synovia.kernels.compiler import compiled
 
 # (what is wanted, number of the goal, pointer to the joint values, pointer to what to write) -> a number
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)

@@ -1,6 +1,6 @@
 """The entry points that solve: what each is for, how long it takes to compile, and how to compile one ahead.
 
-What it takes is of one core of a server of 2022: an estimate, to be told and to plan by.
+The seconds are an estimate, measured on one core of a server of 2022. Messages and progress bars use them.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ ENTRIES: Final = {
     "tree.tables.random_rows": Entry("random poses", 1.5),
     "jacobian.arm.arm": Entry("lm and dls on arms", 7.0),
     "jacobian.levenberg.levenberg": Entry("lm", 10.0),
-    "jacobian.levenberg.levenberg_any": Entry("lm with further goals", 14.0),
+    "jacobian.levenberg.levenberg_any": Entry("lm with general goals", 14.0),
     "search.classify.conclude": Entry("the verdict on a miss", 11.0),
-    "search.classify.conclude_any": Entry("the verdict on a miss of further goals", 15.0),
+    "search.classify.conclude_any": Entry("the verdict on a miss of general goals", 15.0),
     "heuristic.fabrik_chain.fabrik_chain": Entry("fabrik on plain chains", 5.0),
     "heuristic.fabrik.fabrik": Entry("fabrik", 16.0),
-    "heuristic.fabrik.fabrik_any": Entry("fabrik with further goals", 20.0),
+    "heuristic.fabrik.fabrik_any": Entry("fabrik with general goals", 20.0),
     "heuristic.ccd_chain.ccd_chain": Entry("ccd on plain chains", 4.0),
     "heuristic.ccd.ccd": Entry("ccd", 14.0),
-    "heuristic.ccd.ccd_any": Entry("ccd with further goals", 18.0),
+    "heuristic.ccd.ccd_any": Entry("ccd with general goals", 18.0),
     "hierarchy.full_body.full_body_plain": Entry("full-body", 35.0),
-    "hierarchy.full_body.full_body": Entry("full-body with further goals", 38.0),
+    "hierarchy.full_body.full_body": Entry("full-body with general goals", 38.0),
     "heuristic.particles.particles": Entry("particles", 16.0),
-    "heuristic.particles.particles_any": Entry("particles with further goals", 20.0),
+    "heuristic.particles.particles_any": Entry("particles with general goals", 20.0),
     "jacobian.family.family": Entry("dls, transpose, pinv and sdls", 14.0),
-    "jacobian.family.family_any": Entry("dls, transpose, pinv and sdls with further goals", 18.0),
+    "jacobian.family.family_any": Entry("dls, transpose, pinv and sdls with general goals", 18.0),
     "closed_form.two_bone.two_bone": Entry("two-bone", 11.0),
     "closed_form.segments_limb.segments_limb": Entry("segments on limbs", 12.0),
     "closed_form.segments_seven.segments_seven": Entry("segments on arms of seven hinges", 14.0),
     "closed_form.aim.aim_joint": Entry("aim", 10.0),
     "jacobian.chain_newton.chain_newton": Entry("lm on long chains", 6.0),
-    "simd.arm.arm_lanes": Entry("lanes of arms", 9.0),
-    "simd.fabrik_chain.fabrik_lanes": Entry("lanes of chains", 5.0),
+    "simd.arm.arm_lanes": Entry("SIMD batches of arms", 9.0),
+    "simd.fabrik_chain.fabrik_lanes": Entry("SIMD batches of chains", 5.0),
     "closed_form.hinges.hinges": Entry("hinges", 12.0),
     "closed_form.segments_parallel.segments_parallel": Entry("segments on arms with three parallel axes", 12.0),
     "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 12.0),
-    "jacobian.secondary_steps.wishful": Entry("wishes in the null space", 16.0),
-    "jacobian.secondary_steps.wishful_any": Entry("wishes in the null space with further goals", 20.0),
+    "jacobian.secondary_steps.wishful": Entry("secondary objectives", 16.0),
+    "jacobian.secondary_steps.wishful_any": Entry("secondary objectives with general goals", 20.0),
 }
 
 # What the arguments of entry points are, by their names: kind of number and dimensions, 0 for a number itself.
@@ -74,16 +74,16 @@ _OTHERS: Final = {
     ),
     "tree.tables.random_rows": (("int32", 2), ("float64", 2), ("float64", 2), ("int64", 0), ("uint64", 1)),
 }  # fmt: skip
-_LANES: Final = ("like", "room")  # the argument whose kind of number says in which precision lanes run
+_PRECISION: Final = ("like", "room")  # the argument whose type is the precision of a SIMD batch
 
 
-def told(function: Any) -> Entry | None:
+def entry_of(function: Any) -> Entry | None:
     """Return what one of our entry points is for, None for another function."""
     return ENTRIES.get(f"{function.__module__.removeprefix('synovia.kernels.')}.{function.__name__}")
 
 
 def signatures(name: str) -> list[tuple[Any, ...]]:
-    """Return the types that an entry point is called with: one row, or two where lanes run in either precision."""
+    """Return the signatures that an entry point is called with: one, or two for kernels in either precision."""
     from numba import types
 
     module, _, function = name.rpartition(".")
@@ -96,8 +96,8 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
 
     if name in _OTHERS:
         return [tuple(of(*one) for one in _OTHERS[name])]
-    kinds = ("float64", "float32") if arguments[-1] in _LANES else ("float64",)
-    return [tuple(of(*((kind, 1) if one in _LANES else _ARGUMENTS[one])) for one in arguments) for kind in kinds]
+    kinds = ("float64", "float32") if arguments[-1] in _PRECISION else ("float64",)
+    return [tuple(of(*((kind, 1) if one in _PRECISION else _ARGUMENTS[one])) for one in arguments) for kind in kinds]
 
 
 def compile_entry(name: str) -> float:
@@ -110,22 +110,22 @@ def compile_entry(name: str) -> float:
     return time.perf_counter() - begun
 
 
-def serve(asked: TextIO, answers: TextIO) -> None:
-    """Compile the entry points whose names come in, one a line, and answer each with its seconds, until no more come.
+def serve(names: TextIO, answers: TextIO) -> None:
+    """Read names of entry points, one a line, compile each, and write its seconds as JSON.
 
-    Whoever asks also ends this process: Ctrl-C at the terminal is not for it.
+    The process that asks also ends this one, so Ctrl-C at the terminal is ignored here.
     """
     import gc
     import json
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()  # see ``jit.make_ready``
-    for line in asked:
+    gc.disable()  # see ``jit.ready``
+    for line in names:
         name = line.strip()
         answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
         answers.flush()
-        gc.collect()  # what the compiler leaves would grow to gigabytes
+        gc.collect()  # garbage of the compiler would grow to gigabytes
 
 
 if __name__ == "__main__":

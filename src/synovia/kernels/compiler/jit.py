@@ -1,4 +1,4 @@
-"""The seam: the one place that decides how kernels are compiled, where they are cached and in which precision they run.
+"""The decorators of kernels: the one place that decides how they are compiled, kept, and in which precision they run.
 
 ``inline``  small maths, inlined by LLVM wherever it is used; never called from Python
 ``device``  larger helper that only other kernels call; compiled into its callers' modules
@@ -11,21 +11,16 @@ Without numba (no wheel for the platform) the same functions run as plain Python
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import gc
-import os
-import sys
-import threading
 from collections import namedtuple
-from collections.abc import Callable, Generator
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from synovia.kernels.compiler.sources import digest, name_of
+from synovia.kernels.compiler import cache, compiled, numba
+from synovia.kernels.compiler.sources import name_of
 
 F = np.float64  # the float type of this build of the kernels
 
@@ -33,114 +28,20 @@ F = np.float64  # the float type of this build of the kernels
 SAFE = {"contract", "nsz", "arcp", "afn"}
 DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
 
-
-@functools.cache
-def source_hash(file: Path) -> str:
-    """Return a hash of a kernel file, of all that it imports, and of the compiler; see ``sources``.
-
-    The name of a cache folder is made from it. Files that a kernel does not import do not count, so that work on one
-    algorithm leaves the others compiled.
-    """
-    return digest(file, (sys.version, *_versions()))
-
-
-def _versions() -> list[str]:
-    """Return the versions of what compiles."""
-    names = ("numba", "llvmlite", "numpy")
-    return [f"{name} {getattr(sys.modules.get(name), '__version__', None)}" for name in names]
-
-
-def cache_root() -> Path:
-    """Return the folder for compiled kernels: ``SYNOVIA_CACHE_DIR``, else the user's cache folder."""
-    if chosen := os.environ.get("SYNOVIA_CACHE_DIR"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "synovia" / "kernels"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "synovia" / "kernels"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synovia" / "kernels"
-
-
-def _cache() -> tuple[Path | None, bool]:
-    """Return the cache folder, None where there is none and none can be made, and whether it can be written."""
-    folder = None
-    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home folder
-        folder = cache_root()
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-        return folder, True
-    return folder, False
-
-
-@contextlib.contextmanager
-def _scipy_unseen() -> Generator[None]:
-    """Hide SciPy while numba starts.
-
-    numba imports its BLAS for functions that our kernels never call, which takes longer than everything else together.
-    It is left visible where it is loaded already, or where another thread might be importing it.
-    """
-    if "scipy" in sys.modules or threading.active_count() > 1:
-        yield
-        return
-    sys.modules["scipy"] = None  # type: ignore[assignment]  # the import system's way to say: not there
-    try:
-        yield
-    finally:
-        del sys.modules["scipy"]
-
-
-def _start_numba() -> Any:
-    """Import numba and load what it compiles with; None where it is not installed."""
-    try:
-        with _scipy_unseen():
-            import numba
-            from numba.core.registry import cpu_target
-
-            started: Any = numba  # its types leave out what follows
-            target: Any = cpu_target
-            if not started.config.DISABLE_JIT:
-                target.target_context.refresh()  # loads its implementations of NumPy
-    except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
-        return None
-    arrays: Any = sys.modules.get("numba.np.arraymath")
-    if hasattr(arrays, "_HAVE_BLAS"):
-        arrays._HAVE_BLAS = find_spec("scipy") is not None  # so that users' own kernels find it
-    return started
-
-
-numba = _start_numba()
-
-
-def compiled() -> bool:
-    """Return whether kernels are compiled; without numba, or with NUMBA_DISABLE_JIT=1, they run as plain Python."""
-    return numba is not None and not numba.config.DISABLE_JIT
-
-
-CACHE, WRITABLE = _cache() if compiled() else (None, False)
+_HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # said, or numba takes over what the caller has
+_ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
 if compiled():
-    from synovia.kernels.compiler import announce, interrupts
+    from synovia.kernels.compiler import compile_events, link
 
-    announce.listen()
-
-
-def cache_folder(file: Path) -> Path | None:
-    """Return where the entry points of a kernel file are kept, None without a folder for them."""
-    return None if CACHE is None else CACHE / f"{name_of(file) or file.stem}-{source_hash(file)}"
-
-
-def _keeper(file: Path) -> Any:
-    """Return what makes an entry point be kept by content, None where the path of its file has to count too.
-
-    A file from elsewhere may import what no hash of ours knows.
-    """
-    from synovia.kernels.compiler import cache
-
-    return cache.keep if name_of(file) is not None else None
+    compile_events.listen()
+    if link.helper_pipeline is not None:
+        _HELPER["pipeline_class"] = link.helper_pipeline
+        _APART["pipeline_class"] = link.separate_pipeline
+        _ENTRY["pipeline_class"] = link.entry_pipeline
 
 
-def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
+def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
     """Return a decorator with the house's compile options."""
     if numba is None:  # pragma: no cover
         return lambda function: function
@@ -148,63 +49,58 @@ def _compiler(cached: bool = False, **options: Any) -> Callable[..., Any]:
     options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        file = function.__code__.co_filename
-        if not cached or CACHE is None or not Path(file).is_file():  # a kernel typed at a prompt has no file to hash
-            kernel = numba.njit(**options)(function)
-            if cached and compiled():
-                interrupts.defer(kernel)
-            return kernel
-        keep = _keeper(Path(file))
-        if keep is None and not WRITABLE:
-            return numba.njit(**options)(function)
-        before = numba.config.CACHE_DIR
-        # read when a function is decorated, so only ours land there
-        numba.config.CACHE_DIR = str(cache_folder(Path(file)))
-        try:
-            kernel = numba.njit(cache=keep is None, **options)(function)
-            interrupts.defer(kernel)
-            if keep is not None:
-                keep(kernel)
-            return kernel
-        finally:
-            numba.config.CACHE_DIR = before
+        kernel = numba.njit(**options)(function)
+        if cached and compiled():
+            compile_events.guard(kernel)
+            _keep(kernel, Path(function.__code__.co_filename))
+        return kernel
 
     return decorate
 
 
-_HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # said, or numba takes over what the caller has
-_ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
-if compiled():
-    from synovia.kernels.compiler.link import apart_pipeline, entry_pipeline, helper_pipeline
-
-    if helper_pipeline is not None:
-        _HELPER["pipeline_class"] = helper_pipeline
-        _APART["pipeline_class"] = apart_pipeline
-        _ENTRY["pipeline_class"] = entry_pipeline
-
-inline = _compiler(forceinline=True, **_HELPER)
-inline_exact = _compiler(forceinline=True, **_HELPER, fastmath=False)  # rounds as NumPy does
-device = _compiler(**_HELPER)
-device_dot = _compiler(**_HELPER, fastmath=DOT)
-apart = _compiler(**_APART)
-apart_dot = _compiler(**_APART, fastmath=DOT)
-entry = _compiler(cached=True, **_ENTRY)
+def _keep(kernel: Any, file: Path) -> None:
+    """Have an entry point kept on disk: by content, or by numba where the path of its file has to count too."""
+    if cache.ROOT is None or not file.is_file():  # a kernel typed at a prompt has no file to hash
+        return
+    if name_of(file) is not None and cache.keep is not None:
+        cache.keep(kernel)
+    elif cache.WRITABLE:  # a file from elsewhere may import what no hash of ours knows
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(cache.cache_folder(file))
+        try:
+            kernel.enable_caching()
+        finally:
+            numba.config.CACHE_DIR = before
 
 
-def make_ready(kernel: Callable[..., Any], *arguments: Any) -> None:
-    """Load or compile an entry point by a call with nothing to do.
+inline = _decorator(forceinline=True, **_HELPER)
+inline_exact = _decorator(forceinline=True, **_HELPER, fastmath=False)  # rounds as NumPy does
+device = _decorator(**_HELPER)
+device_dot = _decorator(**_HELPER, fastmath=DOT)
+apart = _decorator(**_APART)
+apart_dot = _decorator(**_APART, fastmath=DOT)
+entry = _decorator(cached=True, **_ENTRY)
 
-    The compiler makes many small objects that live to its end; Python's search for cycles among them takes a tenth of
-    the time, so it pauses.
+
+def ready(kernel: Callable[..., Any], *like: Any) -> Callable[..., Any]:
+    """Load or compile an entry point by a call with nothing to do, and return the function of C behind it.
+
+    numba's search for the compilation that fits the arguments takes a third of a call. The function that comes back
+    does without, so its arguments must have the very types of ``like``, as arrays of the house's own do. A kernel that
+    is no compiled entry point comes back itself.
     """
     searches = gc.isenabled()
-    gc.disable()
+    gc.disable()  # the compiler makes many objects that live to its end: searching them takes a tenth of the time
     try:
-        kernel(*arguments)
+        kernel(*like)
     finally:
         if searches:
             gc.enable()
+    dispatcher: Any = kernel
+    if not getattr(dispatcher, "overloads", None):
+        return kernel
+    found = dispatcher.overloads.get(tuple(dispatcher.typeof_pyval(value) for value in like))
+    return getattr(found, "entry_point", None) or kernel
 
 
 _ALGORITHMS: dict[type, Callable[..., Any]] = {}

@@ -1,39 +1,47 @@
-"""Helpers compiled for linking only: no machine code and no optimisation before they are inside an entry point.
+"""Compile helpers for linking only, which halves the time of a first compilation.
 
-numba turns every compiled function into optimised machine code, also one that is only ever inlined into others, links
-into it all that it calls, and optimises it again inside each caller. For a hundred small helpers that is half of the
-time of a cold start. Here a helper's LLVM module is kept as it is written; the entry point links each module below it
-once, and is optimised once, as a whole.
+numba makes optimised machine code of every function, even of one that is only ever inlined into others: it links into
+the function everything that it calls, and optimises all of that again inside each caller. Here a helper stays the LLVM
+module that numba's front end writes. An entry point links each helper below it once and is optimised once, as a whole.
 
-numba's ``pipeline_class`` is the place it provides for this; the libraries below override a few of its methods. If a
-future numba arranges them otherwise, the pipelines are None and all is compiled the ordinary way: slower, same code.
+CPU seconds until the first answer of a new process without kept code, numba 0.68, with linking as here and without:
+``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55. (A shortened
+front end saved a further fifth of ``lm``, a seventh of ``fabrik`` and nothing of ``ccd``, with most of numba's private
+parts that were in use; it is gone for that reason.)
+
+The libraries below override private methods of numba's code generator. Whatever goes wrong with them, on import or in a
+compilation, ``jit`` compiles the ordinary way instead: slower, same results. See ``compile_events.guard``.
 """
 
 from typing import Any
 
-helper_pipeline: Any = None
-apart_pipeline: Any = None
+from synovia.kernels.compiler import compile_events  # in this form: the hash of kernels leaves that file out
+
+helper_pipeline: Any = None  # for ``jit``; None where numba lacks what this file needs
+separate_pipeline: Any = None
 entry_pipeline: Any = None
 
 try:
+    import gc
+
     from llvmlite.binding import Linkage, parse_assembly
     from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+    from numba.core.dispatcher import Dispatcher
 
-    from synovia.kernels.compiler.frontend import QuickCompiler
-
-    class _Linked(JITCodeLibrary):
-        """A library that links every helper below it once."""
+    class _Entry(JITCodeLibrary):
+        """The library of an entry point: every helper below it is linked once."""
 
         def add_linking_library(self, library):
             """Note a library, and those that it needs."""
-            for one in (library, *(library._linking_libraries if isinstance(library, _HelperLibrary) else ())):
+            for one in (library, *(library._linking_libraries if isinstance(library, _Helper) else ())):
                 if one not in self._linking_libraries:
                     super().add_linking_library(one)
 
-        def _link_all(self, module):
+        def _link_into(self, module):
             """Link what was noted into a module; helpers may go once they are inlined."""
             for one in self._linking_libraries:
-                helper = isinstance(one, _HelperLibrary)
+                helper = isinstance(one, _Helper)
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
             for one in self._linking_libraries:
                 for name in getattr(one, "defined", ()):
@@ -42,22 +50,25 @@ try:
         def finalize(self):
             """Link, optimise once (numba's other round is for reference counts), and make ready to run."""
             self._raise_if_finalized()
-            self._collect_reloads()
-            self._link_all(self._final_module)
+            self._inherit_reloads()
+            self._link_into(self._final_module)
+            for one in self._final_module.functions:  # called, it would end the process
+                if one.is_declaration and one.name.startswith("_ZN"):
+                    raise RuntimeError(f"{one.name} is not linked")
             passes, builder = self._codegen._module_pass_manager()
             passes.run(self._final_module, builder)
             self._final_module.verify()
             self._finalize_final_module()
 
-        def _collect_reloads(self):
-            if hasattr(self, "_reload_init"):  # newer versions of numba
+        def _inherit_reloads(self):
+            if hasattr(self, "_reload_init"):  # numba 0.63 and newer
                 for library in self._linking_libraries:
                     self._reload_init.update(library._reload_init)
 
-    class _HelperLibrary(_Linked):
-        """A library that is linked into others and never run by itself."""
+    class _Helper(_Entry):
+        """The library of a helper: linked into others, never run by itself."""
 
-        apart = False  # whether it stays a function of its own: not inlined, so that large kernels compile in time
+        attribute = ""  # LLVM's, for each of its functions
         defined: tuple[str, ...] = ()
         whole: Any = None
 
@@ -66,8 +77,12 @@ try:
 
         def finalize(self):
             """Close the module as it is."""
-            self._collect_reloads()
-            self.defined = tuple(one.name for one in self._final_module.functions if not one.is_declaration)
+            self._inherit_reloads()
+            own = [function for function in self._final_module.functions if not function.is_declaration]
+            self.defined = tuple(function.name for function in own)
+            if self.attribute:
+                for function in own:
+                    function.add_function_attribute(self.attribute)
             self._finalize_dynamic_globals()
             self._finalized = True
 
@@ -75,7 +90,7 @@ try:
             """Return this helper with all below it, for functions that numba compiles the ordinary way."""
             if self.whole is None:
                 self.whole = self._final_module.clone()
-                self._link_all(self.whole)
+                self._link_into(self.whole)
                 for name in self.defined:
                     self.whole.get_function(name).linkage = Linkage.linkonce_odr
             return self.whole
@@ -95,32 +110,42 @@ try:
                 engine.finalize_object()  # pyright: ignore[reportCallIssue]  # a decorated method of llvmlite
             return 0
 
-    class _EntryCompiler(QuickCompiler):
-        """The quick passes, ending in a library that runs."""
+    class _Separate(_Helper):
+        """The library of a helper that is not inlined, so that large kernels compile in time."""
 
-        def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):  # noqa: A002 - numba's name
-            if library is None:
-                library = _Linked(targetctx.codegen(), "entry")
+        attribute = "noinline"
+
+    def _compiler(kind, *arguments):
+        """Return numba's compiler for one function, ending in a library of this kind."""
+        compile_events.handle_interrupt()
+        if not compile_events.linking.active:
+            return Compiler(*arguments)
+        typing, target, library, *rest = arguments
+        if library is None:
+            library = kind(target.codegen(), kind.__name__)
+            if kind is _Entry:
                 library.enable_object_caching()
-            super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        return Compiler(typing, target, library, *rest)
 
-    class _HelperCompiler(QuickCompiler):
-        """The quick passes, ending in a library for linking."""
+    def _helper_compiler(*arguments):
+        return _compiler(_Helper, *arguments)
 
-        def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):  # noqa: A002 - numba's name
-            if library is None:
-                library = _HelperLibrary(targetctx.codegen(), "helper")
-            super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+    def _separate_compiler(*arguments):
+        return _compiler(_Separate, *arguments)
 
-    class _ApartCompiler(_HelperCompiler):
-        """The same for what stays a function of its own."""
+    def _entry_compiler(*arguments):
+        return _compiler(_Entry, *arguments)
 
-        def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):  # noqa: A002 - numba's name
-            super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
-            self.state.library.apart = True
+    def _forget_helpers():
+        """Forget what was compiled for linking, and what failed: numba remembers both."""
+        for one in gc.get_objects():
+            if issubclass(type(one), Dispatcher):
+                one._compiler._failed_cache.clear()
+                if any(isinstance(made.library, _Helper) for made in one.overloads.values()):
+                    one._reset_overloads()
 
-    helper_pipeline = _HelperCompiler
-    apart_pipeline = _ApartCompiler
-    entry_pipeline = _EntryCompiler
-except (ImportError, AttributeError):  # pragma: no cover - a numba that is built differently, or none
-    pass
+    helper_pipeline, separate_pipeline, entry_pipeline = _helper_compiler, _separate_compiler, _entry_compiler
+    compile_events.linking.forget_helpers = _forget_helpers
+except Exception as error:  # noqa: BLE001 - private parts of a numba that is built differently may fail in any way
+    compile_events.linking.active = False
+    compile_events.linking.failure = error  # the first compilation tells it

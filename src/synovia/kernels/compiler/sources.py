@@ -24,11 +24,10 @@ ROOT = Path(__file__).parents[1]
 
 # Files that change no compiled code, so that an edit to them leaves kernels compiled. Each says why.
 CHANGE_NO_CODE = {
-    "compiler.cache": "stores and loads what is compiled, by keys of its own",
-    "compiler.interrupts": "holds back Ctrl-C while the compiler is at work",
+    "compiler.cache": "stores and loads compiled code, by keys of its own",
+    "compiler.compile_events": "messages, Ctrl-C and the fallback around a compilation",
+    "compiler.entries": "lists entry points, and compiles them ahead",
     "compiler.sources": "this file: it decides what is hashed",
-    "compiler.announce": "announces compilations",
-    "compiler.entries": "lists entry points, and calls what compiles them",
 }
 
 _JOINED = re.compile(rb"\\\r?\n")  # a line that goes on after a backslash

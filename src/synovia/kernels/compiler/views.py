@@ -6,7 +6,7 @@ view must not outlive the array that it looks into, so it never leaves a kernel.
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import compiled
+from synovia.kernels.compiler import compiled
 
 if compiled():
     from llvmlite import ir

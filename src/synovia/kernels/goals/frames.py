@@ -84,8 +84,10 @@ def orthonormal(R):
 def is_refused(problem, targets, g, parts):
     """Return whether one of these parts of a target is not finite or no rigid transform."""
     R, p = target_frame(targets, g)
-    if parts & POSITION and not dot(p, p) <= FARTHEST * FARTHEST:
-        return True
+    if parts & POSITION:
+        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # or the squares overflow
+        if not (inside and dot(p, p) <= FARTHEST * FARTHEST):
+            return True
     if parts & ROTATION:
         E = matmul_t(R, R)
         off = max(abs(E[0] - F(1)), abs(E[4] - F(1)), abs(E[8] - F(1)), abs(E[1]), abs(E[2]), abs(E[5]))

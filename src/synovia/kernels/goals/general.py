@@ -1,178 +1,141 @@
-"""Goals beyond a place in the world: aim, pole, distance, plane, range, balance, a relative place, alignment.
-
-Each has an error: lengths d and angles w, some of one number alone. One-sided goals ask nothing inside. The rows of the
-Jacobian are in ``general_rows``.
+"""General goals: everything beyond positions and rotations in the world, by the number of each kind of term.
 
 Every function that others call takes ``problem.further`` as its first argument: where that is None it does nothing, and
 the rest of it is not even compiled.
 """
 
-import math
-
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, apart, device, inline
+from synovia.kernels.goals import aim, contact, direction, distance, plane, pole, relative
+from synovia.kernels.goals import center_of_mass as mass
+from synovia.kernels.goals import range as value_range
 from synovia.kernels.goals.custom import CUSTOM, custom_length, custom_residual
-from synovia.kernels.goals.frames import frame_on, goal_frame, is_refused, put_given, set_target, target_frame
-from synovia.kernels.goals.masses import across, centre_of_mass, outside_support
-from synovia.kernels.goals.ranges import joint_value
-from synovia.kernels.layout import (
-    ANGLES,
-    FIRST,
-    GIVEN,
-    GOAL,
-    GOAL_ROW,
-    KIND,
-    LENGTHS,
-    NUMBERS,
-    ORIENTATION,
-    ORIGIN,
-    POSITION,
-    ROTATION,
-    SECOND,
-    SECOND_ORIENTATION,
-    SECOND_ORIGIN,
-    TAKES,
-    THIRD,
-    THIRD_POINT,
-    VERTEX,
-    VERTICES,
-    WEIGHT,
-)
-from synovia.kernels.math.bend import bend_of
-from synovia.kernels.math.rotations import PI, apply, column, load_rotation, log_rotation, matmul, matmul_t
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
+from synovia.kernels.goals.frames import goal_frame, is_refused, put_given, set_target, target_frame
+from synovia.kernels.goals.term import NOTHING
+from synovia.kernels.layout import ANGLES, FIRST, GIVEN, GOAL, KIND, LENGTHS, NUMBERS, POSITION, ROTATION, TAKES, WEIGHT
+from synovia.kernels.math.vectors import dot, norm, scale
 
-# Kinds
-AIM, POLE, DISTANCE, PLANE, CENTRE, SUPPORT, RELATIVE, ALIGN, RANGE = 1, 2, 3, 4, 5, 6, 7, 8, 9
-PARALLEL = F(1e-12)  # sine below which two directions count as one or as opposite
-TOUCHING = F(1e-6)  # of the reach: nearer, there is no direction to aim in
-NOTHING = (F(0), F(0), F(0))
+# The kinds of terms, in the order of ``TERMS``, the names by which goals ask for them; the last is ``custom.CUSTOM``
+AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT, DIRECTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+TERMS = ("aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction", "custom")
 
 
 @inline
-def turn_between(u, d):
-    """Return the rotation vector of the smallest turn that takes the unit vector u to direction d, 0 if it has none.
-
-    Opposite directions are half a turn apart, about the same axis every time.
-    """
-    c = cross(u, d)
-    s = norm(c)
-    x = dot(u, d)
-    if s > PARALLEL * abs(x):
-        return scale(math.atan2(s, x) / s, c)
-    return scale(PI, perpendicular(u)) if x < F(0) else (F(0), F(0), F(0))
-
-
-@inline
-def second_frame(problem, frames, h):
-    """Return the world frame (R, p) on the second joint of further goal h."""
-    data = problem.further.data
-    return frame_on(
-        frames,
-        problem.further.ints[h, SECOND],
-        load_rotation(data, h, SECOND_ORIENTATION),
-        load(data, h, SECOND_ORIGIN),
-    )
-
-
-@inline
-def third_point(problem, frames, h):
-    """Return the point on the third joint of further goal h, in the world."""
-    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, THIRD_POINT)
-    return p if row < 0 else add(load(frames, row, ORIGIN), apply(load_rotation(frames, row, ORIENTATION), p))
-
-
-@inline
-def wanted_on_other(problem, frames, targets, h):
-    """Return in the world the target (R, p) that is given in the frame of the second joint."""
-    R, p = second_frame(problem, frames, h)
-    T, t = target_frame(targets, problem.further.ints[h, GOAL])
-    return matmul(R, T), add(p, apply(R, t))
-
-
-@inline
-def away_from(problem, frames, targets, h):
-    """Return the vector to the goal's point from what it keeps its distance from: the target, or the second joint."""
-    g = problem.further.ints[h, GOAL]
-    _, p = goal_frame(problem, frames, g)
-    _, o = target_frame(targets, g)
-    if problem.further.ints[h, TAKES] == 0:
-        _, o = second_frame(problem, frames, h)
-    return sub(p, o)
-
-
-@inline
-def lacking(data, h, x):
-    """Return what a number is short of its least (positive) or beyond its most (negative), 0 between."""
-    return min(max(x, data[h, NUMBERS]), data[h, NUMBERS + 1]) - x
+def is_bounded(kind):
+    """Return whether a kind keeps one number within bounds, and asks for nothing there."""
+    return kind == DISTANCE or kind == PLANE or kind == RANGE
 
 
 @device
-def lack(problem, q, frames, targets, h):
-    """Return the error of further goal h: lengths d and angles w; a lone number stands first."""
-    f = problem.further
-    kind, g = f.ints[h, KIND], f.ints[h, GOAL]
-    R, p = goal_frame(problem, frames, g)
-    T, t = target_frame(targets, g)
-    if kind == AIM:
-        d = sub(t, p)
-        return NOTHING, turn_between(column(R, 2), d) if norm(d) > TOUCHING * problem.reach else NOTHING
-    if kind == ALIGN:
-        return NOTHING, turn_between(column(R, 2), column(T, 2))
-    if kind == POLE:
-        bend = bend_of(second_frame(problem, frames, h)[1], p, third_point(problem, frames, h), t)
-        return NOTHING, (bend.share * bend.angle, F(0), F(0))
+def bounds(problem, q, frames, targets, h):
+    """Return the least and the most by which the number of term h may change."""
+    kind = problem.further.ints[h, KIND]
     if kind == DISTANCE:
-        return (lacking(f.data, h, norm(away_from(problem, frames, targets, h))), F(0), F(0)), NOTHING
-    if kind == RANGE:
-        x = lacking(f.data, h, joint_value(problem, q, problem.goals[g, GOAL_ROW]))
-        return ((x, F(0), F(0)), NOTHING) if f.ints[h, LENGTHS] > 0 else (NOTHING, (x, F(0), F(0)))
+        return distance.bounds(problem, frames, targets, h)
     if kind == PLANE:
-        return (max(F(0), dot(column(T, 2), sub(t, p))), F(0), F(0)), NOTHING
-    if kind == RELATIVE:
-        T, t = wanted_on_other(problem, frames, targets, h)
-        w = log_rotation(matmul_t(T, R)) if f.ints[h, ANGLES] > 0 else NOTHING
-        return sub(t, p) if f.ints[h, LENGTHS] > 0 else NOTHING, w
-    c = centre_of_mass(f.masses, frames)
-    if kind == CENTRE:
-        return sub(t, c), NOTHING
-    up = load(f.data, h, NUMBERS)
-    d, _ = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
-    a, b = across(up)
-    return (dot(a, d), dot(b, d), F(0)), NOTHING
+        return plane.bounds(problem, frames, targets, h)
+    return value_range.bounds(problem, q, h)
 
 
 @device
-def stay(problem, frames, h):
-    """Return the target (R, p) that further goal h has when none is given: what keeps the start as it is."""
-    f = problem.further
-    kind = f.ints[h, KIND]
-    R, p = goal_frame(problem, frames, f.ints[h, GOAL])
+def error(problem, q, frames, targets, h):
+    """Return the error of term h: lengths d and angles w; a lone number stands first."""
+    kind = problem.further.ints[h, KIND]
+    if is_bounded(kind):
+        low, high = bounds(problem, q, frames, targets, h)
+        lacking = (max(low, F(0)) + min(high, F(0)), F(0), F(0))
+        return (lacking, NOTHING) if problem.further.ints[h, LENGTHS] > 0 else (NOTHING, lacking)
     if kind == AIM:
-        return R, axpy(problem.reach, column(R, 2), p)
+        return aim.error(problem, frames, targets, h)
+    if kind == POLE:
+        return pole.error(problem, frames, targets, h)
     if kind == CENTRE:
-        return R, centre_of_mass(f.masses, frames)
+        return mass.centre_error(problem, frames, targets, h)
+    if kind == SUPPORT:
+        return mass.support_error(problem, frames, h)
     if kind == RELATIVE:
-        S, s = second_frame(problem, frames, h)
-        back = (S[0], S[3], S[6], S[1], S[4], S[7], S[2], S[5], S[8])
-        return matmul(back, R), apply(back, sub(p, s))
-    return R, p
+        return relative.error(problem, frames, targets, h)
+    if kind == DIRECTION:
+        return direction.error(problem, frames, targets, h)
+    return contact.error(problem, frames, targets, h)
 
 
 @device
-def refused_further(further, problem, targets):
-    """Return the first goal whose given target is no good, or -1."""
+def bounded_row(problem, q, frames, targets, h, J):
+    """Write how the number of term h grows, whether it is within its bounds or not."""
+    kind = problem.further.ints[h, KIND]
+    if kind == DISTANCE:
+        distance.rows(problem, q, frames, targets, h, J)
+    elif kind == PLANE:
+        plane.rows(problem, q, frames, targets, h, J)
+    else:
+        value_range.rows(problem, q, frames, h, J)
+
+
+@device
+def rows(problem, q, frames, targets, h, J):
+    """Write the rows of term h over zeros."""
+    kind = problem.further.ints[h, KIND]
+    if is_bounded(kind):
+        low, high = bounds(problem, q, frames, targets, h)
+        if low > F(0) or high < F(0):
+            bounded_row(problem, q, frames, targets, h, J)
+    elif kind == AIM:
+        aim.rows(problem, q, frames, targets, h, J)
+    elif kind == POLE:
+        pole.rows(problem, q, frames, targets, h, J)
+    elif kind == CENTRE:
+        mass.centre_rows(problem, q, frames, h, J)
+    elif kind == SUPPORT:
+        mass.support_rows(problem, q, frames, h, J)
+    elif kind == RELATIVE:
+        relative.rows(problem, q, frames, targets, h, J)
+    elif kind == CONTACT:
+        contact.rows(problem, q, frames, h, J)
+    elif kind == DIRECTION:
+        direction.rows(problem, q, frames, h, J)
+
+
+@inline
+def sight(problem, frames, targets, h, o):
+    """Return (e, d) of a term that points an axis: from o to a point of the axis, and from o to where it should go."""
+    if problem.further.ints[h, KIND] == DIRECTION:
+        return direction.sight(problem, targets, h)
+    return aim.sight(problem, frames, targets, h, o)
+
+
+@device
+def kept(problem, frames, h):
+    """Return the target (R, p) that term h has when none is given: it keeps the start as it is."""
+    kind = problem.further.ints[h, KIND]
+    if kind == AIM:
+        return aim.kept(problem, frames, h)
+    if kind == CENTRE:
+        return mass.centre_kept(problem, frames, h)
+    if kind == RELATIVE:
+        return relative.kept(problem, frames, h)
+    if kind == DIRECTION:
+        return direction.kept(problem, frames, h)
+    return goal_frame(problem, frames, problem.further.ints[h, GOAL])
+
+
+@device
+def refused_general(further, problem, targets):
+    """Return the first goal whose given target cannot be used, or -1."""
     if further is None:
         return -1
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        if is_refused(problem, targets, g, further.ints[h, TAKES] & int(targets[g, GIVEN])):
+        given = further.ints[h, TAKES] & int(targets[g, GIVEN])
+        if is_refused(problem, targets, g, given):
+            return g
+        if further.ints[h, KIND] == DIRECTION and given and direction.refused(targets, g):
             return g
     return -1
 
 
 @device
-def all_further_given(further, targets):
-    """Return whether every further goal is given all that it takes."""
+def all_general_given(further, targets):
+    """Return whether every term is given all that it takes."""
     if further is None:
         return True
     for h in range(further.ints.shape[0]):
@@ -183,31 +146,31 @@ def all_further_given(further, targets):
 
 
 @device
-def complete_further(further, problem, frames, targets, kept):
-    """Write what keeps the start as it is, where not all of a target is given."""
+def complete_general(further, problem, frames, targets, whole):
+    """Write the targets that keep the start as it is, where not all of a target is given."""
     if further is None:
         return
     for h in range(further.ints.shape[0]):
         g, takes = further.ints[h, GOAL], further.ints[h, TAKES]
         if takes & int(targets[g, GIVEN]) != takes:
-            R, p = target_frame(kept, g)
-            S, s = stay(problem, frames, h)
-            set_target(kept, g, S if takes & ROTATION else R, s if takes & POSITION else p)
+            R, p = target_frame(whole, g)
+            S, s = kept(problem, frames, h)
+            set_target(whole, g, S if takes & ROTATION else R, s if takes & POSITION else p)
 
 
 @device
-def replace_further(further, targets, kept):
+def replace_general(further, targets, whole):
     """Write the targets that are given over those that are kept."""
     if further is None:
         return
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        put_given(targets, kept, g, further.ints[h, TAKES] & int(targets[g, GIVEN]))
+        put_given(targets, whole, g, further.ints[h, TAKES] & int(targets[g, GIVEN]))
 
 
-@device
-def further_residual(further, problem, q, frames, targets, e):
-    """Write the weighted residuals of further goals; return (their cost, the largest error in units of tolerance)."""
+@apart
+def general_residual(further, problem, q, frames, targets, e):
+    """Write the weighted residuals of general goals; return (their cost, the largest error in units of tolerance)."""
     if further is None:
         return F(0), F(0)
     cost = F(0)
@@ -218,7 +181,7 @@ def further_residual(further, problem, q, frames, targets, e):
             cost += more
             worst = max(worst, far)
             continue
-        d, w = lack(problem, q, frames, targets, h)
+        d, w = error(problem, q, frames, targets, h)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
         d, w = scale(further.data[h, WEIGHT] / problem.reach, d), scale(further.data[h, WEIGHT], w)
         cost += dot(d, d) + dot(w, w)
@@ -231,9 +194,9 @@ def further_residual(further, problem, q, frames, targets, e):
     return cost, worst
 
 
-@device
-def measure_further(further, problem, q, frames, targets, errors):
-    """Write distance and angle that further goals lack; return the largest in units of its tolerance."""
+@apart
+def measure_general(further, problem, q, frames, targets, errors):
+    """Write distance and angle of the errors of general goals; return the largest in units of its tolerance."""
     if further is None:
         return F(0)
     worst = F(0)
@@ -243,10 +206,21 @@ def measure_further(further, problem, q, frames, targets, errors):
             errors[2 * g] = custom_length(problem, q, h)
             worst = max(worst, errors[2 * g] / further.data[h, NUMBERS])
             continue
-        d, w = lack(problem, q, frames, targets, h)
+        d, w = error(problem, q, frames, targets, h)
         if further.ints[h, LENGTHS] > 0:
             errors[2 * g] = norm(d)
         if further.ints[h, ANGLES] > 0:
             errors[2 * g + 1] = norm(w)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
     return worst
+
+
+@apart
+def general_jacobian(further, problem, q, frames, targets, J):
+    """Write the rows of general goals over zeros."""
+    if further is None:
+        return
+    if further.masses.shape[0] > 0:
+        mass.sum_branches(problem.tree, further.masses, frames)
+    for h in range(further.ints.shape[0]):
+        rows(problem, q, frames, targets, h, J)

@@ -7,7 +7,7 @@ cross products of ``residuals.jacobian`` say the same by geometry, in less time.
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, put
-from synovia.kernels.goals.general_rows import further_jacobian
+from synovia.kernels.goals.general import general_jacobian
 from synovia.kernels.layout import (
     BALL,
     COLUMN,
@@ -138,4 +138,4 @@ def partial_jacobian(problem, q, frames, targets, J):
                     differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
             S = matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])), behind(tree, i, M, m, S[1])
             i = tree.ints[i, PARENT]
-    further_jacobian(problem.further, problem, q, frames, targets, J)
+    general_jacobian(problem.further, problem, q, frames, targets, J)

@@ -17,8 +17,8 @@ The row of a pole goal in ``points`` keeps the frame before: v (0-2), the part u
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.goals.general import POLE, second_frame, third_point
+from synovia.kernels.goals.general import POLE
+from synovia.kernels.goals.pole import limb
 from synovia.kernels.layout import ACROSS, BENT, GOAL, KIND, KNOWN
 from synovia.kernels.math.bend import FLAT, bend_of
 from synovia.kernels.math.swing_twist import wrap
@@ -28,15 +28,6 @@ from synovia.kernels.tree.forward import forward
 LEFT = F(0.5)
 RATE = F(50)  # 3.6 degrees a millimetre on a limb of 0.8 metres
 FORGOTTEN, LOOSE, HELD = F(0), F(1), F(2)  # of a pole: no frame before; one before; one before that holds the turn back
-
-
-@inline
-def limb(problem, frames, targets, h):
-    """Return the root, middle and tip of the limb of further goal h, and its pole."""
-    g = problem.further.ints[h, GOAL]
-    _, m = goal_frame(problem, frames, g)
-    _, pole = target_frame(targets, g)
-    return second_frame(problem, frames, h)[1], m, third_point(problem, frames, h), pole
 
 
 @inline

@@ -47,11 +47,16 @@ from synovia.kernels.tree.problem import open_problem, open_work
 
 
 @inline
-def placed(p, towards, length):
-    """Return the point at a bone's length from p on the line to another (equations 3 and 6 of the paper)."""
+def placed(K, p, towards, length):
+    """Return the point at a bone's length from p on the line to another (equations 3 and 6 of the paper).
+
+    In numbers of the type K, and without a branch: for one chain, and for the lanes of ``simd.fabrik_chain``.
+    """
     u = sub(towards, p)
     size2 = dot(u, u)
-    return axpy(length / math.sqrt(size2), u, p) if size2 > TINY else towards
+    apart = size2 > K(TINY)
+    share = length / math.sqrt(size2 if apart else K(1))
+    return axpy(share if apart else K(1), u, p)
 
 
 @device
@@ -79,11 +84,11 @@ def iterate(points, n, root, t):
     p = t
     store(points, n, PLACE, p)
     for i in range(n - 1, 0, -1):
-        p = placed(p, load(points, i, PLACE), points[i, BONE])
+        p = placed(F, p, load(points, i, PLACE), points[i, BONE])
         store(points, i, PLACE, p)
     p = root
     for i in range(n):
-        p = placed(p, load(points, i + 1, PLACE), points[i, BONE])
+        p = placed(F, p, load(points, i + 1, PLACE), points[i, BONE])
         store(points, i + 1, PLACE, p)
 
 
@@ -98,7 +103,7 @@ def place_elbow(problem, work, t):
     side = bend_at_rest(R, base, along, root, t)
     p = nearest_on_circle(root, points[0, BONE], t, points[1, BONE], load(points, 1, PLACE), side)
     store(points, 1, PLACE, p)
-    store(points, 2, PLACE, placed(p, t, points[1, BONE]))
+    store(points, 2, PLACE, placed(F, p, t, points[1, BONE]))
 
 
 @device
@@ -151,7 +156,7 @@ def attempt(problem, work, targets, q):
             break
         if far:
             for i in range(n):
-                store(points, i + 1, PLACE, placed(load(points, i, PLACE), t, points[i, BONE]))
+                store(points, i + 1, PLACE, placed(F, load(points, i, PLACE), t, points[i, BONE]))
             continue
         if n == 2:
             place_elbow(problem, work, t)

@@ -9,9 +9,10 @@ points at the tip again; where that does not help, the limb turns as far as it c
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.general import POLE, further_residual, third_point
+from synovia.kernels.goals.general import POLE, general_residual
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
+from synovia.kernels.goals.term import third_point
 from synovia.kernels.layout import (
     BALL,
     BLOCK_Q,
@@ -142,7 +143,7 @@ def face_poles(attempt, problem, work, targets, q):
     while (
         k < problem.max_steps
         and not stopped(work.watch, problem.further.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
-        and further_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
+        and general_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
     ):
         k += 1
         most = F(0)
@@ -153,6 +154,6 @@ def face_poles(attempt, problem, work, targets, q):
         if most <= STILL * problem.tolerance_angle:
             break
     cost, _ = residual(places_alone(problem), q, work.frames, targets, work.e)
-    turned, _ = further_residual(problem.further, problem, q, work.frames, targets, work.e)
+    turned, _ = general_residual(problem.further, problem, q, work.frames, targets, work.e)
     small = problem.tolerance / problem.reach
     return k, cost + small * small * turned

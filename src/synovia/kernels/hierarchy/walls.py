@@ -9,22 +9,16 @@ A support polygon has two walls, the nearest edge and the nearer of those beside
 through the other.
 """
 
-import numpy as np
-
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
-from synovia.kernels.goals.general import DISTANCE, PLANE, RANGE, SUPPORT, away_from
-from synovia.kernels.goals.masses import centre_of_mass, outside_support, pull_centre
-from synovia.kernels.goals.ranges import joint_value, pull_value
+from synovia.kernels.goals.center_of_mass import centre_of_mass, outside_support, pull_centre
+from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
+from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import LOWER, PLACE, SEALED, SIDE, STEP, STIFF, UPPER, WISH
-from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, KIND, LENGTHS, NUMBERS, SECOND, VERTEX, VERTICES, WEIGHT
-from synovia.kernels.math.rotations import column
+from synovia.kernels.layout import FIRST, KIND, NUMBERS, VERTEX, VERTICES
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
 STEEP = F(1e3)  # of a row along its own column: what a wall leaves free costs next to nothing
-NEVER = F(np.inf)
 TOUCHES = F(1e-9)  # of the reach: outside a polygon by less is rounding
-NOTHING = (F(0), F(0), F(0))
 
 
 @inline
@@ -93,36 +87,22 @@ def put_walls(further, problem, frames, edges):
 
 @device
 def wall(problem, q, frames, targets, h, edge):
-    """Return (least and most by which the residual of further goal h may change, force of its row); 0: no wall.
-
-    Of a range the force is not that of its row, which ``pull_value`` writes: it only says that there is one.
-    """
+    """Return the least and the most by which the number of term h may change, and whether a wall stands for it."""
     f = problem.further
-    kind, g = f.ints[h, KIND], f.ints[h, GOAL]
-    if kind == PLANE:
-        _, p = goal_frame(problem, frames, g)
-        T, t = target_frame(targets, g)
-        n = column(T, 2)
-        return dot(n, sub(t, p)), NEVER, n
-    if kind == RANGE:
-        x = joint_value(problem, q, problem.goals[g, GOAL_ROW])
-        return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x, (F(1), F(0), F(0))
-    if kind == DISTANCE:
-        apart_by = away_from(problem, frames, targets, h)
-        far = norm(apart_by)
-        n = normalize(apart_by, (F(0), F(0), F(1)))
-        return f.data[h, NUMBERS] - far, f.data[h, NUMBERS + 1] - far, n
-    if kind == SUPPORT and edge >= F(0):
-        depth, way = edge_of(f, h, centre_of_mass(f.masses, frames), int(edge))
-        return -depth, NEVER, way
-    return F(0), F(0), NOTHING
+    if is_bounded(f.ints[h, KIND]):
+        low, high = bounds(problem, q, frames, targets, h)
+        return low, high, True
+    if f.ints[h, KIND] == SUPPORT and edge >= F(0):
+        depth, _ = edge_of(f, h, centre_of_mass(f.masses, frames), int(edge))
+        return -depth, NEVER, True
+    return F(0), F(0), False
 
 
 @inline
-def unit_weight(problem, further, h):
-    """Return what one unit of what further goal h lacks counts in its row: a length is divided by the reach."""
-    w = further.data[h, WEIGHT]
-    return w / problem.reach if further.ints[h, LENGTHS] > 0 else w
+def clear(J, k):
+    """Let row k be zeros."""
+    for v in range(J.shape[1]):
+        J[k, v] = F(0)
 
 
 @apart
@@ -132,40 +112,22 @@ def wall_rows(further, problem, q, frames, targets, edges, J):
         return
     place = 0
     for h in range(further.ints.shape[0]):
-        kind, g, k = further.ints[h, KIND], further.ints[h, GOAL], further.ints[h, FIRST]
-        w = unit_weight(problem, further, h)
+        kind, k = further.ints[h, KIND], further.ints[h, FIRST]
         if kind == SUPPORT:
+            c = centre_of_mass(further.masses, frames)
             walled = edges[place] >= F(0) or edges[place + 1] >= F(0)
             for side in range(2 if walled else 0):
-                for v in range(J.shape[1]):
-                    J[k + side, v] = F(0)
-                _, _, n = wall(problem, q, frames, targets, h, edges[place + side])
-                pull_centre(problem, q, frames, scale(w, n), J, k + side)
+                clear(J, k + side)
+                edge = edges[place + side]
+                if edge >= F(0):
+                    _, inward = edge_of(further, h, c, int(edge))
+                    pull_centre(problem, q, frames, scale(unit_weight(problem, h), inward), J, k + side)
             place += 2
             continue
         place += 1
-        _, _, n = wall(problem, q, frames, targets, h, F(-1))
-        if dot(n, n) == F(0):
-            continue
-        for v in range(J.shape[1]):
-            J[k, v] = F(0)
-        if kind == RANGE:
-            pull_value(
-                problem,
-                q,
-                frames,
-                problem.goals[g, GOAL_ROW],
-                further.ints[h, LENGTHS] > 0,
-                further.data[h, WEIGHT],
-                J,
-                k,
-            )
-            continue
-        _, p = goal_frame(problem, frames, g)
-        pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], p, scale(w, n), NOTHING, J, k)
-        if kind == DISTANCE:
-            apart_by = away_from(problem, frames, targets, h)
-            pull_up(problem, q, frames, further.ints[h, SECOND], sub(p, apart_by), scale(-w, n), NOTHING, J, k)
+        if is_bounded(kind):
+            clear(J, k)
+            bounded_row(problem, q, frames, targets, h, J)
 
 
 @apart
@@ -194,12 +156,12 @@ def stand_walls(further, problem, q, frames, targets, h, first):
         return
     place = 0
     for i in range(further.ints.shape[0]):
-        w = unit_weight(problem, further, i)
+        w = unit_weight(problem, i)
         row = further.ints[i, FIRST]
         sides = 2 if further.ints[i, KIND] == SUPPORT else 1
         for side in range(sides):
-            low, high, n = wall(problem, q, frames, targets, i, h.edges[place + side])
-            stand_wall(h, first + place + side, row + side, w * low, w * high, dot(n, n) > F(0))
+            low, high, stands = wall(problem, q, frames, targets, i, h.edges[place + side])
+            stand_wall(h, first + place + side, row + side, w * low, w * high, stands)
         if sides == 2 and h.edges[place] + h.edges[place + 1] > F(-2):  # an edge that does not stand asks for nothing
             h.e[row + (0 if h.edges[place] < F(0) else 1)] = F(0)
         place += sides

@@ -1,13 +1,12 @@
 """Levenberg-Marquardt for one end effector on a serial chain of hinges and slides: the arm, in registers.
 
 The same method as ``levenberg`` with the same settings, written for six rows: forward kinematics keeps the frame in
-registers, the Jacobian's column of a joint is (z × (p - o), z), and J Jᵀ + λ is factorised without an array.
+registers, and J Jᵀ + λ is factorised without an array. The formulas are in ``arm_step``.
 
 A step follows the curve of the goal, not its tangent alone (geodesic acceleration, Transtrum & Sethna 2012): with the
-factors that are there already, -r″/2 is solved for once more, r″ being how the goal would accelerate along the step.
-For a chain of joints that takes two cross products each, and a quarter of all steps are saved. Damping that is constant
-stays what it is by name, damped least squares. In a step a turn that is far off weighs less than a small one; see
-``turn_weight``.
+factors that are there already, the equations are solved once more for -r″/2, r″ being how the goal would accelerate
+along the step. That takes two cross products for each joint and saves an eighth to a quarter of all steps. Damping that
+is constant stays what it is by name, damped least squares.
 """
 
 import math
@@ -17,6 +16,15 @@ from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import prove_arm
 from synovia.kernels.goals.residuals import target_frame
+from synovia.kernels.jacobian.arm_step import (
+    add_column,
+    clamp,
+    diagonal6,
+    dot6,
+    free_column,
+    hinge_column,
+    joint_frame,
+)
 from synovia.kernels.jacobian.descent import PUSHES
 from synovia.kernels.layout import (
     ANGULAR,
@@ -53,7 +61,7 @@ from synovia.kernels.math.rotations import (
     turn_z,
 )
 from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
-from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
+from synovia.kernels.math.vectors import add, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import AIM, FALLS, falls_slowly
 from synovia.kernels.search.multistart import drive
 from synovia.kernels.search.restarts import scatter_numbers
@@ -77,15 +85,14 @@ def arm_forward(problem, q, axes):
         sincos_block(X, S, C)
         for j in range(min(BLOCK, n - first)):
             i = first + j
-            G = load_rotation(tree.fixed, i, ORIENTATION)
+            G, g = load_rotation(tree.fixed, i, ORIENTATION), load(tree.fixed, i, ORIGIN)
+            shift = F(0)
             if tree.ints[i, KIND] == HINGE:
                 G = turn_z(G, S[0, j], C[0, j])
-            p = add(p, apply(R, load(tree.fixed, i, ORIGIN)))
-            R = matmul(R, G)
-            z = column(R, 2)
-            if tree.ints[i, KIND] != HINGE:
-                p = axpy(q[tree.ints[i, FIRST_Q]], z, p)
-            store(axes, i, AXIS, z)
+            else:
+                shift = q[tree.ints[i, FIRST_Q]]
+            R, p = joint_frame(R, p, G, g, shift)
+            store(axes, i, AXIS, column(R, 2))
             store(axes, i, PIVOT, p)
     return matmul(R, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), add(
         p, apply(R, load(problem.goal_data, 0, GOAL_ORIGIN))
@@ -105,56 +112,22 @@ def turn_weight(weight, turned2):
 
 @inline
 def arm_normal(problem, q, axes, p, e, wr, damping):
-    """Write the Jacobian without the joints that are held at a limit (6-11 of each row); return J Jᵀ + λ (21)."""
+    """Write the Jacobian without the joints that are held at a limit; return J Jᵀ + λ, its lower triangle (21)."""
     wp, reach = problem.goal_data[0, POSITION_WEIGHT] / problem.reach, problem.reach
-    n = problem.tree.ints.shape[0]
-    o = F(0)
     slack = PUSHES * (abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(e[3]) + abs(e[4]) + abs(e[5]))
-    a00 = a11 = a22 = a33 = a44 = a55 = damping
-    a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = a50 = a51 = a52 = a53 = a54 = o
-    for i in range(n):
+    A = diagonal6(F, damping)
+    for i in range(problem.tree.ints.shape[0]):
         z = load(axes, i, AXIS)
         if problem.tree.ints[i, KIND] == HINGE:
-            u = scale(wp, cross(z, sub(p, load(axes, i, PIVOT))))
-            w = scale(wr, z)
+            u, w = hinge_column(z, load(axes, i, PIVOT), p, wp, wr)
         else:
-            u = scale(wp * reach, z)
-            w = (o, o, o)
+            u, w = scale(wp * reach, z), (F(0), F(0), F(0))
         x = q[problem.variables[i, BLOCK_Q]]
-        g = u[0] * e[0] + u[1] * e[1] + u[2] * e[2] + w[0] * e[3] + w[1] * e[4] + w[2] * e[5]
-        if ((x <= problem.limits[i, LOWER]) & (g < -slack)) | ((x >= problem.limits[i, UPPER]) & (g > slack)):
-            u = (o, o, o)
-            w = (o, o, o)
+        u, w = free_column(F, x, problem.limits[i, LOWER], problem.limits[i, UPPER], u, w, e, slack)
         store(axes, i, LINEAR, u)
         store(axes, i, ANGULAR, w)
-        a00 += u[0] * u[0]
-        a10 += u[1] * u[0]
-        a11 += u[1] * u[1]
-        a20 += u[2] * u[0]
-        a21 += u[2] * u[1]
-        a22 += u[2] * u[2]
-        a30 += w[0] * u[0]
-        a31 += w[0] * u[1]
-        a32 += w[0] * u[2]
-        a33 += w[0] * w[0]
-        a40 += w[1] * u[0]
-        a41 += w[1] * u[1]
-        a42 += w[1] * u[2]
-        a43 += w[1] * w[0]
-        a44 += w[1] * w[1]
-        a50 += w[2] * u[0]
-        a51 += w[2] * u[1]
-        a52 += w[2] * u[2]
-        a53 += w[2] * w[0]
-        a54 += w[2] * w[1]
-        a55 += w[2] * w[2]
-    return a00, a10, a11, a20, a21, a22, a30, a31, a32, a33, a40, a41, a42, a43, a44, a50, a51, a52, a53, a54, a55
-
-
-@inline
-def dot6(x, y):
-    """Return x·y."""
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3] + x[4] * y[4] + x[5] * y[5]
+        A = add_column(A, u, w)
+    return A
 
 
 @inline
@@ -171,9 +144,7 @@ def arm_bend(problem, axes, wr, y):
     A joint that moves after others is carried by their turn t: its own part c of the goal's velocity and w of its turn
     change at the rates (2 t + w) × c and t × w.
     """
-    t = (F(0), F(0), F(0))
-    pull = (F(0), F(0), F(0))
-    twist = (F(0), F(0), F(0))
+    t = pull = twist = (F(0), F(0), F(0))
     for i in range(problem.tree.ints.shape[0]):
         d = column_dot(axes, i, y)
         w = scale(d if problem.tree.ints[i, KIND] == HINGE else F(0), load(axes, i, AXIS))
@@ -187,7 +158,6 @@ def arm_bend(problem, axes, wr, y):
 def arm_step(problem, q, axes, p, e, wr, damping):
     """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ (e - r″/2) without the joints that are held at a limit, and clamp."""
     tree = problem.tree
-    n = tree.ints.shape[0]
     factors = factor6(arm_normal(problem, q, axes, p, e, wr, damping))
     y = finish6(factors, e)
     if problem.own[ERROR_DAMPING] > F(0):
@@ -197,12 +167,12 @@ def arm_step(problem, q, axes, p, e, wr, damping):
         bent2 = dot(pull, (z[0], z[1], z[2])) + dot(twist, (z[3], z[4], z[5])) - damping * dot6(z, z)
         k = F(1) if bent2 <= MOST_BENT * straight2 else math.sqrt(MOST_BENT * straight2 / bent2)
         y = (y[0] + k * z[0], y[1] + k * z[1], y[2] + k * z[2], y[3] + k * z[3], y[4] + k * z[4], y[5] + k * z[5])
-    for i in range(n):
+    for i in range(tree.ints.shape[0]):
         d = column_dot(axes, i, y)
         if tree.ints[i, KIND] != HINGE:
             d *= problem.reach
         at = problem.variables[i, BLOCK_Q]
-        q[at] = min(max(q[at] + d, problem.limits[i, LOWER]), problem.limits[i, UPPER])
+        q[at] = clamp(q[at] + d, problem.limits[i, LOWER], problem.limits[i, UPPER])
 
 
 @algorithm

@@ -1,12 +1,12 @@
 """Levenberg-Marquardt for many targets of one arm in lockstep: thirty-two problems side by side, one in each lane.
 
-The method is that of ``arm`` along the tangent alone, written over arrays [number, lane] with selections instead of
-branches, so that one instruction of the processor works on several problems. A lane whose problem ends takes up the
-next one, or the next attempt of the same, from the same random pose as ``multistart`` would.
+The method is that of ``jacobian.arm`` along the tangent alone, by the same formulas (``jacobian.arm_step``), over
+arrays [number, lane]: one instruction of the processor works on several problems. A lane whose problem ends takes up
+the next one, or the next attempt of the same, from the same random pose as ``multistart`` would.
 
 The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arctangent. Other steps end elsewhere within
-the tolerance, or in another of the poses that reach. Every answer is verified in double precision; what the lanes do
-not reach in a few attempts is left to the scalar kernel, with its proofs and its verdict.
+the tolerance, or in another of the poses that reach. Every answer is verified in double precision. A problem that the
+lanes do not reach in a few attempts is left to the scalar kernel, with its proofs and its verdict.
 """
 
 import math
@@ -36,7 +36,17 @@ from synovia.kernels.math.trigonometry import PI, sincos
 from synovia.kernels.search.descent import AIM, falls_slowly
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.search.restarts import scatter_numbers
-from synovia.kernels.simd.arm_step import LANES, lane_errors, lane_forward, lane_normal, lane_step
+from synovia.kernels.simd.arm_step import (
+    ERROR_WIDTH,
+    FAR2,
+    LANE_COST,
+    LANES,
+    TURNED2,
+    lane_errors,
+    lane_forward,
+    lane_normal,
+    lane_step,
+)
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import seed_state
@@ -142,7 +152,8 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
     Q, axes, J = stack(like, JOINTS, LANES), stack(like, AXES, LANES), stack(like, AXES, LANES)
-    P, goal, E, S = stack(like, 12, LANES), stack(like, 12, LANES), stack(like, 9, LANES), stack(like, 27, LANES)
+    P, goal, E = stack(like, 12, LANES), stack(like, 12, LANES), stack(like, ERROR_WIDTH, LANES)
+    S, Y = stack(like, 21, LANES), stack(like, 6, LANES)
     state, lanes = stack(like, 2, LANES), stack(ints, COLD, LANES)
     far2 = (AIM * problem.tolerance) ** 2
     turned2 = chord2(AIM * problem.tolerance_angle)
@@ -170,8 +181,8 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
             if lanes[ROW, l] < 0:
                 continue
             k = lanes[STEP, l]
-            cost = E[8, l]
-            reached = (E[6, l] <= far2) & (E[7, l] <= turned2)
+            cost = E[LANE_COST, l]
+            reached = (E[FAR2, l] <= far2) & (E[TURNED2, l] <= turned2)
             state[1, l] = min(state[1, l], cost)
             ended = k == problem.max_steps
             slowly, state[0, l] = falls_slowly(problem, k, state[1, l], state[0, l])
@@ -180,7 +191,7 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
             if not reached and not ended:
                 lanes[STEP, l] = k + 1
                 continue
-            for r in range(9):  # what comes next is not stepped before it is looked at
+            for r in range(ERROR_WIDTH):  # what comes next is not stepped before it is looked at
                 E[r, l] = 0
             if reached:
                 answer(problem, work, out, lanes, Q, cost, l)
@@ -194,7 +205,7 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
                 following += 1
                 live += 1
         lane_normal(problem, Q, P, axes, E, J, S)
-        lane_step(problem, Q, E, J, S)
+        lane_step(problem, Q, E, J, S, Y)
     left = 0
     for b in range(out.shape[0]):
         if out[b, STATUS] < F(0):

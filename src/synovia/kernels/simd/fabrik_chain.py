@@ -17,7 +17,7 @@ from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target, target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
+from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, take_turns
 from synovia.kernels.layout import (
     BEST,
     BONE,
@@ -33,7 +33,7 @@ from synovia.kernels.layout import (
     TRIES,
     WINNER,
 )
-from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
+from synovia.kernels.math.vectors import dot, load, norm, store, sub
 from synovia.kernels.search.descent import AIM
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.simd.arm import LEFT
@@ -52,12 +52,7 @@ def pull(P, V, i, length):
     K = P.dtype.type
     k = (3 * i) & FORWARD
     for l in range(LANES):
-        v = lane_vector(V, 0, l)
-        d = sub(lane_vector(P, k, l), v)
-        size2 = dot(d, d)
-        apart = size2 > K(TINY)
-        share = length / math.sqrt(size2 if apart else K(1))
-        v = axpy(share if apart else K(1), d, v)
+        v = placed(K, lane_vector(V, 0, l), lane_vector(P, k, l), length)
         put_vector(V, 0, l, v)
         put_vector(P, k, l, v)
 

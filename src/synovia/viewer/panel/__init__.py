@@ -1,1 +1,18 @@
 """The controls beside the scene: one tab a subject."""
+
+from synovia.viewer.page import Tab
+from synovia.viewer.panel.body import Body
+from synovia.viewer.panel.clip import Clip
+from synovia.viewer.panel.goals import Goals
+from synovia.viewer.panel.keep import Keep
+from synovia.viewer.panel.solver import SolverTab
+from synovia.viewer.panel.why import Why
+
+TABS: list[tuple[str, type[Tab]]] = [
+    ("Goals", Goals),
+    ("Body", Body),
+    ("Clip", Clip),
+    ("Solver", SolverTab),
+    ("Why", Why),
+    ("Keep", Keep),
+]

@@ -11,10 +11,10 @@ from synovia.model import Kind
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.panel.style import WARN
+from synovia.viewer.page import Tab
 from synovia.viewer.root import ROOTS
 from synovia.viewer.skin import SHOWN
+from synovia.viewer.style import WARN, note, safe
 
 _HELD: Final = (
     "Goals move these joints as well, and may bring them back. To hold one, disable the goals or add a rest goal for "
@@ -29,8 +29,8 @@ class Body(Tab):
     def build(self) -> None:
         """Make the controls."""
         gui = self.gui
-        self.hear(gui.add_button_group("", ("Undo", "Reset", "Rest pose")), self._pressed, click=True)
-        self._root = self.hear(
+        self.connect(gui.add_button_group("", ("Undo", "Reset", "Rest pose")), self._pressed, click=True)
+        self._root = self.connect(
             gui.add_dropdown(
                 "Root",
                 tuple(dict.fromkeys((*ROOTS, self.session.mode))),
@@ -39,16 +39,16 @@ class Body(Tab):
             ),
             self.session.set_root,
         )
-        self._arcs = self.hear(
+        self.connect(
             gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Which joints' limits are drawn as arcs."),
             self._draw_arcs,
         )
         if self.page.surface.parts:
             look = gui.add_dropdown("Look", SHOWN, hint="The body's surface over its bones, alone, or the bones.")
-            self.hear(look, self.page.scene.choose_look)
+            self.connect(look, self.page.scene.choose_look)
         for line in self.page.surface.notes:
             gui.add_html(note(safe(line), WARN))
-        self._dark = self.hear(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
+        self._dark = self.connect(gui.add_checkbox("Dark", self.page.dark), self.page.set_dark)
         skeleton = self.session.given
         self._rows = [row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size]
         simple = [row for row in self._rows if joint_is_simple(skeleton.joints[row].kind)]
@@ -60,7 +60,7 @@ class Body(Tab):
             return
         if self._many:
             names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
-            self._choice = self.hear(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
+            self.connect(gui.add_dropdown("Joint", tuple(names)), lambda name: self._choose(names[name]))
             self._folder = gui.add_folder(None)
             self._choose(next(iter(names.values())))
         else:
@@ -70,7 +70,7 @@ class Body(Tab):
     def _pressed(self, button: str) -> None:
         if button == "Undo":
             if not self.session.undo():
-                self.page.tell("There is nothing to undo.")
+                self.page.notify("There is nothing to undo.")
         elif button == "Reset":
             self.session.reset()
         else:
@@ -100,15 +100,15 @@ class Body(Tab):
                 title = f"{title} {self.page.unit}".strip()
             value = float(np.clip(self._values(row)[part], low, high))
             slider = gui.add_slider(title or safe_label(joint.name), low, high, step, value)
-            self.hear(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
+            self.connect(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
             self._sliders.append((row, part, slider))
 
     def _values(self, row: int) -> Array:
         """Return a joint's values as its sliders show them: degrees, length units."""
-        solved = self.session.pose[row + self.session.rooted.added]
-        return to_sliders(
-            self.session.given.joints[row].kind, self.session.given.joints[row].limit, np.atleast_1d(solved)
-        )
+        joint = self.session.given.joints[row]
+        with self.session.lock:  # another root changes pose and rows together
+            value = self.session.pose[row + self.session.rooted.added]
+        return to_sliders(joint.kind, joint.limit, np.atleast_1d(value))
 
     def _slide(self, row: int, part: int, number: float) -> None:
         joint = self.session.given.joints[row]
@@ -144,30 +144,27 @@ def safe_label(name: str) -> str:
 
 def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float, float]]:
     """Return name, lower end, upper end and step of each slider of a joint: degrees, length units."""
-    if kind is Kind.HINGE:
-        low, high = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
-        ends = [math.degrees(end) if math.isfinite(end) else math.copysign(180.0, end) for end in (low, high)]
-        return [("angle °", *_open(*_tenths(*ends), 0.1), 0.1)]
-    if kind is Kind.SLIDE:
-        low, high = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
-        ends = [end if math.isfinite(end) else math.copysign(reach, end) for end in (low, high)]
-        return [("", *_open(ends[0], ends[1], 1e-3 * reach), 1e-3 * reach)]
-    x, y, twist = (-math.pi, math.pi), (-math.pi, math.pi), (-math.pi, math.pi)
+    if joint_is_simple(kind):
+        far = math.pi if kind is Kind.HINGE else reach
+        ends = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
+        low, high = (end if math.isfinite(end) else math.copysign(far, end) for end in ends)
+        if kind is Kind.HINGE:
+            return [("angle °", *_degrees(low, high), 0.1)]
+        return [("", *_open(low, high, 1e-3 * reach), 1e-3 * reach)]
+    x = y = twist = (-math.pi, math.pi)
     if isinstance(limit, SwingTwist):
         x, y, twist = (-limit.x[0], limit.x[1]), (-limit.y[0], limit.y[1]), limit.twist
-    turns = [
-        (name, *_open(*_tenths(math.degrees(low), math.degrees(high)), 0.1), 0.1)
-        for name, (low, high) in (("swing x °", x), ("swing y °", y), ("twist °", twist))
-    ]
-    if kind is Kind.FREE:
-        far = float(f"{3.0 * reach:.1g}")  # its ends are printed under the slider
-        return [(axis, -far, far, 1e-3 * reach) for axis in "xyz"] + turns
-    return turns
+    turns = [(name, *_degrees(*ends), 0.1) for name, ends in (("swing x °", x), ("swing y °", y), ("twist °", twist))]
+    if kind is not Kind.FREE:
+        return turns
+    far = float(f"{3.0 * reach:.1g}")  # its ends are printed under the slider
+    return [(axis, -far, far, 1e-3 * reach) for axis in "xyz"] + turns
 
 
-def _tenths(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of a slider, outwards to tenths: they are printed under it."""
-    return math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0
+def _degrees(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a slider of radians, in degrees, outwards to tenths: they are printed under it."""
+    low, high = math.degrees(low), math.degrees(high)
+    return _open(math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0, 0.1)
 
 
 def _open(low: float, high: float, step: float) -> tuple[float, float]:
@@ -177,37 +174,30 @@ def _open(low: float, high: float, step: float) -> tuple[float, float]:
 
 def to_sliders(kind: Kind, limit: Any, values: Array) -> Array:
     """Return a joint's values as sliders show them: degrees; balls as swing x, swing y and twist about the bone."""
-    if kind is Kind.HINGE:
-        return np.degrees(values)
-    if kind is Kind.SLIDE:
-        return values.copy()
-    frame = np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)
-    quat = matrix_to_quat(frame.T @ quat_to_matrix(values[-4:]) @ frame)
-    x, y, z, w = quat
-    twist = 2.0 * math.atan2(z, w)
-    twist = (twist + math.pi) % (2.0 * math.pi) - math.pi
-    half = math.hypot(z, w)
-    # swing = q · twist⁻¹: its rotation vector lies across the bone
-    c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
-    sx, sy = x * c - y * s, y * c + x * s
-    size = 2.0 * math.atan2(math.hypot(x, y), half)
-    length = math.hypot(sx, sy)
-    factor = size / length if length > 1e-12 else 2.0
-    if w * c + z * s < 0.0:
-        factor = -factor
-    turns = np.degrees([sx * factor, sy * factor, twist])
-    return np.concatenate([values[:-4], turns])
+    if joint_is_simple(kind):
+        return np.degrees(values) if kind is Kind.HINGE else values.copy()
+    from scipy.spatial.transform import Rotation
+
+    frame = _bone_frame(limit)
+    turn = Rotation.from_matrix(frame.T @ quat_to_matrix(values[-4:]) @ frame)
+    _, _, z, w = turn.as_quat()
+    twist = (2.0 * math.atan2(z, w) + math.pi) % (2.0 * math.pi) - math.pi
+    swing = (turn * Rotation.from_rotvec([0.0, 0.0, -twist])).as_rotvec()  # lies across the bone
+    return np.concatenate([values[:-4], np.degrees([swing[0], swing[1], twist])])
 
 
 def from_sliders(kind: Kind, limit: Any, values: Array) -> Array:
     """Return a joint's values from what its sliders show."""
-    if kind is Kind.HINGE:
-        return np.radians(values)
-    if kind is Kind.SLIDE:
-        return values.copy()
+    if joint_is_simple(kind):
+        return np.radians(values) if kind is Kind.HINGE else values.copy()
     from scipy.spatial.transform import Rotation
 
-    frame = np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)
+    frame = _bone_frame(limit)
     x, y, twist = np.radians(values[-3:])
     turn = Rotation.from_rotvec([x, y, 0.0]) * Rotation.from_rotvec([0.0, 0.0, twist])
     return np.concatenate([values[:-3], matrix_to_quat(frame @ turn.as_matrix() @ frame.T)])
+
+
+def _bone_frame(limit: Any) -> Array:
+    """Return the frame whose z axis is a joint's bone, as its limit has it, (3, 3)."""
+    return np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)

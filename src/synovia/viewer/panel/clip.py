@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note
+from synovia.viewer.page import Tab
+from synovia.viewer.style import note
 
 _NONE = "(none)"
 
@@ -17,7 +18,7 @@ class Clip(Tab):
         """Make the controls."""
         gui = self.gui
         if not self.session.clips:
-            gui.add_html(note("This model comes without a clip. Give one after it: synovia view MODEL CLIP."))
+            gui.add_html(note("This model has no clip. To play one: synovia view MODEL CLIP."))
             self._names: list[str] = []
             return
         self._names = [_NONE]
@@ -26,19 +27,21 @@ class Clip(Tab):
             while name in self._names:
                 name += " (again)"
             self._names.append(name)
-        self._pick = self.hear(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
-        self._playing = self.hear(gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on)))
-        self._time = self.hear(gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0), self._scrub)
-        self._speed = self.hear(
+        self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
+        self._playing = self.connect(
+            gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
+        )
+        self._time = self.connect(gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0), self._scrub)
+        self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
-        self._weight = self.hear(
+        self._weight = self.connect(
             gui.add_slider(
-                "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip counts beside the pose without it."
+                "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip is mixed into the pose without it."
             ),
             lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
-        gui.add_html(note("Goals hold on top of the clip: what they do not need follows it."))
+        gui.add_html(note("Goals act on top of the clip. Joints that no goal needs follow the clip."))
 
     def _picked(self, name: str) -> None:
         number = self._names.index(name) - 1

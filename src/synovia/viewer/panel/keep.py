@@ -8,33 +8,36 @@ from typing import Any
 
 import numpy as np
 
+from synovia.draw.picture import png
 from synovia.errors import UnsupportedError
 from synovia.model.geometry import Array
 from synovia.viewer.engine import Frame
 from synovia.viewer.offline import page_text
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.record import Recording
-from synovia.viewer.saving import command_line, goal_file, motion_file, pose_file, python_text, solved_clip
+from synovia.viewer.page import Tab
+from synovia.viewer.saving import Recording, command_line, goal_file, motion_file, pose_file, python_text, solved_clip
+from synovia.viewer.style import note, safe
 
 
 class Keep(Tab):
-    """Hands things out as downloads; nothing is written on the machine that serves the page."""
+    """Offers downloads; no file is written on the machine that serves the page."""
 
     def build(self) -> None:
         """Make the controls."""
         gui = self.gui
         self._recording = Recording()
         self._modal: Any = None
-        self.hear(gui.add_button("Save goals"), lambda _: self._send("goals.toml", goal_file(self.session)), click=True)
-        self.hear(gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True)
-        self._record = self.hear(
-            gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch
+        self.connect(
+            gui.add_button("Save goals"), lambda _: self._send("goals.toml", goal_file(self.session)), click=True
         )
+        self.connect(
+            gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True
+        )
+        self.connect(gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch)
         self._count = gui.add_html(note("Without a recording, the clip with the goals on top is saved."))
-        self.hear(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
-        self.hear(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
-        self.hear(gui.add_button("Save picture"), self._picture, click=True, slow=True)
-        self.hear(gui.add_button("Copy as Python"), self._python, click=True)
+        self.connect(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
+        self.connect(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
+        self.connect(gui.add_button("Save picture"), self._picture, click=True, slow=True)
+        self.connect(gui.add_button("Copy as Python"), self._python, click=True)
 
     def _send(self, name: str, content: bytes) -> None:
         self.page.client.send_file_download(name, content, save_immediately=True)
@@ -55,8 +58,8 @@ class Keep(Tab):
 
     def _page(self, _: Any) -> None:
         with self.session.lock:
-            wishes = [wish for wish in self.session.wishes if wish.enabled and wish.places]
-            targets = np.array([wish.place for wish in wishes]).reshape(-1, 3)
+            editors = [editor for editor in self.session.editors if editor.enabled and editor.has_position]
+            targets = np.array([editor.position for editor in editors]).reshape(-1, 3)
         text = page_text(solved_clip(self.session, self._kept()), targets)
         self._send(f"{_file_name(self.session.given.name)}.html", text.encode())
 
@@ -66,7 +69,7 @@ class Keep(Tab):
         return [row for row in rows if len(row) == self.session.skeleton.nq]
 
     def _picture(self, _: Any) -> None:
-        from synovia.viewer.saving import png
+        from PIL import Image
 
         camera = self.page.client.camera
         try:
@@ -75,7 +78,7 @@ class Keep(Tab):
             )
         except RuntimeError:  # the browser has gone meanwhile
             raise UnsupportedError("the browser has sent no picture") from None
-        self._send(f"{_file_name(self.session.given.name)}.png", png(picture))
+        self._send(f"{_file_name(self.session.given.name)}.png", png(Image.fromarray(picture)))
 
     def _python(self, _: Any) -> None:
         model = self.page.command
@@ -84,19 +87,17 @@ class Keep(Tab):
         copy = (
             "navigator.clipboard.writeText(this.parentElement.querySelector('pre').innerText);this.innerText='Copied'"
         )
-        if self._modal is not None:
-            self._modal.close()
-        with self.gui.add_modal("Python") as modal:
+        self._close()
+        with self.gui.add_modal("Python") as self._modal:
             self.gui.add_html(
                 f'<div style="padding:.4em .8em"><button onclick="{copy}" style="float:right">Copy</button>'
                 f'<pre class="synovia-code">{safe(text)}</pre>'
                 "On the command line, with saved goals and pose:<br>"
                 f"<code style='white-space:pre-wrap'>{command}</code></div>"
             )
-            self.hear(self.gui.add_button("Close"), self._close, click=True)
-        self._modal = modal
+            self.connect(self.gui.add_button("Close"), self._close, click=True)
 
-    def _close(self, _: Any) -> None:
+    def _close(self, _: Any = None) -> None:
         """Close the window with the Python code."""
         if self._modal is not None:
             self._modal.close()
@@ -106,11 +107,11 @@ class Keep(Tab):
         """Show how much is recorded."""
         seconds = self._recording.seconds
         if self._recording.on:  # the page sleeps while nothing moves, the recording does not
-            self._count.content = note("Recording. What does not move is recorded, too.")
+            self._count.content = note("Recording, also while nothing moves.")
         elif seconds:
             self._count.content = note(f"{seconds:.1f} s recorded.")
 
 
 def _file_name(name: str) -> str:
-    """Return a name that is harmless as a file's."""
+    """Return a name that is safe as the name of a file."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:60] or "synovia"

@@ -8,9 +8,9 @@ from typing import Any, Final
 from synovia.errors import InputError
 from synovia.solver import solvers
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.panel.field import Field, whole
-from synovia.viewer.panel.style import DIM
+from synovia.viewer.page import Tab
+from synovia.viewer.panel.controls import Field, whole
+from synovia.viewer.style import DIM, note, safe
 
 _MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be called back
 
@@ -23,7 +23,7 @@ class SolverTab(Tab):
         gui = self.gui
         self._fields: list[Any] = []
         self._shown: Any = None
-        self._pick = self.hear(
+        self._pick = self.connect(
             gui.add_dropdown("Solver", tuple(solvers), initial_value=self.session.solver.name), self.session.set_solver
         )
         self._about = gui.add_html("")
@@ -49,7 +49,7 @@ class SolverTab(Tab):
         """Make the control of one setting, None for a setting that is no number and no switch."""
         title = name.replace("_", " ")
         if isinstance(value, bool):
-            return self.hear(self.gui.add_checkbox(title, value), lambda on: self._set(name, on))
+            return self.connect(self.gui.add_checkbox(title, value), lambda on: self._set(name, on))
         if isinstance(value, int):
             return Field(self, title, (value,), lambda typed: self._set(name, whole(title, typed[0])), digits=0)
         if isinstance(value, float):

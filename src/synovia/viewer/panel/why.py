@@ -1,21 +1,31 @@
-"""The tab that explains a solve: what stands in the way, how the error falls, and how other solvers fare."""
+"""The tab that explains a solve: what stands in the way, how the error falls, and how other solvers fare.
+
+A solver reports where it ended and not the way there. But it is deterministic, so a second solve that is stopped after
+k steps gives the error at step k.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import SynoviaError
+from synovia.facade import IK
+from synovia.goals import Goal
+from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.solver import solvers
+from synovia.solver import Solver, solvers
+from synovia.viewer.editor import address
 from synovia.viewer.engine import Frame
-from synovia.viewer.panel.base import Tab, note, safe
-from synovia.viewer.panel.style import DIM
-from synovia.viewer.trace import Run, problem_of, race, trace
+from synovia.viewer.page import Tab
+from synovia.viewer.session import Session
+from synovia.viewer.style import DIM, note, safe
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
 _RANGE: Final = (-13.0, 1.0)  # decimal logarithms of errors that are drawn: rounding to ten times the body's size
@@ -23,6 +33,78 @@ _LEAST: Final = 1.0  # decades that the axis shows at least, also where the erro
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which few problems are made for
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # along the axis of iterations
+
+_STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
+_FLOOR: Final = 1e-12  # of the reach; a logarithm needs something
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One solver on the targets of a page.
+
+    Args:
+        name: The solver.
+        steps: Iterations, (k,).
+        errors: Error after them, (k,): lengths per reach and radians together, root of the sum of squares.
+        pose: Where it ended.
+        status: How it ended.
+        trouble: Why it cannot take part, empty where it can.
+    """
+
+    name: str
+    steps: Array
+    errors: Array
+    pose: Pose | None
+    status: str
+    trouble: str = ""
+
+
+def problem_of(session: Session) -> tuple[list[Goal], Pose]:
+    """Return the enabled goals, on the skeleton that was given, and the pose to start from."""
+    with session.lock:
+        called = partial(address, session.given)
+        goals: list[Goal] = [editor.goal(called, eased=False) for editor in session.editors if editor.enabled]
+        return goals, session.start()
+
+
+def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
+    """Return how one solver fares, in one attempt from a start."""
+    whole, rooted = settings.replace(attempts=1), session.rooted
+    try:
+        ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
+        final = ik.solve(start=start)
+    except SynoviaError as error:
+        return Run(settings.name, np.zeros(0), np.zeros(0), None, "", error.what)
+    steps: list[int] = []
+    errors: list[float] = []
+    for count in _STEPS:
+        if count >= min(final.steps, whole.max_steps):
+            break
+        steps.append(count)
+        errors.append(min([*errors[-1:], _total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0)]))
+    steps.append(max([final.steps, *[last + 1 for last in steps[-1:]]]))
+    errors.append(min([*errors[-1:], _total(np.array([[e.position, e.angle] for e in final.errors]), ik.reach or 1.0)]))
+    name = final.status.name.lower().replace("_", " ")
+    return Run(settings.name, np.array(steps, float), np.array(errors), final.pose, name)
+
+
+def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
+    """Yield how several solvers fare on the same targets, all from the rest pose; a first use compiles a solver.
+
+    Args:
+        session: The session.
+        names: The solvers; settings of the page's own solver are kept.
+    """
+    goals, _ = problem_of(session)
+    start = session.skeleton.rest_pose()
+    for name in names:
+        settings = session.solver if session.solver.name == name else solvers[name]()
+        yield trace(session, settings, goals, start)
+
+
+def _total(errors: Array, reach: float) -> float:
+    """Return one error for the errors of all goals, (goals, 2): lengths and radians."""
+    return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)
 
 
 class Why(Tab):
@@ -43,7 +125,7 @@ class Why(Tab):
         self._draw([])
         with gui.add_folder("Who races", expand_by_default=False):
             self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
-        self.hear(gui.add_button_group("", ("Race", "Clear the ghosts")), self._pressed, click=True)
+        self.connect(gui.add_button_group("", ("Race", "Clear the ghosts")), self._pressed, click=True)
         self._legend = gui.add_html(note(_RACE))
 
     def show(self, frame: Frame) -> None:
@@ -54,7 +136,7 @@ class Why(Tab):
             self._clear()
         if frame.solution is None:
             self._traced = None
-            self._say([frame.trouble or "Nothing is asked for."])
+            self._say([frame.trouble or "No goal is enabled."])
             return
         now = (asked, frame.pose.q.tobytes())
         if now == self._traced:
@@ -66,9 +148,13 @@ class Why(Tab):
             self.page.background.start("synovia-trace", self._explain)
 
     def _asked(self, frame: Frame) -> tuple[Any, ...]:
-        """Return what a frame is asked for, to be compared."""
-        told = tuple((wish.key, wish.place.tobytes(), wish.turn.tobytes()) for wish in frame.wishes if wish.enabled)
-        return (self.session.version, *told)
+        """Return the goals and targets of a frame in a form that can be compared."""
+        targets = tuple(
+            (editor.key, editor.position.tobytes(), editor.rotation.tobytes())
+            for editor in frame.editors
+            if editor.enabled
+        )
+        return (self.session.version, *targets)
 
     def _clear(self) -> None:
         """Take the ghosts of a race away, and its table."""
@@ -76,7 +162,7 @@ class Why(Tab):
         self._legend.content = note(_RACE)
 
     def _explain(self) -> None:
-        """Explain the last solve and trace the page's own solver, beside the page; then what came meanwhile."""
+        """Explain the last solve and trace the page's own solver, in the background; then do so for newer frames."""
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
@@ -120,10 +206,10 @@ class Why(Tab):
                     runs.append(run)
                     self._tell(f"{len(runs)} of {len(names)} have run …")
                 if self.page.frame is None or self._asked(self.page.frame) != asked:
-                    self._tell("The targets moved meanwhile: race again.")
+                    self._tell("The targets have moved. Start the race again.")
                     return
                 self._draw(runs)
-                self.page.scene.show_runners([(run.pose, _rgb(_colour(i))) for i, run in enumerate(runs) if run.pose])
+                self.page.scene.show_runners([(run.pose, _colour(i)) for i, run in enumerate(runs) if run.pose])
                 self._legend.content = _legend(runs)
                 self._raced = asked
                 self.page.client.flush()
@@ -173,11 +259,6 @@ class Why(Tab):
             )
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
-    """Return a colour as three numbers."""
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
-
-
 def _colour(number: int) -> str:
     """Return the colour of a solver, by its place in the race."""
     return _COLOURS[number % len(_COLOURS)]
@@ -195,17 +276,17 @@ def _span(lines: Sequence[Array]) -> tuple[float, float]:
 
 
 def _legend(runs: Sequence[Run]) -> str:
-    """Return who ran, in which colour, and how it went."""
+    """Return a table of the solvers, their colours and their results."""
     rows: list[str] = []
     for i, run in enumerate(runs):
         if run.trouble:
-            mark, told = f'<span style="color:{DIM}">–</span>', f"takes no part: {safe(run.trouble)}"
+            mark, result = f'<span style="color:{DIM}">–</span>', f"cannot solve this: {safe(run.trouble)}"
         else:
             mark = f'<span style="color:{_colour(i)}">■</span>'
             steps = f"{int(run.steps[-1])} step{'' if run.steps[-1] == 1 else 's'}"
-            told = f"{safe(run.status)}, {steps}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
+            result = f"{safe(run.status)}, {steps}, 10<sup>{math.log10(run.errors[-1]):.1f}</sup>"
         rows.append(
             f'<tr style="vertical-align:top"><td style="padding-right:.5em">{mark}</td>'
-            f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{told}</td></tr>'
+            f'<td style="padding-right:.6em;white-space:nowrap">{safe(run.name)}</td><td>{result}</td></tr>'
         )
     return f'<table style="padding:.2em .6em;font-size:.84em">{"".join(rows)}</table>'

@@ -1,6 +1,46 @@
-"""What a body looks like: the skin of a character or the shapes of a robot, from the file that its joints came from."""
+"""What a body looks like: the skin of a character or the shapes of a robot, from the file that its joints came from.
 
-from synovia.viewer.surface.base import Part, Surface
-from synovia.viewer.surface.read import surface_of
+What cannot be shown is named in a note, and never stands in the way of the joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from synovia.errors import SynoviaError
+from synovia.io.load import format_of
+from synovia.model import Skeleton
+from synovia.viewer.surface.base import MOST_FACES, Part, Surface, joined
 
 __all__ = ["Part", "Surface", "surface_of"]
+
+_READERS: Final = {"glTF": "gltf", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format
+
+
+def surface_of(path: Path, skeleton: Skeleton) -> Surface:
+    """Return the surface of a file's body, empty for formats that hold joints alone.
+
+    Args:
+        path: The file that the skeleton was read from.
+        skeleton: The skeleton.
+    """
+    module = _READERS.get(format_of(path).name)
+    if module is None:
+        return Surface()
+    read: Callable[[Path, Skeleton], Surface] = import_module(f"synovia.viewer.surface.{module}").read_surface
+    try:
+        found = read(path, skeleton)
+    except (SynoviaError, MemoryError) as error:
+        return Surface(notes=(f"no surface: {error}",))
+    faces = sum(len(part.faces) for part in found.parts)
+    if faces > MOST_FACES:
+        return Surface(
+            notes=(
+                *found.notes,
+                f"no surface: {faces} triangles are more than the {MOST_FACES} shown",
+            )
+        )
+    return Surface(joined(found.parts), found.notes)

@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a body looks like.
+    """The surface of a body.
 
     Args:
         parts: Its triangles, none where the file has none.

@@ -81,7 +81,7 @@ class _Reader:
         row = self.carrier(number)
         skinned = node.has("skin") and attributes is not None and attributes.has("JOINTS_0")
         if not why and not skinned and row is None:
-            why = "that hang on no joint"
+            why = "that belong to no joint"
         if why or attributes is None:
             self.lost[why] = self.lost.get(why, 0) + 1
             return None

@@ -20,6 +20,7 @@ from synovia.viewer.surface.base import Colour, Faces, Part, Surface, colour_of,
 from synovia.viewer.surface.shapes import ball, box, capsule, cylinder
 
 _SHOWN: Final = 2  # the last group that is shown
+_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = range(2, 8)  # numbers of mjtGeom
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
@@ -45,20 +46,18 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 def _shape(model: Any, geom: int) -> tuple[Array, Faces, bool] | None:
     """Return vertices, faces and shading of a geom, None for planes, fields and what has no surface of its own."""
-    kind = int(model.geom_type[geom])
     size = np.array(model.geom_size[geom], np.float64)
-    if kind == 2:
-        return *ball(np.full(3, size[0])), False
-    if kind == 3:
-        return *capsule(float(size[0]), 2.0 * float(size[1])), False
-    if kind == 4:
-        return *ball(size), False
-    if kind == 5:
-        return *cylinder(float(size[0]), 2.0 * float(size[1])), True
-    if kind == 6:
+    radius, length = float(size[0]), 2.0 * float(size[1])
+    kind, mesh = int(model.geom_type[geom]), int(model.geom_dataid[geom])
+    if kind in (_SPHERE, _ELLIPSOID):
+        return *ball(np.full(3, radius) if kind == _SPHERE else size), False
+    if kind == _CAPSULE:
+        return *capsule(radius, length), False
+    if kind == _CYLINDER:
+        return *cylinder(radius, length), True
+    if kind == _BOX:
         return *box(2.0 * size), True
-    mesh = int(model.geom_dataid[geom])
-    if kind != 7 or mesh < 0:
+    if kind != _MESH or mesh < 0:
         return None
     first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
     start, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])

@@ -30,11 +30,11 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
     kind = path.suffix.lower().lstrip(".")
     if kind not in _KINDS:
         raise UnsupportedError(
-            "mesh has another form", where=str(path), value=kind, expected="one of " + ", ".join(_KINDS)
+            "cannot read meshes of this format", where=str(path), value=kind, expected="one of " + ", ".join(_KINDS)
         )
     data = read_bytes(path, most=_LARGEST)
     if kind == "dae" and (b"<!DOCTYPE" in data or b"<!ENTITY" in data):
-        raise FormatError("mesh holds a document type", where=str(path))
+        raise FormatError("mesh declares a document type", where=str(path))
     if kind == "dae" and find_spec("collada") is None:  # trimesh leaves such files to it
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     trimesh: Any = import_module("trimesh")
@@ -49,8 +49,10 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
         raise
     except Exception as error:
         raise FormatError(f"mesh cannot be read ({error or type(error).__name__})", where=str(path)) from error
-    if not len(faces) or not np.isfinite(vertices).all() or len(faces) > MOST_FACES:
-        raise FormatError("mesh has no triangles, too many, or places that are no numbers", where=str(path))
+    if not 0 < len(faces) <= MOST_FACES:
+        raise FormatError(f"mesh has {len(faces)} triangles", where=str(path), expected=f"1 to {MOST_FACES}")
+    if not np.isfinite(vertices).all():
+        raise FormatError("mesh has vertices that are not finite", where=str(path))
     return vertices, faces, colour
 
 

@@ -66,12 +66,12 @@ class _Reader:
         reasons: dict[str, list[str]] = {}
         for name, why in self.lost.items():
             reasons.setdefault(why, []).append(name)
-        told: list[str] = []
+        listed: list[str] = []
         for why, names in reasons.items():
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            told.append(f"{', '.join(names[:_NAMED])}{more} ({why})")
+            listed.append(f"{', '.join(names[:_NAMED])}{more} ({why})")
         some = "some meshes are not shown" if shown else "no mesh is shown, only the bones"
-        return (f"{some}: {', '.join(told)}",)
+        return (f"{some}: {', '.join(listed)}",)
 
     def shapes(self, link: Element, row: int, tag: str) -> list[Part]:
         """Return the shapes of a link that have a purpose: ``visual`` or ``collision``."""
@@ -100,7 +100,7 @@ class _Reader:
         return parts
 
     def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
-        """Return one shape, None for what is none."""
+        """Return one shape, None for unknown elements."""
         if shape.tag == "mesh":
             path = self.file(shape)
             if path not in self._meshes:
@@ -132,14 +132,14 @@ class _Reader:
         if "://" in named:
             scheme, _, rest = named.partition("://")
             if scheme not in ("package", "file", "model"):
-                raise FileError("is no file", where=shape.place, value=named)
+                raise FileError("not the address of a file", where=shape.place, value=named)
             if scheme != "file":
                 package, _, rest = rest.partition("/")
         roots = [home.parent, home] if home.name in _HOMES else [home]
         if package:
             roots = [above for above in (home, *home.parents[:4]) if above.name == package] + roots
         if "\0" in rest or "\\" in rest:
-            raise FileError("is no name of a file", where=shape.place, value=named)
+            raise FileError("not a valid file name", where=shape.place, value=named)
         inside = False
         for root in dict.fromkeys(roots):
             for start in (root, home):

@@ -1,0 +1,190 @@
+"""What commands take: the options that several share, the models and clips that they name, and lists of numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from synovia.cli.output import printable, talk
+
+if TYPE_CHECKING:
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
+
+_INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
+_DEFAULT_ANGLE: Final = 1e-3  # rad; the library's, where --tol gives a length alone
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, arm7, quadruped.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Clip = Annotated[
+    str | None,
+    typer.Option("--clip", metavar="NAME|N", help="Name or number of the clip in the file.", show_default="the first"),
+]
+Solver = Annotated[
+    str | None,
+    typer.Option("--solver", metavar="NAME", help="Algorithm, for example lm, dls, fabrik or ccd.", show_default="lm"),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        help="Number of threads; results are identical for any number.",
+        show_default="all cores",
+    ),
+]
+Tolerance = Annotated[
+    str | None,
+    typer.Option(
+        "--tol",
+        metavar="POS[,DEG]",
+        help="When a goal counts as reached: a length in the file's unit, and an angle in degrees.",
+        show_default="1e-4 of the reach, 1e-3 rad",
+    ),
+]
+Deadline = Annotated[
+    float | None,
+    typer.Option(
+        "--deadline",
+        min=0.0,
+        metavar="SECONDS",
+        help="Stop solving after this time, with the best so far.",
+        show_default="never",
+    ),
+]
+
+
+def _parse_root(text: str | None) -> str | None:
+    """Return how the root moves, None if the option is not given."""
+    if text is None:
+        return None
+    from synovia.errors import InputError
+    from synovia.ik.root import as_root
+
+    try:
+        return as_root(text)
+    except InputError as error:
+        raise typer.BadParameter(f"expected {error.expected}, got {error.value!r}") from error
+
+
+def root_option(default: str | None) -> typer.models.OptionInfo:
+    """Return the option ``--root`` of a command.
+
+    Args:
+        default: What to print as its default; None for that of the argument.
+    """
+    return typer.Option(
+        "--root",
+        metavar="fixed|free|AXES",
+        help="How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
+        callback=_parse_root,
+        show_default=default or True,
+    )
+
+
+Root = Annotated[str, root_option(None)]
+
+
+def joints_option(text: str, default: str) -> typer.models.OptionInfo:
+    """Return the option ``--joint`` of a command, which may be repeated.
+
+    Args:
+        text: What is done with such a joint.
+        default: Which joints are taken without it.
+    """
+    return typer.Option("--joint", metavar="JOINT", help=f"{text}; repeat for more.", show_default=default)
+
+
+def output_option(metavar: str, text: str) -> typer.models.OptionInfo:
+    """Return the option ``--output`` of a command.
+
+    Args:
+        metavar: What stands for the file.
+        text: What is written.
+    """
+    return typer.Option("--output", "-o", metavar=metavar, help=text, show_default=False)
+
+
+def load_body(name: str) -> Skeleton:
+    """Return the skeleton of a file or of a bundled model, and write to stderr what of the file was not kept.
+
+    Raises:
+        SynoviaError: If the file cannot be read.
+    """
+    from synovia.io.load import load_model
+
+    skeleton = load_model(name)
+    for note in skeleton.notes:
+        talk(f"synovia: {printable(note)}")
+    return skeleton
+
+
+def load_clip(path: str, clip: str | None = None, *, instead: str = _INSTEAD) -> Motion:
+    """Return a clip of a file.
+
+    Args:
+        path: The file.
+        clip: Name or number of the clip; None for the first one.
+        instead: What to do with a file that holds no motion, for the message.
+
+    Raises:
+        SynoviaError: If the file cannot be read, holds no motion, or has no such clip.
+    """
+    from synovia.errors import UnsupportedError
+    from synovia.io.load import format_of, is_bundled, load_motion
+
+    if is_bundled(path):
+        raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
+    chosen = clip or "0"
+    try:
+        return load_motion(path, int(chosen) if chosen.isdigit() else chosen)
+    except UnsupportedError as error:
+        if format_of(Path(path)).read_motions is not None:
+            raise
+        raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
+
+
+def numbers(text: str, option: str, least: int, most: int, whole: str) -> tuple[float, ...]:
+    """Return the numbers of a list with commas.
+
+    Args:
+        text: The list.
+        option: The option that it belongs to, for the message.
+        least: How many numbers there are at least.
+        most: How many there are at most.
+        whole: The whole value of the option, for the message.
+
+    Raises:
+        typer.BadParameter: If they are no numbers, or too few or too many.
+    """
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if not least <= len(values) <= most:
+        count = str(least) if least == most else f"{least} to {most}"
+        raise typer.BadParameter(
+            f"expected {count} numbers with commas between, got {whole!r}", param_hint=f"'{option}'"
+        )
+    return values
+
+
+def parse_tolerance(text: str | None) -> tuple[float, float] | None:
+    """Return length and angle (radians) of ``POS[,DEG]``."""
+    if text is None:
+        return None
+    values = numbers(text, "--tol", 1, 2, text)
+    return values[0], math.radians(values[1]) if len(values) > 1 else _DEFAULT_ANGLE

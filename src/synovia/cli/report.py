@@ -1,0 +1,338 @@
+"""What ``solve`` and ``animate`` print of their answers: for people and as one JSON object."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from synovia.cli.output import number, printable, unit_name
+from synovia.clips.feet import runs
+from synovia.diagnosis import reasons_as_json
+from synovia.files.poses import values_of
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.solution import length_text
+from synovia.io.base import joint_keys
+from synovia.model.geometry import matrix_to_quat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from synovia.clips import Fitted, FootLocked
+    from synovia.facade import IK
+    from synovia.goals import Goal
+    from synovia.ik import Solution
+    from synovia.model import Pose
+    from synovia.model.geometry import Array
+    from synovia.model.motion import Motion
+    from synovia.tracking import Tracked
+
+SCHEMA: Final = "synovia.solve/1"
+CLIP_SCHEMA: Final = "synovia.animate/1"
+_MOVED: Final = 1e-9  # radians or lengths; less is the same number to people
+_MOST_SHOWN: Final = 8  # runs of frames in one line
+
+
+def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
+    """Return what ``--json`` prints: errors in length units and radians, 0 for parts that a goal does not have."""
+    skeleton, missed = ik.skeleton, solution.missed
+    goals: list[dict[str, Any]] = []
+    each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
+    for i, (goal, error, target, at) in enumerate(each):
+        place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
+        body = goal.joint is None  # nothing of it has a rotation, and of a posture no place either
+        goals.append(
+            {
+                "joint": skeleton.joint_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
+                "name": goal.label,
+                "kind": goal.kind,
+                "reached": i not in missed,
+                "position_error": error.position,
+                "angle_error": error.angle,
+                "position": at[:3, 3].tolist() if goal.measures or not body else None,
+                "target_position": target[:3, 3].tolist() if place and goal.vector == "position" else None,
+                "target_direction": target[:3, 3].tolist() if place and goal.vector == "direction" else None,
+                "quat_xyzw": None if body else matrix_to_quat(at[:3, :3]).tolist(),
+                "target_quat_xyzw": matrix_to_quat(target[:3, :3]).tolist() if turn else None,
+                "target_seen_from": goal.other_joint,
+                "weight": goal.weight,
+                "priority": goal.priority if goal.levels else None,  # a posture comes below all
+            }
+        )
+    return {
+        "schema": SCHEMA,
+        "model": skeleton.name,
+        "status": solution.status.name,
+        "reached": solution.reached,
+        "interrupted": solution.interrupted,
+        "solver": ik.solver.name,
+        "seed": ik.solver.seed,
+        "steps": solution.steps,
+        "attempts": solution.attempts,
+        "attempt": solution.attempt,
+        "seconds": seconds,
+        "unit": unit_name(skeleton.meters_per_unit),
+        "meters_per_unit": skeleton.meters_per_unit,
+        "reach": ik.reach,
+        "root": ik.root,
+        "tolerance": {"position": ik.tolerance[0], "angle": ik.tolerance[1]},
+        "goals": goals,
+        "q": values_of(solution.pose),
+        "active_limits": list(solution.active_limits),
+        "start_clamped": list(solution.start_clamped),
+        "reasons": reasons_as_json(solution, solution.reasons),
+        "explanation": solution.explain(),
+    }
+
+
+def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[RenderableType]:
+    """Return status, goals, explanation and the joints that moved, to be printed in this order."""
+    from rich.text import Text
+
+    colour = "bold green" if solution.reached else "bold yellow"
+    status = Text(solution.status.name.replace("_", " "), style=colour)
+    times = "1 attempt" if solution.attempts == 1 else f"{solution.attempts} attempts"
+    steps = "1 step" if solution.steps == 1 else f"{solution.steps} steps"
+    status.append(f" in {steps}, {times}, {_time_text(seconds)} ({ik.solver.name})", style="default not bold")
+    parts: list[RenderableType] = [status, "", _goals(solution, ik)]
+    if not solution.reached or solution.start_clamped:
+        said = solution.explain()
+        parts += ["", *(Text(printable(line)) for line in (said[1:] if solution.reached else said))]
+    parts += ["", _joints(solution.pose, start)]
+    return parts
+
+
+def _goals(solution: Solution, ik: IK) -> RenderableType:
+    """Return a table of the goals and their errors."""
+    from rich.table import Table
+    from rich.text import Text
+
+    unit = ik.skeleton.meters_per_unit
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for title in ("goal", "error", "target", "position"):
+        table.add_column(title, no_wrap=True)
+    missed = solution.missed
+    each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
+    for i, (goal, error, target, at) in enumerate(each):
+        left = [length_text(error.position, unit)] if goal.measures & POSITION else []
+        left += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
+        table.add_row(
+            Text(printable(goal.label)),
+            Text(", ".join(left), style="yellow" if i in missed else "green"),
+            Text(printable(_target(goal, target))),
+            Text(_vector(at[:3, 3]) if goal.measures else ""),
+        )
+    return table
+
+
+def _target(goal: Goal, target: Array) -> str:
+    """Return a goal's target position, or its kind if it has none."""
+    if not goal.takes & POSITION:
+        return goal.kind.replace("_", " ")
+    seen = "" if goal.other_joint is None else f" from {goal.other_joint}"
+    return f"{_vector(target[:3, 3])}{seen}"
+
+
+def _joints(pose: Pose, start: Pose) -> RenderableType:
+    """Return a table of the joints that have moved since the start; the others are counted."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from synovia.model import Kind
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("joint", no_wrap=True)
+    table.add_column("value", no_wrap=True)
+    still = 0
+    skeleton = pose.skeleton
+    own_start = start.q if len(start.q) == skeleton.nq else skeleton.rest_q
+    for row, key in enumerate(joint_keys(skeleton)):
+        kind, place = skeleton.joints[row].kind, skeleton.q_slice(row)
+        if kind is Kind.FIXED:
+            continue
+        if np.abs(pose.q[place] - own_start[place]).max() <= _MOVED:
+            still += 1
+            continue
+        value = pose[row]
+        if not isinstance(value, np.ndarray):
+            unit = unit_name(skeleton.meters_per_unit) if kind is Kind.SLIDE else "deg"
+            shown = number(value if kind is Kind.SLIDE else math.degrees(value)) + f" {unit}"
+        else:
+            shown = " ".join(number(round(v, 6)) for v in value.tolist())
+        table.add_row(Text(printable(key)), Text(shown))
+    if not still:
+        return table
+    rest = Text(f"{'1 joint is' if still == 1 else f'{still} joints are'} as at the start.", style="dim")
+    return Group(table, rest) if table.row_count else rest
+
+
+def _vector(values: Iterable[float]) -> str:
+    """Return three numbers in brackets, rounded to six decimals."""
+    return "(" + ", ".join(number(round(float(v), 6)) for v in values) + ")"
+
+
+def _time_text(seconds: float) -> str:
+    """Return a time in the unit that fits."""
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.3g} µs"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
+
+
+def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None) -> list[str]:
+    """Return the report for people.
+
+    Args:
+        motion: The clip.
+        tracked: How it followed targets, None where it did not.
+        fitted: How it passed through points.
+        locked: How its feet were held.
+    """
+    unit = motion.skeleton.meters_per_unit
+    lines = [f"{motion.name}: {len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s"]
+    if tracked is not None:
+        lines += _tracked_text(tracked, unit)
+    if fitted is not None:
+        lines += _fitted_text(fitted, unit)
+    if locked is not None:
+        lines += _locked_text(motion, locked)
+    return lines
+
+
+def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
+    """Return how targets were followed."""
+    reached = len(tracked) - len(tracked.missed)
+    lines = [f"reached in {reached} of {len(tracked)} frames ({tracked.ik.solver.name})"]
+    errors = tracked.errors
+    for i, goal in enumerate(tracked.ik.goals):
+        worst = int(errors[:, i, 0].argmax())
+        lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
+    if tracked.interrupted.any():
+        lines.append(
+            f"--deadline cut {int(tracked.interrupted.sum())} frames short: those not begun hold the last pose"
+        )
+    if tracked.missed:
+        lines.append(f"missed: frames {_listed(tracked.missed)}")
+    if tracked.late:
+        lines.append(f"{_of_these(tracked.late)} late: joints may not be faster than --velocity")
+    if tracked.smoothed_off:
+        lines.append(f"{_of_these(tracked.smoothed_off)} missed for --smooth, which took out motion quicker than that")
+    if tracked.jumps:
+        lines.append(f"jumps: frames {_listed(tracked.jumps)}")
+    return lines
+
+
+def _of_these(frames: tuple[int, ...]) -> str:
+    """Return the first words of a line about some of the missed frames."""
+    return f"  of these {len(frames)} {'is' if len(frames) == 1 else 'are'}"
+
+
+def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
+    """Return how points were passed through."""
+    median, far = (length_text(value, unit) for value in _off(fitted))
+    seen = 100.0 * float(np.isfinite(fitted.errors).mean())
+    calmed = "" if fitted.smoothness else "; no noise"
+    return [f"{fitted.errors.shape[1]} points, seen {seen:.0f} % of the time: {median} off, 99 % within {far}{calmed}"]
+
+
+def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
+    """Return how feet were held."""
+    unit = motion.skeleton.meters_per_unit
+    names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
+    share = 100.0 * float(locked.contact.any(axis=1).mean())
+    stands = f"one stands in {share:.0f} % of the frames" if share else "none of them ever stands, so nothing is held"
+    return [
+        f"feet: {names}; {stands}; up is {locked.up}",
+        f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
+        f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
+    ]
+
+
+def _off(fitted: Fitted) -> tuple[float, float]:
+    """Return how far points are off: median and 99th percentile, length units."""
+    seen = fitted.errors[np.isfinite(fitted.errors)]
+    return float(np.median(seen)), float(np.quantile(seen, 0.99))
+
+
+def _change(before: float, after: float, unit: float | None, per: str = "") -> str:
+    """Return two lengths, before and after."""
+    return f"{length_text(before, unit)}{per} -> {length_text(after, unit)}{per}"
+
+
+def _listed(frames: tuple[int, ...]) -> str:
+    """Return frames as people write them: 3, 7-12 and how many more."""
+    spans = runs(np.bincount(frames) > 0)
+    shown = ", ".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in spans[:_MOST_SHOWN])
+    return shown + (f" and {len(spans) - _MOST_SHOWN} more stretches" if len(spans) > _MOST_SHOWN else "")
+
+
+def clip_object(
+    motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None
+) -> dict[str, Any]:
+    """Return the report as one JSON object; lengths in the unit of the file. Arguments as in ``clip_text``."""
+    out: dict[str, Any] = {
+        "schema": CLIP_SCHEMA,
+        "model": motion.skeleton.name,
+        "frames": len(motion),
+        "fps": motion.fps,
+        "unit": unit_name(motion.skeleton.meters_per_unit),
+    }
+    if tracked is not None:
+        out["track"] = _track_object(tracked)
+    if fitted is not None:
+        out["fit"] = _fit_object(fitted)
+    if locked is not None:
+        out["foot_lock"] = _lock_object(motion, locked)
+    return out
+
+
+def _track_object(tracked: Tracked) -> dict[str, Any]:
+    """Return how targets were followed, as plain values."""
+    errors = tracked.errors
+    return {
+        "solver": tracked.ik.solver.name,
+        "reached": len(tracked) - len(tracked.missed),
+        "missed": list(tracked.missed),
+        "interrupted": bool(tracked.interrupted.any()),
+        "late": list(tracked.late),
+        "smoothed_off": list(tracked.smoothed_off),
+        "jumps": list(tracked.jumps),
+        "goals": [
+            {
+                "name": goal.label,
+                "largest_position_error": float(errors[:, i, 0].max()),
+                "largest_angle_error": float(errors[:, i, 1].max()),
+            }
+            for i, goal in enumerate(tracked.ik.goals)
+        ],
+    }
+
+
+def _fit_object(fitted: Fitted) -> dict[str, Any]:
+    """Return how points were passed through, as plain values."""
+    median, far = _off(fitted)
+    return {
+        "points": fitted.errors.shape[1],
+        "seen": float(np.isfinite(fitted.errors).mean()),
+        "median_error": median,
+        "p99_error": far,
+        "smoothness": fitted.smoothness,
+    }
+
+
+def _lock_object(motion: Motion, locked: FootLocked) -> dict[str, Any]:
+    """Return how feet were held, as plain values."""
+    return {
+        "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
+        "contacts": [[[first, end - 1] for first, end in runs(column)] for column in locked.contact.T],
+        "up": locked.up,
+        "floor": locked.floor,
+        "slide_before": locked.slide_before,
+        "slide": locked.slide,
+        "depth_before": locked.depth_before,
+        "depth": locked.depth,
+    }

@@ -1,0 +1,265 @@
+"""Why a goal is missed, found by solving variations of the problem from the pose of the miss.
+
+- Without another goal of the same or a higher priority: does it come nearer? Then that goal is a rival.
+- Without the limit of one joint: does it come nearer? Then that limit is in its way.
+- With the goal below all others: where it ends then is the nearest place to which its target could move.
+
+So every reason holds when somebody acts on it. Where no target alone can move so that all goals hold, those of all
+missed goals move together, each to where the best pose has its goal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from synovia.files.poses import values_of
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.solution import GoalError, Reason, Relief, Solution
+from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TRANSFORM_WIDTH
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.derived import with_joints
+from synovia.model.geometry import Array
+from synovia.model.pose import inside_limits
+from synovia.model.tree import ancestors
+
+_GAIN = 0.01  # share of a miss that must go away for something to count as its reason
+_ATTEMPTS = 40  # in search of the nearest place: among all poses, not only near the present one
+_POLISHED = 3  # of these attempts, the best, are polished
+_MOST_LIMITS = 24  # that are tried; each is a solve
+
+
+class _Way(NamedTuple):
+    """How a target would have to move and turn, and the pose in which all goals hold then."""
+
+    move: Array | None = None
+    turn: Array | None = None
+    pose: Pose | None = None
+
+
+_NOWHERE = _Way()
+
+
+def find_reasons(solution: Solution) -> tuple[Reason, ...]:
+    """Return a reason for each missed goal: some tenths of a second for a character, seconds for many limits.
+
+    Everything is tried at once, on all cores: the trials know nothing of each other.
+    """
+    missed = solution.missed
+    goals = solution.ik.goals
+    found: list[Reason] = []
+    watch = Watch()
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        nearest = pool.map(partial(_nearest, solution, watch=watch), missed)
+        ways = dict(zip(missed, nearest, strict=True))
+        together = len(missed) > 1 and all(way is _NOWHERE for way in ways.values())
+        if together:
+            ways = _together(solution, watch)
+        for i in missed:
+            along = tuple(goals[j].label for j in ways if together and i in ways and j != i)
+            found.append(_reason(solution, i, ways.get(i, _NOWHERE), along, pool, watch))
+    except BaseException:
+        watch.stop()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return tuple(found)
+
+
+def _reason(
+    solution: Solution, i: int, way: _Way, along: tuple[str, ...], pool: ThreadPoolExecutor, watch: Watch
+) -> Reason:
+    """Return why goal i is missed."""
+    ik = solution.ik
+
+    def without_goal(j: int) -> Relief:
+        rest = [k for k in range(len(ik.goals)) if k != j]
+        tried = _solve(solution, rest, watch)
+        return Relief(ik.goals[j].label, tried.errors[rest.index(i)])
+
+    def without_limit(name: str) -> Relief:
+        tried = _solve(solution, range(len(ik.goals)), watch, skeleton=_without_limit(ik.given, name))
+        return Relief(name, tried.errors[i])
+
+    others = [j for j, other in enumerate(ik.goals) if j != i and other.rows and other.priority <= ik.goals[i].priority]
+    rivals = list(pool.map(without_goal, others))
+    limits = list(pool.map(without_limit, _limits_that_count(solution, i)[:_MOST_LIMITS]))
+    now = _size(ik, solution.errors[i])
+    return Reason(i, _reliefs(ik, rivals, now), _reliefs(ik, limits, now), way.move, way.turn, along, way.pose)
+
+
+def _limits_that_count(solution: Solution, i: int) -> list[str]:
+    """Return the joints at a limit on which goal i hangs, then those that hold goals of no lower priority."""
+    ik = solution.ik
+    goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.priority <= ik.goals[i].priority]
+    at_limit = ik.at_limits(solution.pose)
+    names: dict[str, None] = {}
+    for goal in goals:
+        for row in ik.hangs[goal]:
+            names |= dict.fromkeys(ik.skeleton.joint_names[above] for above in ancestors(ik.skeleton.parents, row))
+        if not ik.hangs[goal]:  # the whole body
+            names |= dict.fromkeys(at_limit)
+    return [name for name in names if name in at_limit]
+
+
+def _size(ik: CompiledProblem, error: GoalError) -> float:
+    """Return an error as the solvers count it: reaches and radians."""
+    return math.hypot(error.position / ik.reach, error.angle)
+
+
+def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
+    """Return those that lower the error, the best first."""
+    useful = [relief for relief in found if _size(ik, relief.error) < (1.0 - _GAIN) * now]
+    return tuple(sorted(useful, key=lambda relief: _size(ik, relief.error)))
+
+
+def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
+    """Return the skeleton with one joint unlimited, also by those that follow it."""
+    row = skeleton.index(name)
+    joints = [*skeleton.joints]
+    joints[row] = dataclasses.replace(joints[row], limit=None)
+    tables = skeleton.tables
+    elements = tables.followers[tables.followers[:, LEADER] == tables.ints[row, FIRST_Q], FOLLOWER]
+    for other, joint in enumerate(joints):
+        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, FIRST_Q] in elements:
+            joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
+    return with_joints(skeleton, joints)
+
+
+def _solve(
+    solution: Solution,
+    places: Sequence[int],
+    watch: Watch,
+    *,
+    attempts: int = 1,
+    goals: Sequence[Goal] | None = None,
+    skeleton: Skeleton | None = None,
+) -> Solution:
+    """Return the best answer for some of the goals, with the targets that they had.
+
+    One attempt starts from the pose of the miss, all others from random poses, and each is asked by itself, since a
+    solver gives up at once what it proves to be out of reach.
+
+    Args:
+        solution: The miss.
+        places: Which of its goals.
+        watch: When to stop.
+        attempts: Attempts.
+        goals: What to ask for instead of these goals.
+        skeleton: The skeleton without the joints of a moving root, if it is another one.
+    """
+    miss = solution.ik
+    ik = CompiledProblem(
+        skeleton or miss.given,
+        goals or [miss.goals[k] for k in places],
+        miss.solver.unhindered().replace(attempts=1),
+        tolerance=miss.tolerance,
+        root=miss.root,
+    )
+    table = ik.writer.own.copy()
+    table[0, :, :TRANSFORM_WIDTH] = solution.targets[list(places)].reshape(-1, TRANSFORM_WIDTH)
+    table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
+    starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
+    for k in range(1, attempts):
+        other = ik.skeleton.random_pose(k).q
+        for row, joint in enumerate(ik.skeleton.joints):
+            if joint.kind is not Kind.FREE:
+                starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
+    inside = inside_limits(ik.skeleton, starts)
+    rows, scratch = ik.new_rows(attempts), new_scratch(ik.scratch_size)
+    with watch.over(scratch):
+        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, False, 0)
+        found = [Solution(ik, rows, Pose(ik.skeleton, start), b) for b, start in enumerate(inside)]
+        best = sorted(range(attempts), key=lambda b: _levels(found[b]))[:_POLISHED]
+        for b in best:
+            ik.classify(inside[b : b + 1], rows[b : b + 1], scratch)
+    return min((found[b] for b in best), key=_levels)
+
+
+def _levels(solution: Solution) -> tuple[float, ...]:
+    """Return the squared error of each level, the highest first; nothing where it holds."""
+    ik = solution.ik
+    out = dict.fromkeys(sorted({goal.priority for goal in ik.goals}), 0.0)
+    errors = solution.errors
+    for i in solution.missed:
+        goal = ik.goals[i]
+        out[goal.priority] += goal.weight * _size(ik, errors[i]) ** 2
+    return tuple(round(square, 12) for square in out.values())
+
+
+def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
+    """Return how far goal i's target would have to move and turn to hold together with all others."""
+    ik = solution.ik
+    if not _can_move(ik, i):
+        return _NOWHERE
+    lowest = 1 + max(other.priority for other in ik.goals)
+    goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
+    places = [k for k, other in enumerate(ik.goals) if other.rows]
+    at = places.index(i)
+    tried = _solve(solution, places, watch, attempts=_ATTEMPTS, goals=goals)
+    return _NOWHERE if any(k != at for k in tried.missed) else _way(tried, at)
+
+
+def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
+    """Return how far the targets of all goals that the best pose misses would have to move and turn; {} if one cannot.
+
+    Of many attempts, or the one that is asked about where none is better.
+    """
+    ik = solution.ik
+    best = _solve(solution, range(len(ik.goals)), watch, attempts=_ATTEMPTS)
+    if not set(best.missed) <= set(solution.missed):
+        best = solution
+    if not all(_can_move(ik, i) for i in best.missed):
+        return {}
+    return {i: _way(best, i) for i in best.missed}
+
+
+def _can_move(ik: CompiledProblem, i: int) -> bool:
+    """Return whether goal i has a target in the world that a person could move."""
+    return ik.goals[i].can_move
+
+
+def _way(tried: Solution, i: int) -> _Way:
+    """Return how a goal's target would have to move and turn to be where a pose has the goal."""
+    from scipy.spatial.transform import Rotation
+
+    goal, at, target = tried.goals[i], tried.frames[i], tried.targets[i]
+    move = at[:3, 3] - target[:3, 3] if goal.takes & POSITION else None
+    if not goal.takes & ROTATION:
+        return _Way(move, None, tried.pose)
+    if goal.place & ROTATION:
+        return _Way(move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec(), tried.pose)
+    normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest turn
+    return _Way(move, normal.as_rotvec(), tried.pose)
+
+
+def reasons_as_json(solution: Solution, found: Sequence[Reason]) -> list[dict[str, object]]:
+    """Return the reasons as plain values: labels, names, length units, radians, joint values as in a pose file."""
+    goals = solution.ik.goals
+
+    def plain(reliefs: Sequence[Relief]) -> list[dict[str, object]]:
+        return [{"name": r.name, "position_error": r.error.position, "angle_error": r.error.angle} for r in reliefs]
+
+    return [
+        {
+            "goal": goals[reason.goal].label,
+            "lost_to": plain(reason.rivals),
+            "limits": plain(reason.limits),
+            "move": None if reason.move is None else reason.move.tolist(),
+            "turn": None if reason.turn is None else reason.turn.tolist(),
+            "along": list(reason.along),
+            "q": None if reason.pose is None else values_of(reason.pose),
+        }
+        for reason in found
+    ]

@@ -1,0 +1,220 @@
+"""``IK`` and ``solve``: what users ask, over the compiled problem, its diagnosis, and tracking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from synovia import diagnosis
+from synovia.errors import InputError
+from synovia.goals import Goal
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
+from synovia.ik.parallel import Progress, checked_threads, simd_kernel
+from synovia.ik.solution import Solution, Solutions
+from synovia.ik.targets import Targets
+from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import inside_limits
+from synovia.solver import Solver, lister_of
+from synovia.solver.base import Kernel
+from synovia.tracking import track
+
+_empty = np.empty  # one look-up less in each call
+_MOST_BRANCHES = 64
+_DISTANCE = 4  # column in which a kernel that lists branches leaves how far each is from the start
+
+
+class IK(CompiledProblem):
+    """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
+
+    Args:
+        skeleton: The skeleton.
+        goals: One goal or several.
+        solver: Settings such as ``LevenbergMarquardt()``, a solver's name, or None for the default.
+        tolerance: (position in length units, angle in radians) within which a goal is reached; None for 1e-4 of the
+            reach and 1e-3 rad.
+        root: ``"fixed"`` keeps a free root where the start has it; ``"free"`` lets it move, and puts a free joint
+            before a skeleton that has none (``ik.skeleton`` is then that one). Axes such as ``"xy"``, ``"x,y,yaw"`` or
+            ``("x", "yaw")`` let it slide along and turn about those of the world alone (x, y, z, roll, pitch, yaw).
+
+    Raises:
+        InputError: If a goal or setting cannot be used.
+        UnknownNameError: If a joint or the solver does not exist.
+        UnsupportedError: If the solver cannot honour a goal, or is not made for these joints.
+    """
+
+    diagnosis = diagnosis
+    _lister: Kernel | None = None  # lists the branches of a closed form
+
+    def solve(
+        self, targets: Targets | None = None, start: Pose | Any = None, deadline: float | None = None
+    ) -> Solution:
+        """Return the pose that meets the goals, or the best that was met, and how far it got.
+
+        Args:
+            targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
+                transform. Goals without one keep their own; without that they stay where the start is.
+            start: Pose to start from, or joint values (nq,); the rest pose without.
+            deadline: Seconds after which the best pose so far comes back, as a miss with status ``MAX_STEPS`` unless it
+                reaches the goals; ``solution.interrupted`` tells. A kernel's first use is loaded or compiled whole:
+                ``warm()`` does that ahead.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        first = self.rest
+        if start is not None:
+            if type(start) is not Pose or start.skeleton is not self.skeleton:
+                start = Pose.quick(self.skeleton, start) or self.as_start(start)
+            first = start.ready
+            if first is None:
+                first = start.inside
+        try:
+            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            if deadline is not None:
+                set_deadline(workspace.scratch, deadline)
+            self.writer.fill(targets, workspace)
+            row = _empty(self.row_shape)
+            code = self.call(self.ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
+            if code < 0:
+                self.writer.refuse(code, targets)
+            if code & 1:
+                self.classify(first, row, workspace.scratch)
+        finally:
+            if deadline is not None:
+                clear(workspace.scratch)
+            self.idle.append(workspace)
+        return Solution(self, row, start)
+
+    def branches(self, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
+        """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
+
+        Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.
+
+        Args:
+            targets: As in ``solve``.
+            start: As in ``solve``.
+
+        Raises:
+            UnsupportedError: If the solver lists no branches.
+            InputError: If a value cannot be used.
+        """
+        pose = self.default_start if start is None else self.as_start(start)
+        kernel = self._lister = self._lister or lister_of(self.solver, self.reduced)
+        workspace = self.new_workspace()
+        self.writer.fill(targets, workspace)
+        out = self.new_rows(_MOST_BRANCHES + 1)  # one row is the kernel's own
+        count = kernel(self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
+        if count < 0:
+            self.writer.refuse(count, targets)
+        order = np.argsort(out[:count, _DISTANCE], kind="stable")
+        return Solutions(self, out[order], pose.values.reshape(1, -1))
+
+    track = track
+
+    def warm(self) -> None:
+        """Load or compile also what only a miss needs, ahead of the first."""
+        self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
+
+    def solve_many(
+        self,
+        targets: Targets,
+        starts: Any = None,
+        *,
+        threads: int | None = None,
+        lanes: bool | str = False,
+        progress: Progress | None = None,
+        deadline: float | None = None,
+    ) -> Solutions:
+        """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
+
+        Args:
+            targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
+                or (B, 4, 4).
+            starts: One pose for all, or joint values (B, nq); the rest pose without.
+            threads: Number of threads; all cores without.
+            lanes: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
+                ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
+                but the bits are not those of ``solve``.
+            progress: Called after each block of problems with (problems done, all).
+            deadline: Seconds after which all problems end, as in ``solve``; those not begun stay at their starts, with
+                their errors measured.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+            UnsupportedError: If there are no lanes for this problem.
+        """
+        workers = checked_threads(threads)
+        watch = Watch(deadline_of(deadline))
+        simd = lanes is not False
+        kernel = simd_kernel(lanes, self.solver, self.reduced, self.kernel) if simd else self.kernel
+        table = self.writer.table_of_many(targets)
+        given = self.as_starts(starts, len(table))
+        first = inside_limits(self.skeleton, given)
+        rows = self.solve_rows(
+            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd
+        )
+        return Solutions(self, rows, given)
+
+    def errors_after(self, steps: int, targets: Targets | None = None, starts: Any = None) -> Array:
+        """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
+
+        Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
+        polished on the way.
+
+        Args:
+            steps: Steps, a whole number from 0 for the errors at the start.
+            targets: As in ``solve_many``; one problem with the goals' own targets without.
+            starts: As in ``solve_many``.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
+            raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
+        table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
+        first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
+        out = self.new_rows(len(table))
+        ints = self.ints.copy()
+        ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
+        floats = self.floats.copy()
+        floats[MOST_WORK] = np.inf
+        scratch = new_scratch(self.scratch_size)
+        with Watch().over(scratch):
+            code = self.kernel(ints, floats, table, first, out, scratch, False, 0)
+        if code < 0:
+            self.writer.refuse(code, targets)
+        return Solutions(self, out, first).errors
+
+
+def solve(
+    skeleton: Skeleton,
+    goals: Goal | Iterable[Goal],
+    solver: Solver | str | None = None,
+    start: Pose | Any = None,
+    *,
+    tolerance: tuple[float, float] | None = None,
+    root: str | Sequence[str] = "fixed",
+    deadline: float | None = None,
+) -> Solution:
+    """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
+
+    Args:
+        skeleton: The skeleton.
+        goals: One goal or several.
+        solver: Settings, a solver's name, or None for the default.
+        start: Pose to start from, or joint values (nq,); None for the rest pose.
+        tolerance: As in ``IK``.
+        root: As in ``IK``.
+        deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.
+    """
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)

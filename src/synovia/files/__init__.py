@@ -1,0 +1,1 @@
+"""Files of goals, tracks and poses: what people and other programs write by hand."""

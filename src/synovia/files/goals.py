@@ -1,0 +1,228 @@
+"""Goal files: goals as TOML or JSON, ``synovia.goals/1``. Its JSON schema is ``schemas/goals-1.json``.
+
+    schema = "synovia.goals/1"
+
+    [[goals]]
+    kind = "pose"
+    joint = "hand"
+    position = [0.4, 0.1, 0.5]
+    rotation = { euler = "xyz", degrees = [180, 0, 0] }
+
+Lengths are in the unit of the model's file. A goal without a target keeps its joint where the start has it. The fields
+of each kind are those that its class describes (``goals.describe.Field``); readers, writer and schema follow from them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, Literal, Union, cast
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
+from synovia.files.rotations import TURN_FORMS, Turn, to_matrix
+from synovia.files.typed import read_document
+from synovia.goals import Goal, kinds
+from synovia.goals.describe import Field, no_room
+from synovia.io.base import as_path, write_bytes
+from synovia.model import Skeleton
+from synovia.model.geometry import matrix_to_quat, rigid
+from synovia.text import toml_key, toml_text
+
+SCHEMA: Final = "synovia.goals/1"
+_LARGEST: Final = 2**24  # bytes; a goal takes about a hundred
+_Three = tuple[float, float, float]
+# The type of each form of field, and the bounds of its values
+_FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
+    "point": (_Three, {}),
+    "direction": (_Three, {}),
+    "rotation": (Turn, {}),
+    "joint": (str | int, {}),
+    "number": (float, {}),
+    "weight": (float, {"gt": 0}),
+    "length": (float, {"ge": 0}),
+    "count": (int, {"ge": 0}),
+    "name": (str, {"min_length": 1}),
+    "polygon": (list[_Three], {"min_length": 1}),
+    "parts": (list[str | int] | dict[str, float], {}),
+    "values": (dict[str, float | list[float]], {}),
+}
+KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # a function, for example, no file can say
+
+
+def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
+    """Return the class of a kind's entries."""
+    fields: list[Any] = []
+    for field in goal.entry_fields():
+        if field.choices:
+            form: Any = Annotated[Literal[field.choices] | None, Meta(description=field.text)]
+        else:
+            of, bounds = _FORMS[field.form]
+            form = Annotated[of, Meta(description=field.text, **bounds)]
+        fixed = isinstance(field.plain, float | int)
+        if field.required:
+            fields.append((field.name, form))
+        elif fixed:
+            fields.append((field.name, form, field.plain))
+        else:
+            fields.append((field.name, form if field.choices else form | None, None))
+    return msgspec.defstruct(
+        goal.__name__.removesuffix("Goal") + "Entry",
+        fields,
+        tag_field="kind",
+        tag=kind,
+        forbid_unknown_fields=True,
+        omit_defaults=True,
+        frozen=True,
+        kw_only=True,
+        namespace={"__doc__": goal.summary},
+    )
+
+
+_ENTRIES: Final = {kind: _entry(kind, goal) for kind, goal in KINDS.items()}
+_Entries = Annotated[list[Union[tuple(_ENTRIES.values())]], Meta(min_length=1)]  # pyright: ignore[reportInvalidTypeArguments]  # noqa: UP007
+GoalFile: Final[Any] = msgspec.defstruct(
+    "GoalFile",
+    [("schema", Literal["synovia.goals/1"]), ("goals", _Entries)],
+    forbid_unknown_fields=True,
+    frozen=True,
+    namespace={"__doc__": "Goals for one model."},
+)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of goal files."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(GoalFile)}
+
+
+def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -> list[Goal]:
+    """Return the goals of a TOML or JSON file, as ``write_goals`` writes it and ``synovia solve --goals`` reads it.
+
+    Args:
+        path: The file.
+        skeleton: The skeleton that they are for; if given, their joints are looked up in it.
+
+    Raises:
+        FileError: If it cannot be read.
+        FormatError: If it is malformed, a value cannot be used or the skeleton lacks a joint; the message names the
+            place in the file.
+        UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
+    """
+    file = read_document(
+        as_path(path),
+        GoalFile,
+        what="goal file",
+        schema=SCHEMA,
+        most=_LARGEST,
+        fields=_known_fields,
+        choices=KINDS,
+        forms=TURN_FORMS,
+    )
+    goals: list[Goal] = []
+    for i, entry in enumerate(file.goals):
+        try:
+            goal = to_goal(entry)
+            if skeleton is not None:
+                for joint in goal.resolved(skeleton).joints:
+                    skeleton.index(joint)
+        except (InputError, UnknownNameError) as error:
+            raise restated(error, FormatError, f"{path}: goals[{i}]") from error
+        goals.append(goal)
+    return goals
+
+
+def _known_fields(path: str, value: object) -> tuple[str, ...]:
+    """Return the fields that are known at a place in the file."""
+    if path.endswith("rotation"):
+        return Turn.__struct_fields__
+    if path and isinstance(value, dict):
+        kind = str(cast(dict[str, object], value)["kind"])
+        return "kind", *(field.name for field in KINDS[kind].entry_fields())
+    return GoalFile.__struct_fields__
+
+
+def to_goal(entry: Any) -> Goal:
+    """Return the goal that an entry describes.
+
+    Raises:
+        InputError: If a value cannot be used.
+    """
+    goal = KINDS[entry.__struct_config__.tag]
+    given = {field.name: (field, getattr(entry, field.name)) for field in goal.entry_fields()}
+    arguments: dict[str, Any] = {
+        field.argument or name: to_matrix(value, name) if field.form == "rotation" else value
+        for name, (field, value) in given.items()
+        if value is not None
+    }
+    for name in ("offset", "other_offset"):  # a point, or with a rotation a frame
+        if (turned := arguments.pop(f"{name}_rotation", None)) is not None:
+            arguments[name] = rigid(arguments.get(name, (0.0, 0.0, 0.0)), turned)
+    return goal(**arguments)
+
+
+def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write goals so that ``read_goals`` and ``synovia solve --goals`` read the same ones.
+
+    Args:
+        goals: The goals.
+        path: The file, by custom with the extension ``.toml``.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        UnsupportedError: If the file format has no room for a goal.
+    """
+    write_bytes(as_path(path), goals_text(goals).encode(errors="replace"), force=force)
+
+
+def goals_text(goals: Iterable[Goal]) -> str:
+    """Return the text of a goal file in TOML.
+
+    Raises:
+        UnsupportedError: If there is no goal, or the file format has no room for one.
+    """
+    blocks = [f'schema = "{SCHEMA}"\n']
+    for goal in goals:
+        lines = [f"{key} = {_literal(value)}" for key, value in entry_of(goal).items()]
+        blocks.append("[[goals]]\n" + "\n".join(lines) + "\n")
+    if len(blocks) == 1:
+        raise UnsupportedError("there is no goal to write", expected="at least one")
+    return "\n".join(blocks)
+
+
+def entry_of(goal: Goal) -> dict[str, Any]:
+    """Return a goal as an entry of a goal file; values that go without saying are left out.
+
+    Raises:
+        UnsupportedError: If the file format has no room for the goal.
+    """
+    if goal.kind not in KINDS:
+        raise no_room(goal, "goals of a kind of their own", ", ".join(KINDS))
+    values = {field: field.take(goal) for field in goal.entry_fields()}
+    return {"kind": goal.kind} | {
+        field.name: _plain(field, value)
+        for field, value in values.items()
+        if value is not None and not np.array_equal(value, field.plain)
+    }
+
+
+def _plain(field: Field, value: Any) -> Any:
+    """Return a value in the words of the file."""
+    if field.form == "rotation":
+        return {"quat_xyzw": matrix_to_quat(value).tolist()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _literal(value: Any) -> str:
+    """Return a value in TOML's words; numbers with as many digits as they need to come back the same."""
+    if isinstance(value, str):
+        return toml_text(value)
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return "{ " + ", ".join(f"{toml_key(key)} = {_literal(part)}" for key, part in pairs) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(part) for part in cast("list[Any]", value)) + "]"
+    return repr(float(value)) if isinstance(value, float) else str(int(value))

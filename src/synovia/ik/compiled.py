@@ -1,0 +1,295 @@
+"""The compiled problem: a skeleton, goals and a solver, packed once for a kernel that is then asked many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, Protocol, Self
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.goals import Goal, PositionGoal
+from synovia.ik.engine import engine_of
+from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
+from synovia.ik.parallel import Progress, run_rows
+from synovia.ik.root import as_root, with_root, with_root_at_rest
+from synovia.ik.status import mark_interrupted
+from synovia.ik.targets import Targets, TargetWriter, Workspace, shape_of
+from synovia.kernels.layout import OUT_HEAD, TRANSFORM_WIDTH
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers, dimensions
+from synovia.model.pose import checked_q
+from synovia.problem import pack, reduce
+from synovia.solver import Solver, as_solver
+
+_JOINTS: Final = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
+_TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
+_GOAL: Final = "for example PositionGoal(joint, position)"
+
+
+class Diagnosis(Protocol):
+    """Explains solutions. It stands in a room above this one, so the facade hands it down."""
+
+    def explain(self, solution: Any, /) -> list[str]:
+        """Return the sentences of ``Solution.explain``."""
+        ...
+
+    def find_reasons(self, solution: Any, /) -> tuple[Any, ...]:
+        """Return the reasons of ``Solution.reasons``."""
+        ...
+
+    def unit_hint(self, solution: Any, /) -> str | None:
+        """Return a question if a target looks like millimetres where lengths are metres."""
+        ...
+
+
+class CompiledProblem:
+    """A skeleton with goals and a solver, packed for the kernels. ``IK`` has the same arguments, and asks it.
+
+    Attributes:
+        given: The skeleton without the joints of a root that may move.
+        skeleton: The skeleton that is solved, with them.
+        root: How the root moves, as ``as_root`` returns it.
+        goals: The goals, completed by what follows from the skeleton.
+        hangs: All joints of each goal, rows of ``skeleton``, its own first.
+        solver: The settings.
+        reduced: The part of the problem that the solver may move.
+        moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
+        reach: Length that solvers and tolerances count in, length units.
+        tolerance: (position in length units, angle in radians) within which a goal is reached.
+        ints: The packed problem, whole numbers.
+        floats: The packed problem, real numbers.
+        kernel: The entry point that solves.
+        call: The same for arrays of exactly the types that are used here, without the search for a compilation.
+        scratch_size: Scratch memory of one call, in float64.
+        writer: Writes targets into the table that a kernel reads.
+        idle: Workspaces that no call is using.
+        default_start: The rest pose.
+        rest: Its joint values, (1, nq).
+        places: Where the joint values stand in a row of the answer.
+        row_shape: Shape of the answer to one problem.
+    """
+
+    diagnosis: ClassVar[Diagnosis]
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Goal | Iterable[Goal],
+        solver: Solver | str | None = None,
+        *,
+        tolerance: tuple[float, float] | None = None,
+        root: str | Sequence[str] = "fixed",
+    ) -> None:
+        """Pack the problem, and load or compile the kernel."""
+        if not isinstance(skeleton, Skeleton):
+            raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
+        root = as_root(root)
+        self.goals: tuple[Goal, ...] = _checked_goals(goals)
+        self.solver = as_solver(solver)
+        self.solver.check(self.goals)
+        self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
+        self.given = skeleton
+        self.skeleton = with_root(skeleton, root)
+        self.root = root
+        before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
+        self.hangs: tuple[tuple[int, ...], ...] = tuple(
+            tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
+        )
+        whole = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free", before=before)
+        self.reduced = reduced = self.solver.narrow(whole, self.skeleton, self.goals, self.hangs)
+        self.moving = reduced.moving
+        self.reach = reduced.reach
+        self.tolerance = checked_tolerance(tolerance, self.reach)
+        self.ints, self.floats = pack(
+            self.skeleton,
+            reduced,
+            tolerance=self.tolerance,
+            max_steps=self.solver.max_steps,
+            attempts=self.solver.attempts,
+            seed=self.solver.seed,
+            patience=self.solver.progress[0],
+            most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
+            params=self.solver.params(),
+        )
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.tree.problem import work_size
+
+        self.kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver, self.floats)
+        self.scratch_size = work_size(self.ints, self.solver.spare(reduced.residuals, reduced.columns))
+        self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
+        self.default_start = self.skeleton.rest_pose()
+        self.rest = self.default_start.q.copy().reshape(1, -1)
+        self.places = slice(OUT_HEAD, OUT_HEAD + self.skeleton.nq)
+        self.row_shape = self.new_rows(1).shape
+        workspace = self.new_workspace()
+        self.idle: list[Workspace] = [workspace]
+        none = (self.ints, self.floats, workspace.table[:0], self.rest, self.new_rows(0), workspace.scratch, False, 0)
+        self.call = ready(self.kernel, *none)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
+        return tuple(rows[0] if rows else -1 for rows in self.hangs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
+        return partial(type(self), tolerance=self.tolerance, root=self.root), (self.given, self.goals, self.solver)
+
+    def with_solver(self, solver: Solver) -> Self:
+        """Return the same problem with other settings."""
+        return type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root)
+
+    def new_workspace(self) -> Workspace:
+        """Return memory for one call at a time."""
+        return self.writer.workspace(new_scratch(self.scratch_size))
+
+    def new_rows(self, count: int) -> Array:
+        """Return an empty table of answers: head, joint values, two errors and sixteen target numbers for each goal."""
+        return np.empty((count, OUT_HEAD + self.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(self.goals)))
+
+    def targets_in(self, rows: Array) -> Array:
+        """Return the targets that each goal had in rows of answers, (T, goals, 16)."""
+        return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
+
+    def classify(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
+        """Polish rows that missed and write their status; or mark them if they were cut short.
+
+        Args:
+            starts: Where each row started, or one start for all.
+            rows: Answers.
+            scratch: Memory of the kernel that gave them.
+            searches: Whether a better pose may be anywhere; a track that has begun goes on from where it is.
+
+        Raises:
+            BaseException: What the handler of a signal has raised meanwhile.
+        """
+        if not has_ended(scratch):
+            self._judge(self.ints, self.floats, starts, rows, scratch, searches)
+        if has_ended(scratch):
+            mark_interrupted(rows)
+            raise_signal(scratch)
+
+    def solve_rows(
+        self,
+        table: Array,
+        starts: Array,
+        progress: Progress | None,
+        *,
+        targets: Targets | None,
+        threads: int,
+        watch: Watch,
+        kernel: Callable[..., int] | None = None,
+        simd: bool = False,
+    ) -> Array:
+        """Return rows of answers to problems that know nothing of each other, on several threads.
+
+        Args:
+            table: Targets, (B, goals, 17).
+            starts: Joint values within the limits, (B, nq) or (1, nq).
+            progress: Called with (problems done, all).
+            targets: What the table was made from, for the message of a refusal.
+            threads: Number of threads.
+            watch: When to stop.
+            kernel: Another kernel than that of the problem.
+            simd: Whether it solves many rows at once.
+        """
+        out = self.new_rows(len(table))
+        problem = (kernel or self.kernel, self.ints, self.floats, table, starts, out, self.scratch_size)
+        code = run_rows(*problem, self.classify, threads, simd=simd, progress=progress, watch=watch)
+        if code < 0:
+            self.writer.refuse(code, targets)
+        return out
+
+    def as_start(self, start: Pose | Any) -> Pose:
+        """Return a start, a pose or joint values, as a pose of the skeleton that is solved.
+
+        Raises:
+            InputError: If it is a pose of another skeleton, or a value cannot be used.
+        """
+        skeleton, given = self.skeleton, self.given
+        if isinstance(start, Pose):
+            if start.skeleton is skeleton:
+                return start
+            if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):
+                raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(skeleton))
+            start = start.q
+        if shape_of(start) == (given.nq,) and given is not skeleton:
+            start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
+        return Pose(skeleton, start)
+
+    def as_starts(self, starts: Any, count: int) -> Array:
+        """Return the starts of many problems: (count, nq), or (1, nq) for one start for all.
+
+        Raises:
+            InputError: As ``as_start``, and if their number does not fit.
+        """
+        if starts is None:
+            return self.rest
+        skeleton, given = self.skeleton, self.given
+        if isinstance(starts, Pose) or dimensions(starts) == 1:
+            return self.as_start(starts).values.reshape(1, -1)
+        if given is not skeleton and shape_of(starts)[1:] == (given.nq,):
+            starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)
+        rows = checked_q(skeleton, starts, "starts")
+        if rows.shape != (count, skeleton.nq):
+            raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {skeleton.nq})")
+        return np.ascontiguousarray(rows)
+
+    def outside(self, start: Pose) -> tuple[str, ...]:
+        """Return the joints that a start (a pose of this skeleton) has outside their limits."""
+        return self._joints_beyond(start, 1e-9)
+
+    def at_limits(self, pose: Pose) -> tuple[str, ...]:
+        """Return the joints that a pose has at a limit (within 1e-6)."""
+        return self._joints_beyond(pose, -1e-6)
+
+    def _joints_beyond(self, pose: Pose, margin: float) -> tuple[str, ...]:
+        """Return the joints whose value in a pose lies further beyond its limit than a margin."""
+        from synovia.kernels.tree.tables import excesses
+
+        t = self.skeleton.tables
+        out = np.empty(len(t.variables))
+        excesses(t.variables, t.limits, pose.values, out)
+        rows = dict.fromkeys(int(row) for row in t.owner[out > margin])
+        return tuple(self.skeleton.joint_names[row] for row in rows)
+
+
+def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
+    """Return goals as a tuple.
+
+    Raises:
+        InputError: If there are none, or one cannot be used.
+    """
+    if isinstance(goals, str):  # it would come apart into letters
+        raise InputError("expected a goal or several", where="goals", value=goals, hint=_GOAL)
+    found = tuple(goals) if isinstance(goals, Iterable) else (goals,)
+    for i, goal in enumerate(found):
+        if not isinstance(goal, Goal):
+            raise InputError("expected a goal", where=f"goals[{i}]", value=goal, hint=_GOAL)
+        if not hasattr(goal, "priority"):
+            raise InputError("a goal is not set up", value=type(goal), hint="its __init__ must call super().__init__()")
+    if not found:
+        raise InputError("there are no goals", expected="at least one")
+    return found
+
+
+def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tuple[float, float]:
+    """Return the tolerance as two positive numbers, (length units, radians); the default for None.
+
+    Raises:
+        InputError: If it cannot be used.
+    """
+    if tolerance is None:
+        return _TOLERANCE[0] * reach, _TOLERANCE[1]
+    pair = as_numbers(tolerance, (2,), "tolerance")
+    if not (pair > 0.0).all():
+        raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
+    return float(pair[0]), float(pair[1])
+
+
+def reach_of_tips(skeleton: Skeleton) -> float:
+    """Return the reach of the whole skeleton: that of a goal on every tip at once, length units."""
+    rows = [[skeleton.index(name)] for name in skeleton.tips]
+    return reduce(skeleton, [PositionGoal(row[0]) for row in rows], rows).reach

@@ -1,0 +1,241 @@
+"""Rows of problems in blocks over a pool of threads: the kernels hold no lock, so threads run side by side."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.ik.interrupts import Watch, new_scratch
+from synovia.model.geometry import Array
+from synovia.problem import Reduced
+from synovia.solver import Solver
+from synovia.solver.base import Kernel
+
+Progress = Callable[[int, int], object]
+
+_BLOCKS_PER_THREAD: Final = 8  # small enough that a busy core does not hold up the end
+_SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few solves
+_SIMD_BLOCK: Final = 2048  # at the end of a block SIMD lanes run empty, for as long as two hundred rows take
+_SIMD_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
+_LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
+_SECONDS: Final = 0.1  # of one block: progress is told between blocks, and after Ctrl-C those at work are ended
+_GROWTH: Final = 4  # most times as many rows as in the block before
+_LISTEN: Final = 0.1  # seconds between two looks for Ctrl-C, where waiting cannot be interrupted (Windows)
+_AHEAD: Final = 2  # blocks for each thread: one at work, and one that waits
+
+
+class Pace:
+    """Gives out blocks of rows one after the other: as many as take a tenth of a second, learned from those before."""
+
+    def __init__(self, count: int, begin: int, least: int, most: int) -> None:
+        """Prepare to give out all rows.
+
+        Args:
+            count: All rows.
+            begin: Rows of the first blocks, while nothing is known.
+            least: Rows of the smallest block, however long they take.
+            most: Rows of the largest block.
+        """
+        self._count, self._size, self._least, self._most = count, min(begin, most), least, most
+        self._given = 0
+
+    def next(self) -> tuple[int, int] | None:
+        """Return the first row of the next block and the one after its last, None once all are given out."""
+        first = self._given
+        if first >= self._count:
+            return None
+        self._given = min(first + self._size, self._count)
+        return first, self._given
+
+    def learn(self, rows: int, seconds: float) -> None:
+        """Take in how long a block of so many rows took."""
+        fitting = int(_SECONDS * rows / max(seconds, 1e-9))
+        self._size = min(max(fitting, self._least), _GROWTH * rows, self._most)
+
+    def stop(self) -> None:
+        """Give out no more."""
+        self._given = self._count
+
+
+def checked_threads(threads: int | None) -> int:
+    """Return a number of threads; all cores for None.
+
+    Raises:
+        InputError: If it is no whole number from 1.
+    """
+    if threads is None:
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
+    return int(threads)
+
+
+def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -> Kernel:
+    """Return a kernel of the ordinary form that solves in SIMD lanes, and by the ordinary kernel what these leave.
+
+    Args:
+        choice: True, or ``"single"`` for single precision; answers are verified in double precision.
+        solver: The settings.
+        reduced: The problem.
+        kernel: Entry point of the same method for one problem after the other.
+
+    Raises:
+        InputError: If the choice is neither.
+        UnsupportedError: If the method has no such kernel for the problem.
+    """
+    if choice is not True and choice != "single":
+        raise InputError("there are no such lanes", value=choice, expected="False, True (double precision) or 'single'")
+    lanes = solver.lanes(reduced)
+    if lanes is None:
+        hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "
+        hint += "chain of three or more balls without limits"
+        raise UnsupportedError(f"{solver.name} has no lanes for this problem", hint=hint)
+    size = solver.lane_room(reduced)
+    precision = np.float32 if choice == "single" else np.float64
+
+    def solve(
+        ints: NDArray[np.int32],
+        floats: Array,
+        targets: Array,
+        starts: Array,
+        out: Array,
+        scratch: Array,
+        warm: bool,
+        first: int,
+    ) -> int:
+        """Solve rows of problems; see ``kernels.search.multistart``."""
+        del warm, first
+        left = lanes(ints, floats, targets, starts, out, scratch, np.empty(size, precision))
+        if left == 0:
+            return 2 * len(out)
+        rows = np.flatnonzero(out[:, 0] < 0.0) if left > 0 else np.array([-1 - left])
+        some = np.empty((len(rows), out.shape[1]))
+        code = kernel(
+            ints, floats, targets[rows], starts if len(starts) == 1 else starts[rows], some, scratch, False, 0
+        )
+        if left < 0:
+            return code - targets.shape[1] * int(rows[0])
+        out[rows] = some
+        return 2 * len(out) + code % 2
+
+    return solve
+
+
+def run_rows(
+    kernel: Kernel,
+    ints: NDArray[np.int32],
+    floats: Array,
+    targets: Array,
+    starts: Array,
+    out: Array,
+    scratch_size: int,
+    classify: Callable[[Array, Array, Array], None],
+    threads: int,
+    *,
+    simd: bool = False,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> int:
+    """Solve one problem a row, each from its own start.
+
+    Args:
+        kernel: Entry point of a solver.
+        ints: Packed problem.
+        floats: Packed problem.
+        targets: (B, goals, 17).
+        starts: (B, nq), or (1, nq) for one start for all.
+        out: (B, m) rows of the answer.
+        scratch_size: Scratch memory of one thread, in float64.
+        classify: Polishes rows that missed and writes their status, given their starts, them, and scratch memory.
+        threads: Number of threads.
+        simd: Whether the kernel solves many rows at once and wants large blocks.
+        progress: Called in this thread with the number of rows that are done, and that of all.
+        watch: Ends the kernels at its deadline; it is stopped when this thread is interrupted.
+
+    Returns:
+        0, or the negative code of the first refused target: -1 - (goal + goals * row).
+    """
+    count = len(out)
+    watch = watch or Watch()
+    sizes = (_SIMD_BLOCK, _SIMD_LEAST) if simd else (_SMALLEST_BLOCK, _SMALLEST_BLOCK)
+    block = _block_size(count, threads, *sizes)
+    pace = Pace(count, block, _SIMD_LEAST, block) if simd else Pace(count, _SMALLEST_BLOCK, 1, block)
+
+    def solve_block(first: int, last: int) -> tuple[int, int, float]:
+        """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
+        began = time.perf_counter()
+        own_starts = starts if len(starts) == 1 else starts[first:last]
+        scratch = new_scratch(scratch_size)
+        watch.begin(scratch)
+        try:
+            code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, False, 0)
+            if code > 0 and code % 2:
+                classify(own_starts, out[first:last], scratch)
+        finally:
+            watch.end(scratch)
+        refused = code - targets.shape[1] * first if code < 0 else 0
+        return refused, last - first, time.perf_counter() - began
+
+    refused = done = 0
+    with closing(_at_work(solve_block, pace, 1 if block >= count else threads, watch)) as ended:
+        for code, rows, seconds in ended:
+            if code < 0:  # the others at work end, and of what they refuse the first row counts
+                refused = max(code, refused) if refused else code
+                pace.stop()
+            pace.learn(rows, seconds)
+            done += rows
+            if progress is not None and not refused:
+                progress(done, count)
+    return refused
+
+
+def _at_work(
+    solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int, watch: Watch
+) -> Generator[tuple[int, int, float]]:
+    """Yield what each block gives, as they end; when nobody asks on, or after Ctrl-C, all of them stop at once."""
+    if threads == 1:
+        while (place := pace.next()) is not None:
+            yield solve(*place)
+        return
+    pool = ThreadPoolExecutor(threads)
+    running: set[Future[tuple[int, int, float]]] = set()
+    try:
+        while True:
+            while len(running) < _AHEAD * threads and (place := pace.next()) is not None:
+                running.add(pool.submit(solve, *place))
+            if not running:
+                return
+            ended, running = wait(running, _LISTEN, return_when=FIRST_COMPLETED)
+            for one in ended:
+                yield one.result()
+    except BaseException:
+        watch.stop()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
+    """Return the rows of one block: the same number of blocks for each thread, where there are enough rows.
+
+    Args:
+        count: All rows.
+        threads: Number of threads.
+        smallest: Rows of a block where each thread has several.
+        least: Rows of a block where each thread has one.
+    """
+    if count == 0:
+        return 1
+    blocks = max(1, min(_BLOCKS_PER_THREAD * threads, count // smallest), min(threads, count // least))
+    blocks = max(blocks, -(-count // _LARGEST_BLOCK))
+    if blocks > 1:
+        blocks = -(-blocks // threads) * threads
+    return -(-count // blocks)

@@ -1,0 +1,47 @@
+"""Aim: the axis u of a frame at p points at a point t.
+
+With d = t - p the error is the smallest turn from u to d. A shift δp turns d by δp × d / |d|².
+"""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.goals.term import NOTHING, turn_between, turn_rows
+from synovia.kernels.layout import GOAL
+from synovia.kernels.math.rotations import column
+from synovia.kernels.math.vectors import axpy, dot, norm, scale, sub
+
+TOUCHING = F(1e-6)  # of the reach: nearer, there is no direction to aim in
+
+
+@inline
+def error(problem, frames, targets, h):
+    """Return the turn onto the line to the target; nothing where the target is at the point itself."""
+    g = problem.further.ints[h, GOAL]
+    R, p = goal_frame(problem, frames, g)
+    d = sub(target_frame(targets, g)[1], p)
+    return NOTHING, turn_between(column(R, 2), d) if norm(d) > TOUCHING * problem.reach else NOTHING
+
+
+@device
+def rows(problem, q, frames, targets, h, J):
+    """Write the three rows of the turn."""
+    g = problem.further.ints[h, GOAL]
+    R, p = goal_frame(problem, frames, g)
+    d = sub(target_frame(targets, g)[1], p)
+    size2 = dot(d, d)
+    if size2 > TOUCHING * TOUCHING * problem.reach * problem.reach:
+        turn_rows(problem, q, frames, h, column(R, 2), p, scale(F(1) / size2, d), J)
+
+
+@inline
+def kept(problem, frames, h):
+    """Return a point straight ahead, a reach away."""
+    R, p = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    return R, axpy(problem.reach, column(R, 2), p)
+
+
+@inline
+def sight(problem, frames, targets, h, o):
+    """Return (e, d): from o to a point of the axis, and from o to what the axis should pass through."""
+    g = problem.further.ints[h, GOAL]
+    return sub(goal_frame(problem, frames, g)[1], o), sub(target_frame(targets, g)[1], o)

@@ -1,0 +1,41 @@
+"""Pole: the plane in which a limb bends contains a point. The angle and its derivatives are those of ``math.bend``."""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
+from synovia.kernels.goals.term import NOTHING, second_frame, third_point
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, SECOND, THIRD, WEIGHT
+from synovia.kernels.math.bend import bend_of
+from synovia.kernels.math.vectors import scale
+
+
+@inline
+def limb(problem, frames, targets, h):
+    """Return root, middle and tip of the limb of term h, and its pole."""
+    g = problem.further.ints[h, GOAL]
+    _, m = goal_frame(problem, frames, g)
+    _, pole = target_frame(targets, g)
+    return second_frame(problem, frames, h)[1], m, third_point(problem, frames, h), pole
+
+
+@inline
+def error(problem, frames, targets, h):
+    """Return the angle from the limb's plane to the pole, faded out where either has no direction."""
+    bend = bend_of(*limb(problem, frames, targets, h))
+    return NOTHING, (bend.share * bend.angle, F(0), F(0))
+
+
+@device
+def rows(problem, q, frames, targets, h, J):
+    """Write the row: three points move.
+
+    The share that fades counts as a weight and is not differentiated, so that no limb straightens to be rid of its
+    pole.
+    """
+    f = problem.further
+    r, m, t, pole = limb(problem, frames, targets, h)
+    bend = bend_of(r, m, t, pole)
+    k, w, row = f.ints[h, FIRST], f.data[h, WEIGHT] * bend.share, problem.goals[f.ints[h, GOAL], GOAL_ROW]
+    if w > F(0):
+        pull_up(problem, q, frames, f.ints[h, SECOND], r, scale(w, bend.at_root), NOTHING, J, k)
+        pull_up(problem, q, frames, row, m, scale(w, bend.at_middle), NOTHING, J, k)
+        pull_up(problem, q, frames, f.ints[h, THIRD], t, scale(w, bend.at_tip), NOTHING, J, k)

@@ -1,0 +1,61 @@
+"""Range: a joint's own value stays within bounds. It is read from q, so that whole turns of a hinge count."""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import pull_joint
+from synovia.kernels.goals.term import NOTHING, unit_weight
+from synovia.kernels.layout import (
+    BALL,
+    FIRST,
+    FIRST_Q,
+    GOAL,
+    GOAL_ROW,
+    KIND,
+    LENGTHS,
+    NUMBERS,
+    OFFSET,
+    ORIENTATION,
+    RATIO,
+)
+from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, quat_log
+from synovia.kernels.math.vectors import norm, normalize, scale
+
+
+@inline
+def joint_value(problem, q, row):
+    """Return the value of a row's joint: radians of a hinge, a slide's length, how far a ball is turned from rest."""
+    tree = problem.tree
+    at = tree.ints[row, FIRST_Q]
+    if tree.ints[row, KIND] == BALL:
+        return norm(quat_log(load_quat(q, at)))
+    return tree.couple[row, RATIO] * q[at] + tree.couple[row, OFFSET]
+
+
+@inline
+def value_axis(problem, q, frames, row):
+    """Return the axis in the world about which, or along which, the value of a row's joint grows.
+
+    A ball at rest has none: its own z axis is taken, the same one every time.
+    """
+    R = load_rotation(frames, row, ORIENTATION)
+    if problem.tree.ints[row, KIND] == BALL:
+        return apply(R, normalize(quat_log(load_quat(q, problem.tree.ints[row, FIRST_Q])), (F(0), F(0), F(1))))
+    return column(R, 2)
+
+
+@inline
+def bounds(problem, q, h):
+    """Return the least and the most by which the value may change."""
+    f = problem.further
+    x = joint_value(problem, q, problem.goals[f.ints[h, GOAL], GOAL_ROW])
+    return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x
+
+
+@device
+def rows(problem, q, frames, h, J):
+    """Write the row: how the value grows; no joint above moves it."""
+    f = problem.further
+    row = problem.goals[f.ints[h, GOAL], GOAL_ROW]
+    along = scale(unit_weight(problem, h), value_axis(problem, q, frames, row))
+    is_length = f.ints[h, LENGTHS] > 0
+    force, torque = (along, NOTHING) if is_length else (NOTHING, along)
+    pull_joint(problem, q, frames, row, force, torque, J, f.ints[h, FIRST])

@@ -1,0 +1,92 @@
+"""One term of a goal beyond a pose in the world: where its numbers stand, and what the kinds of terms share.
+
+Each kind has a file of its own beside this one, with these functions of a term h:
+
+``error``   its error: lengths d and angles w, in which a lone number stands first
+``rows``    its rows of the Jacobian: minus the derivative of the weighted error
+``bounds``  instead of ``error``, of a number within bounds: the least and the most by which it may change
+``kept``    the target (R, p) that keeps the start as it is; without it, the goal's own frame
+
+``general`` calls them by the number of the kind.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, inline
+from synovia.kernels.goals.frames import frame_on, pull_up
+from synovia.kernels.layout import (
+    FIRST,
+    GOAL,
+    GOAL_ROW,
+    LENGTHS,
+    ORIENTATION,
+    ORIGIN,
+    SECOND,
+    SECOND_ORIENTATION,
+    SECOND_ORIGIN,
+    THIRD,
+    THIRD_POINT,
+    WEIGHT,
+)
+from synovia.kernels.math.rotations import PI, apply, load_rotation
+from synovia.kernels.math.vectors import add, cross, dot, load, norm, perpendicular, scale
+
+PARALLEL = F(1e-12)  # sine below which two directions count as one or as opposite
+NEVER = F(math.inf)
+NOTHING = (F(0), F(0), F(0))
+
+
+@inline
+def unit(i):
+    """Return axis i of the world."""
+    return F(i == 0), F(i == 1), F(i == 2)
+
+
+@inline
+def second_frame(problem, frames, h):
+    """Return the world frame (R, p) on the second joint of term h."""
+    f = problem.further
+    R, p = load_rotation(f.data, h, SECOND_ORIENTATION), load(f.data, h, SECOND_ORIGIN)
+    return frame_on(frames, f.ints[h, SECOND], R, p)
+
+
+@inline
+def third_point(problem, frames, h):
+    """Return the point on the third joint of term h, in the world."""
+    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, THIRD_POINT)
+    return p if row < 0 else add(load(frames, row, ORIGIN), apply(load_rotation(frames, row, ORIENTATION), p))
+
+
+@inline
+def unit_weight(problem, h):
+    """Return the weight of one unit of the error of term h in its row: a length is divided by the reach."""
+    w = problem.further.data[h, WEIGHT]
+    return w / problem.reach if problem.further.ints[h, LENGTHS] > 0 else w
+
+
+@inline
+def turn_between(u, d):
+    """Return the rotation vector of the smallest turn that takes the unit vector u to direction d, 0 if it has none.
+
+    Opposite directions are half a turn apart, about the same axis every time.
+    """
+    c = cross(u, d)
+    s = norm(c)
+    x = dot(u, d)
+    if s > PARALLEL * abs(x):
+        return scale(math.atan2(s, x) / s, c)
+    return scale(PI, perpendicular(u)) if x < F(0) else NOTHING
+
+
+@inline
+def turn_rows(problem, q, frames, h, u, p, by, J):
+    """Write the rows of a direction u on the goal's joint: δ(turn) = (1 - u uᵀ) ω + by × v at the point p.
+
+    Turns about u itself are left out; ``by`` tells how a shift v of p turns the direction to the target.
+    """
+    f = problem.further
+    w, row, k = f.data[h, WEIGHT], problem.goals[f.ints[h, GOAL], GOAL_ROW], f.ints[h, FIRST]
+    for i in range(3):
+        e = unit(i)
+        torque = (w * (e[0] - u[0] * u[i]), w * (e[1] - u[1] * u[i]), w * (e[2] - u[2] * u[i]))
+        pull_up(problem, q, frames, row, p, scale(w, cross(e, by)), torque, J, k + i)

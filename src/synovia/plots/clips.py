@@ -1,0 +1,189 @@
+"""Plots of clips: joint values and the band that limits leave, what feet do, and which goals were missed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.clips.feet import stays
+from synovia.errors import InputError
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.plots.style import BAND, COLOURS, MISSED, check_plot, new_figure, save
+from synovia.retargeting.body import LEGS, Body
+from synovia.tracking import Tracked
+
+_MOST: Final = 12  # panels, where no joints are named
+_USUAL: Final = 0.99  # of the speeds of feet are drawn whole
+_TOUCHES: Final = 1e-3  # of a band: so close to its edge a value counts as at the limit
+
+
+def plot_joints(
+    motion: Motion,
+    path: str | os.PathLike[str],
+    joints: Sequence[str | int] | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """Draw joint values over time, one panel a joint: hinges in degrees, slides in length units, balls as their turn.
+
+    The band of a panel is what the limits allow; where a value lies at its edge, it is red.
+
+    Args:
+        motion: The motion.
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        joints: Which joints; None for the twelve, at most, that move most.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        UnknownNameError: If a joint does not exist.
+        InputError: If nothing moves, or the extension is another.
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    where = check_plot(path, force=force)
+    skeleton = motion.skeleton
+    rows = [skeleton.index(joint) for joint in joints] if joints else _liveliest(motion)
+    columns = min(len(rows), 3)
+    count = -(-len(rows) // columns)
+    figure, flat = new_figure(3.6 * columns, 1.1 + 1.6 * count, count, columns, sharex=True)
+    for panel, row in zip(flat, rows, strict=False):
+        _draw_joint(panel, motion, row)
+    for panel in flat[len(rows) :]:
+        panel.set_visible(False)
+    for panel in flat[max(len(rows) - columns, 0) : len(rows)]:
+        panel.set_xlabel("seconds", fontsize=9)
+        panel.tick_params(labelbottom=True)
+    figure.suptitle(f"{motion.name}: joint values and what the limits allow", x=0.01, ha="left", fontsize=11)
+    save(figure, where, force=force)
+
+
+def values_of(motion: Motion, row: int) -> tuple[Array, str]:
+    """Return one number a frame for a joint, and its unit."""
+    joint, place = motion.skeleton.joints[row], motion.skeleton.q_slice(row)
+    q = motion.q[:, place]
+    if joint.kind is Kind.HINGE:
+        return np.degrees(q[:, 0]), "°"
+    if joint.kind is Kind.SLIDE:
+        return q[:, 0].copy(), ""
+    return np.degrees(2.0 * np.arccos(np.clip(np.abs(q[:, -1]), 0.0, 1.0))), "°"
+
+
+def _liveliest(motion: Motion) -> list[int]:
+    """Return the joints whose values change most, in the order of the skeleton."""
+    rows = [row for row, joint in enumerate(motion.skeleton.joints) if joint.kind not in (Kind.FIXED, Kind.FREE)]
+    if not rows:
+        raise InputError("no joint turns or slides", where=motion.skeleton.name)
+    spread = {row: float(np.ptp(values_of(motion, row)[0])) for row in rows}
+    return sorted(sorted(rows, key=lambda row: -spread[row])[:_MOST])
+
+
+def _draw_joint(panel: Any, motion: Motion, row: int) -> None:
+    """Draw one joint."""
+    values, unit = values_of(motion, row)
+    band = _band(motion.skeleton, row)
+    panel.set_title(motion.skeleton.joint_names[row], fontsize=9, loc="left")
+    panel.plot(motion.times, values, color=COLOURS[0], linewidth=1.3)
+    if band is not None:
+        low, high = band
+        panel.axhspan(low, high, color=BAND, alpha=0.07, linewidth=0)
+        for edge in band:
+            panel.axhline(edge, color=BAND, alpha=0.35, linewidth=0.8)
+        at = (values - low < _TOUCHES * (high - low)) | (high - values < _TOUCHES * (high - low))
+        panel.plot(motion.times[at], values[at], ".", color=MISSED, markersize=3)
+        panel.set_ylim(min(low, values.min()) - 0.06 * (high - low), max(high, values.max()) + 0.06 * (high - low))
+    panel.yaxis.set_major_formatter(f"{{x:g}}{unit}")
+
+
+def _band(skeleton: Skeleton, row: int) -> tuple[float, float] | None:
+    """Return the interval that a hinge or slide may use, in the units of the panel; None without one."""
+    joint = skeleton.joints[row]
+    if joint.kind not in (Kind.HINGE, Kind.SLIDE):
+        return None
+    lower, upper = skeleton.value_range(row)
+    factor = float(np.degrees(1.0)) if joint.kind is Kind.HINGE else 1.0
+    return (factor * lower, factor * upper) if np.isfinite([lower, upper]).all() else None
+
+
+def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Draw the height and the speed of each foot over time; where it stands, the ground is shaded.
+
+    Args:
+        motion: The motion of a body with two legs.
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        InputError: If the body has no feet, the clip is shorter than two frames, or the extension is another.
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    where = check_plot(path, force=force)
+    body = Body.of(motion.skeleton)
+    feet = [leg[2] for leg in LEGS if leg[2] in body.roles]
+    if not feet or len(motion) < 2:
+        raise InputError("there are no feet to follow", where=motion.name, expected="a clip of a body with feet")
+    up = body.basis[:, 1]
+    positions = motion.positions()
+    figure, (heights, speeds) = new_figure(9.0, 4.6, 2, 1, sharex=True)
+    scale, unit = (motion.skeleton.meters_per_unit, "m") if motion.skeleton.meters_per_unit else (1.0, "units")
+    every: list[float] = []
+    for colour, role in zip(COLOURS, feet, strict=False):
+        points = positions[:, body.roles[role]]
+        speed = np.linalg.norm(np.gradient(points, 1.0 / motion.fps, axis=0), axis=1)
+        every += speed.tolist()
+        heights.plot(motion.times, scale * (points @ up), color=colour, linewidth=1.4, label=role.replace("_", " "))
+        speeds.plot(motion.times, scale * speed, color=colour, linewidth=1.4)
+        for a, b in stays(points, up, motion.fps):
+            for panel in (heights, speeds):
+                panel.axvspan(motion.times[a], motion.times[b - 1], color=colour, alpha=0.12, linewidth=0)
+    heights.set_ylabel(f"height ({unit})", fontsize=9)
+    speeds.set_ylabel(f"speed ({unit}/s)", fontsize=9)
+    speeds.set_ylim(0.0, 1.15 * scale * float(np.quantile(every, _USUAL)) or None)  # a jump may not flatten all else
+    speeds.set_xlabel("seconds", fontsize=9)
+    heights.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False, ncols=2)
+    heights.set_title(f"{motion.name}: feet; shaded where they stand", loc="left", fontsize=11)
+    save(figure, where, force=force)
+
+
+def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Draw the error of every goal in every frame, in tolerances: what is not red was reached.
+
+    Args:
+        tracked: The answer of ``IK.track``.
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        InputError: If the extension is another.
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    where = check_plot(path, force=force)
+    from matplotlib.colors import TwoSlopeNorm
+
+    goals = tracked.ik.goals
+    errors = (tracked.errors / np.array(tracked.ik.tolerance)).max(2).T
+    figure, (axes,) = new_figure(9.0, 1.5 + 0.38 * len(goals))
+    axes.grid(False)
+    seconds = len(tracked) / tracked.fps
+    image = axes.imshow(
+        np.log10(np.maximum(errors, 1e-3)), aspect="auto", interpolation="nearest", cmap="RdBu_r",
+        norm=TwoSlopeNorm(0.0, -3.0, 3.0), extent=(0.0, seconds, len(goals) - 0.5, -0.5),
+    )  # fmt: skip
+    axes.set_yticks(range(len(goals)), [goal.label for goal in goals])
+    axes.set_xlabel("seconds", fontsize=9)
+    axes.set_title(
+        f"{int(tracked.reached.sum())} of {len(tracked)} frames reached: error of each goal, in tolerances",
+        loc="left", fontsize=11,
+    )  # fmt: skip
+    bar = figure.colorbar(image, ax=axes, pad=0.01, ticks=[-3, -2, -1, 0, 1, 2, 3])
+    bar.ax.set_yticklabels(["0.001", "0.01", "0.1", "1", "10", "100", "1000"], fontsize=8)
+    bar.outline.set_visible(False)
+    for frame in tracked.jumps:
+        axes.axvline((frame + 0.5) / tracked.fps, color="#111827", linewidth=0.9, linestyle=":")
+    save(figure, where, force=force)

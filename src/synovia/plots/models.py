@@ -1,0 +1,139 @@
+"""Plots of models: how solvers converge on one, and where its joints can go."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.comparison import Comparison, Row
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
+from synovia.plots.style import COLOURS, QUIET, check_plot, new_figure, save
+
+_SAMPLES: Final = 40_000
+_CELLS: Final = 90  # each way
+_BELOW: Final = 20.0  # times under the tolerance the picture ends
+_DASHES: Final = ("-", "--", ":")
+_FLOOR: Final = 1e-9  # of the reach; below is rounding
+
+
+def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Draw the error of first attempts by step for every solver, and write it as PNG, SVG or PDF.
+
+    Args:
+        comparison: What was measured.
+        path: The file; its extension decides the format.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        InputError: If the extension is none of these.
+    """
+    where = check_plot(path, force=force)
+    figure, (axes,) = new_figure(9.0, 5.2)
+    rows = [row for row in comparison.rows if row.refused is None and row.curve.size]
+    tolerance = comparison.tolerance[0] / comparison.reach
+    ends = [_draw_solver(axes, row, number, tolerance / _BELOW) for number, row in enumerate(rows)]
+    _name_lines(axes, ends)
+    goals = comparison.problems.goals
+    what = f"{len(goals)} goal{'s' if len(goals) > 1 else ''} on {comparison.problems.skeleton.name}"
+    axes.set_title(f"{what}: error of the first attempt, median and quartiles", loc="left", fontsize=11)
+    axes.set_xlabel("steps")
+    axes.set_ylabel("largest position error / reach")
+    axes.set_xscale("symlog", linthresh=10, linscale=1.2)
+    axes.set_yscale("log")
+    axes.set_xlim(0, max((row.curve_steps[-1] for row in rows), default=1) * 1.6)
+    axes.set_xticks([0, 2, 5, 10, 20, 50, 100, 200], ["0", "2", "5", "10", "20", "50", "100", "200"])
+    axes.axhline(tolerance, color="#888888", linewidth=0.8)
+    axes.annotate("tolerance", (0, tolerance), xytext=(4, -10), textcoords="offset points", color="#666666", fontsize=9)
+    axes.set_ylim(bottom=tolerance / _BELOW)
+    save(figure, where, force=force)
+
+
+def _draw_solver(axes: Any, row: Row, number: int, bottom: float) -> tuple[float, float, str, str]:
+    """Draw one solver; return the visible end of its line, its colour and its name."""
+    colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number // len(COLOURS) % len(_DASHES)]
+    low, middle, high = (np.maximum(band, _FLOOR) for band in np.percentile(row.curve, (25, 50, 75), axis=1))
+    axes.fill_between(row.curve_steps, low, high, color=colour, alpha=0.10, linewidth=0)
+    axes.plot(row.curve_steps, middle, dash, color=colour, linewidth=1.8)
+    seen = int(np.flatnonzero(middle > bottom).max(initial=0))
+    x, y = (float(row.curve_steps[seen]), float(middle[seen]))
+    if seen + 1 < len(middle):  # where the line leaves the picture, its ordinate being logarithmic
+        share = np.log(y / bottom) / np.log(y / middle[seen + 1])
+        x, y = x + float(share) * (float(row.curve_steps[seen + 1]) - x), 1.3 * bottom
+    return x, y, colour, row.solver
+
+
+def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
+    """Write each solver's name at the end of its line, pushed apart where lines end together."""
+    apart = 0.32  # decades
+    last = np.inf
+    for x, y, colour, name in sorted(ends, key=lambda end: -end[1]):
+        height = min(np.log10(y), last - apart)
+        last = height
+        axes.annotate(
+            name, (x, y), xytext=(x * 1.06 + 0.5, 10.0**height), color=colour, fontsize=9.5, va="center",
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def plot_reach(
+    skeleton: Skeleton, joint: str | int, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False
+) -> None:
+    """Draw the reach map of a joint: two views of the places that 40,000 random poses within the limits bring it to.
+
+    Args:
+        skeleton: The model; its root stays at rest.
+        joint: The joint.
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        seed: Seed of the poses.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        UnknownNameError: If the joint does not exist.
+        InputError: If the extension is another.
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    where = check_plot(path, force=force)
+    row = skeleton.index(joint)
+    points = _places(skeleton, row, seed)
+    up = "xyz".index((skeleton.up or "y")[-1])
+    ahead, aside = (axis for axis in (0, 1, 2) if axis != up)
+    figure, panels = new_figure(9.0, 4.6, 1, 2)
+    rest = skeleton.rest_pose().positions
+    unit = " (m)" if skeleton.meters_per_unit == 1.0 else ""
+    views = ((ahead, up, "from the side"), (ahead, aside, "from above"))
+    for panel, (x, y, name) in zip(panels, views, strict=True):
+        panel.hist2d(points[:, x], points[:, y], bins=_CELLS, cmap="Blues", cmin=1)
+        for joint_row, parent in enumerate(skeleton.parents):
+            if parent >= 0:
+                panel.plot(rest[[parent, joint_row], x], rest[[parent, joint_row], y], color=QUIET, linewidth=1.4)
+        panel.plot(rest[row, x], rest[row, y], "o", color="#D55E00", markersize=5)
+        panel.set_aspect("equal")
+        panel.set_xlabel("xyz"[x] + unit, fontsize=9)
+        panel.set_ylabel("xyz"[y] + unit, fontsize=9)
+        panel.set_title(name, loc="left", fontsize=9)
+    figure.suptitle(
+        f"{skeleton.name}: where {skeleton.joint_names[row]} can go (at rest: orange)", x=0.01, ha="left", fontsize=11
+    )
+    save(figure, where, force=force)
+
+
+def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
+    """Return the places of a joint at random poses within the limits, (N, 3)."""
+    from synovia.kernels.tree.tables import random_rows
+
+    t = skeleton.tables
+    moving = np.array([skeleton.joints[int(owner)].kind is not Kind.FREE for owner in t.owner], bool)
+    q = np.tile(skeleton.rest_q, (_SAMPLES, 1))
+    variables, limits = (np.ascontiguousarray(part[moving]) for part in (t.variables, t.limits))
+    random_rows(variables, limits, q, seed, np.empty(1, np.uint64))
+    skeleton.follow(q)
+    return np.concatenate(
+        [world_frames(skeleton, np.ascontiguousarray(part))[:, row, 9:] for part in np.array_split(q, 8)]
+    )

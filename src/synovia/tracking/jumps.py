@@ -1,0 +1,179 @@
+"""Jumps of a track: restarts, flips, and switches of a closed form to another branch.
+
+**Flips.** A pose flips though its targets have moved little: an elbow whose pole crosses the limb, a wrist that turns.
+A point that moves by δ at a distance d from a joint turns the joint by about δ / d, near a straight limb by a few times
+that. A joint that turns by much more than any target explains has gone to another side, however its solver got there.
+Fast motion is no flip: there the targets move as fast.
+
+**Switches.** A closed form takes the branch nearest to the frame before. Where that branch ends, at a limit or a
+singular pose, the next one may be far away, though nothing was restarted. To tell such a switch from quick motion, a
+frame with a large step is solved again with its targets moving there little by little: a step that belongs to the
+motion then falls into small ones, a switch stays one large step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.compiled import CompiledProblem
+from synovia.kernels.layout import GIVEN, IS_ANGLE, TRANSFORM_WIDTH, WINNER
+from synovia.model import Pose
+from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
+
+Bools = NDArray[np.bool_]
+Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
+"""Solves the frames of one track: follow(problem, targets, first start, what to call with the progress)."""
+
+_FLIP: Final = 0.7  # radians that one joint turns in a frame; below, nothing flips
+_SEEN: Final = 0.15  # change of one number below which no joint turns so far: of a quaternion it is at least 0.17
+_MORE: Final = 10.0  # times what targets explain: a limb that leaves its straight pose turns four times as much
+_LARGE: Final = 0.2  # root of the summed squares of all joints' steps, radians and reaches; below, nothing switches
+_PARTS: Final = (4, 32)  # into how many a step is cut: most that are no switch show it in four
+_WHOLE: Final = 0.5  # share of the large step above which a single part of it counts as a switch
+_SAME: Final = 0.25  # share of the large step within which two poses count as one
+
+
+def find_jumps(
+    ik: CompiledProblem, table: Array, start: Array, rows: Array, follow: Follow, *, switches: bool
+) -> Bools:
+    """Return which frames of a track do not follow from the one before.
+
+    Args:
+        ik: The problem.
+        table: Targets, (T, goals, 17).
+        start: The first start, (1, nq).
+        rows: The answers.
+        follow: What has solved the track.
+        switches: Whether to look for switches of a closed form, which takes more solves.
+    """
+    jumped = (rows[:, WINNER] > 0) | _flips(ik, rows)
+    if switches and ik.solver.closed and len(rows) > 1:
+        jumped |= _branch_switches(ik, complete(ik, table, rows), start, rows, follow)
+    jumped[:1] = False
+    return jumped
+
+
+def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
+    """Return a table of targets in which those are filled in that a first track has kept at its start."""
+    out = table.copy()
+    given = np.array([goal.what for goal in ik.goals])
+    plain = given > 0
+    out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
+    out[:, plain, GIVEN] = given[plain]
+    return out
+
+
+def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
+    """Return the squared change of all joints, radians and reaches, between rows of joint values."""
+    tables = ik.skeleton.tables
+    total = np.zeros(len(a))
+    for (block, at, _), mark in zip(tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), strict=True):
+        if block == 0:
+            total += ((b[:, at] - a[:, at]) / (ik.reach if mark == 0.0 else 1.0)) ** 2
+        else:
+            total += np.sum(rotation_between(a[:, at : at + 4], b[:, at : at + 4]) ** 2, axis=1)
+    return total
+
+
+def _flips(ik: CompiledProblem, rows: Array) -> Bools:
+    """Return in which frames of a track a joint turns by far more than its targets explain."""
+    out = np.zeros(len(rows), bool)
+    q = rows[:, ik.places]
+    tables, targets = ik.skeleton.tables, ik.targets_in(rows)
+    joints = [
+        (slice(at, at + 4) if block else slice(at, at + 1), owner)
+        for (block, at, _), mark, owner in zip(
+            tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), tables.owner.tolist(), strict=True
+        )
+        if block or mark != 0.0
+    ]
+    if not joints:
+        return out
+    numbers = q[:, [at for place, _ in joints for at in range(place.start, place.stop)]]
+    suspects = np.flatnonzero(np.abs(np.diff(numbers, axis=0)).max(axis=1) > _SEEN) + 1
+    a, b = q[suspects - 1], q[suspects]
+    for place, owner in joints:
+        one, other = a[:, place], b[:, place]
+        turned = rotation_between(one, other) if one.shape[1] > 1 else other - one
+        turned = np.linalg.norm(turned, axis=1)
+        for i in np.flatnonzero(turned > _FLIP).tolist():
+            t = int(suspects[i])
+            if not out[t]:
+                joint = Pose.trusted(ik.skeleton, q[t - 1].copy()).position(owner)
+                out[t] = turned[i] > _MORE * _explained(ik, joint, targets[t - 1], targets[t])
+    return out
+
+
+def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -> float:
+    """Return the largest turn (radians) of a joint that the motion of one target explains.
+
+    Args:
+        ik: The problem.
+        joint: Where the joint is, (3,).
+        before: Targets of the frame before, (goals, 16).
+        after: Targets of the frame, (goals, 16).
+    """
+    most = 0.0
+    for goal, one, other in zip(ik.goals, before, after, strict=True):
+        A, B = one.reshape(4, 4), other.reshape(4, 4)
+        turn = 0.0
+        if goal.takes & ROTATION:
+            turn += float(np.arccos(np.clip(0.5 * (np.sum(A[:3, :3] * B[:3, :3]) - 1.0), -1.0, 1.0)))
+        if goal.takes & POSITION and (moved := float(np.linalg.norm(B[:3, 3] - A[:3, 3]))) > 0.0:
+            centre = joint if goal.vector == "position" else np.zeros(3)
+            lever = min(float(np.linalg.norm(T[:3, 3] - centre)) for T in (A, B))
+            turn += moved / lever if lever > 0.0 else np.inf
+        most = max(most, turn)
+    return most
+
+
+def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
+    """Return in which frames of a track, with complete targets, a closed form switches branches."""
+    values = rows[:, ik.places]
+    large = np.flatnonzero(np.sqrt(changes(ik, values[:-1], values[1:])) > _LARGE) + 1
+    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # the answer switches before it is blended
+        ik = ik.with_solver(ik.solver.replace(weight=1.0))
+        values = follow(ik, table, start, _ignore)[:, ik.places]
+    out = np.zeros(len(rows), bool)
+    for t in large.tolist():
+        out[t] = all(
+            _is_switch(ik, _between(table[t - 1], table[t], parts), values[t - 1 : t + 1], follow) for parts in _PARTS
+        )
+    return out
+
+
+def _is_switch(ik: CompiledProblem, table: Array, ends: Array, follow: Follow) -> bool:
+    """Return whether a large step stays large when the targets move little by little, as in the table.
+
+    It is a switch as well if the little steps, from the same pose, end on another branch than the large one.
+    """
+    step = float(np.sqrt(changes(ik, ends[:1], ends[1:])[0]))
+    if step <= _LARGE:
+        return False
+    path = follow(ik, table, ends[:1].copy(), _ignore)[:, ik.places]
+    if np.sqrt(changes(ik, path[:-1], path[1:]).max()) > _WHOLE * step:
+        return True
+    first, last = np.sqrt(changes(ik, path[[0, -1]], ends))
+    return bool(first < _SAME * step and last > _WHOLE * step)
+
+
+def _between(a: Array, b: Array, parts: int) -> Array:
+    """Return targets (parts + 1, goals, 17) on the way from those of one frame to those of the next, evenly."""
+    share = np.linspace(0.0, 1.0, parts + 1)
+    out = np.repeat(b[None], parts + 1, axis=0)
+    for g in range(len(a)):
+        A, B = (row[g, :TRANSFORM_WIDTH].reshape(4, 4) for row in (a, b))
+        p, q = matrix_to_quat(A[:3, :3]), matrix_to_quat(B[:3, :3])
+        frames = out[:, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
+        frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * rotation_between(p, q)))
+        frames[:, :3, 3] = A[:3, 3] + share[:, None] * (B[:3, 3] - A[:3, 3])
+    return out
+
+
+def _ignore(*_: Any) -> None:
+    """Report no progress: a few frames are quick."""

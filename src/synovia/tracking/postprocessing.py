@@ -1,0 +1,188 @@
+"""Options of a track that are applied once all frames are solved: ``smoothness`` and ``velocity``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.status import Status
+from synovia.kernels.layout import STATUS
+from synovia.model.geometry import Array, as_numbers, rotation_between
+from synovia.model.pose import inside_limits
+from synovia.tracking.trajectory import Model, Terms, solve_in_windows
+
+Bools = NDArray[np.bool_]
+_PULL: Final = 1e-6  # weight of the track as it was, for joints that no goal determines
+_STEPS: Final = 20  # of the least squares over all frames, at most
+_ENOUGH: Final = 1e-4  # of the cost: a step that gains less is the last
+_HALVINGS: Final = 40
+_ROUNDED: Final = 1.0 + 1e-12  # a turn of just the step, as rounding has it
+_NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) holds joints back whatever the goals"
+
+
+def _model(ik: CompiledProblem, threads: int) -> Model:
+    """Return the problem of each frame.
+
+    Raises:
+        UnsupportedError: If a goal asks for more than a place or a rotation.
+    """
+    _check(ik, "smoothed")
+    free = ik.root == "free"
+    return Model(ik.skeleton, ik.goals, ik.hangs, free_root=free, tolerance=ik.tolerance, threads=threads)
+
+
+def _check(ik: CompiledProblem, done: str, hint: str | None = None) -> None:
+    """Refuse goals that a track as a whole does not know.
+
+    Raises:
+        UnsupportedError: If a goal asks for more than a place or a rotation.
+    """
+    for goal in ik.goals:
+        if goal.what == 0:
+            raise UnsupportedError(f"a track can be {done} for places and rotations alone", value=goal, hint=hint)
+
+
+def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
+    """Smooth the answers of a track, in place: least squares of goal errors and accelerations, all frames at once.
+
+    Returns:
+        Which frames were reached before and are missed now.
+    """
+    model = _model(ik, threads)
+    q, targets = _parts(ik, rows)
+    terms = Terms(
+        targets=targets,
+        weights=np.ones((len(q), model.rows)),
+        side=np.zeros(model.rows),
+        reference=q.copy(),
+        pull=np.full(model.columns, _PULL),
+        smooth=np.full(model.columns, (seconds * fps) ** 4),
+    )
+    calm = solve_in_windows(model, terms, q, steps=_STEPS, enough=_ENOUGH, progress=progress)
+    return _replace(ik, model, rows, calm, Status.CONFLICT)
+
+
+def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) -> Bools:
+    """Keep joints below their velocities, in place: each frame goes only so far towards its answer as they allow.
+
+    Returns:
+        Which frames were reached before and are missed now.
+    """
+    model = _model(ik, threads=1)
+    q, _ = _parts(ik, rows)
+    steps = [
+        (bool(block), int(at), float(most[row]) / fps)
+        for (block, at, _), row in zip(
+            ik.skeleton.tables.variables.tolist(), ik.skeleton.tables.owner.tolist(), strict=True
+        )
+    ]
+    balls = [(at, step) for block, at, step in steps if block]
+    for t in range(1, len(q)):
+        for block, at, step in steps:
+            if not block:
+                q[t, at] = q[t - 1, at] + np.clip(q[t, at] - q[t - 1, at], -step, step)
+        q[t] = _turned(ik, q[t - 1], q[t], balls)
+    return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
+
+
+def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
+    """Return the joint values of a frame (nq,) with each ball turned from the one before by no more than its step.
+
+    The shortest way between two rotations that a ball's limit allows may lead past it. What is outside is brought to
+    the nearest place within, and less of the way is taken where that would turn the ball farther than its step.
+
+    Args:
+        ik: The problem.
+        before: The frame before (nq,).
+        after: The frame as it would be (nq,).
+        balls: Place among the joint values, and step in radians.
+    """
+    angles = np.array([_angle(before, after, at) for at, _ in balls])
+    far = angles > np.array([step for _, step in balls])
+    if not far.any():
+        return after
+    late = [(*ball, angle) for ball, angle, is_far in zip(balls, angles.tolist(), far, strict=True) if is_far]
+
+    def there(shares: Array) -> Array:
+        out = after.copy()
+        for (at, _, angle), share in zip(late, shares, strict=True):
+            out[at : at + 4] = _part_way(before[at : at + 4], after[at : at + 4], share, angle)
+        return inside_limits(ik.skeleton, out)
+
+    def fits(out: Array) -> Bools:
+        return np.array([_angle(before, out, at) <= step * _ROUNDED for at, step, _ in late])
+
+    high = np.array([step / angle for _, step, angle in late])
+    out = there(high)
+    if (good := fits(out)).all():
+        return out
+    low = np.where(good, high, 0.0)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        good = fits(there(middle))
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return there(low)
+
+
+def _angle(a: Array, b: Array, at: int) -> float:
+    """Return by how much the ball at a place among the joint values turns from a to b, radians."""
+    return float(np.linalg.norm(rotation_between(a[at : at + 4], b[at : at + 4])))
+
+
+def _part_way(a: Array, b: Array, share: float, angle: float) -> Array:
+    """Return the rotation that is a share of the way from a to b, which are ``angle`` apart (Shoemake 1985)."""
+    b = -b if float(a @ b) < 0.0 else b
+    half = 0.5 * angle
+    out = (np.sin((1.0 - share) * half) * a + np.sin(share * half) * b) / np.sin(half)
+    return out / np.linalg.norm(out)
+
+
+def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
+    """Return the highest velocity of each joint, radians or length units per second.
+
+    Raises:
+        InputError: If one is not positive.
+        UnsupportedError: If a goal asks for more than a place or a rotation.
+    """
+    most = np.full(len(ik.skeleton), np.inf)
+    if isinstance(limits, Mapping):
+        for joint, value in cast("Mapping[Any, Any]", limits).items():
+            most[ik.skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
+    else:
+        most[:] = _velocity(limits, "velocity")
+    _check(ik, "held to velocities", _NO_SPEED)
+    return most
+
+
+def _velocity(value: Any, what: str) -> float:
+    """Return a velocity.
+
+    Raises:
+        InputError: If it is not positive.
+    """
+    number = float(as_numbers(value, (), what))
+    if number <= 0.0:
+        raise InputError(f"{what} is not positive", value=number, expected="radians or length units per second above 0")
+    return number
+
+
+def _parts(ik: CompiledProblem, rows: Array) -> tuple[Array, Array]:
+    """Return joint values (T, nq) and targets (T, goals, 16) of rows of answers."""
+    return rows[:, ik.places].copy(), np.ascontiguousarray(ik.targets_in(rows))
+
+
+def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Status) -> Bools:
+    """Write other joint values into rows of answers, with their errors; return which are missed only now."""
+    _, targets = _parts(ik, rows)
+    _, _, errors = model.evaluate(q, targets, derivative=False)
+    rows[:, ik.places] = q
+    rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals)] = errors.reshape(len(rows), -1)
+    reached = (errors <= np.array(ik.tolerance)).all((1, 2))
+    was = rows[:, STATUS] == Status.REACHED
+    rows[:, STATUS] = np.where(reached, Status.REACHED, np.where(was, why, rows[:, STATUS]))
+    return was & np.logical_not(reached)

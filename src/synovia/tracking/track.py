@@ -1,0 +1,306 @@
+"""``IK.track``: targets over time, solved frame by frame, and what is decided over all frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.parallel import Progress, checked_threads
+from synovia.ik.solution import Frame, Solution, Solutions
+from synovia.ik.status import Status, mark_interrupted
+from synovia.ik.targets import Targets
+from synovia.kernels.layout import CUT, STATUS
+from synovia.model import Pose
+from synovia.model.geometry import Array, as_numbers
+from synovia.model.motion import Motion
+from synovia.tracking.frames import solve_frames
+from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
+from synovia.tracking.postprocessing import limit_velocity, smooth, velocity_limits
+
+_MISS: Final = 1e6  # squared radians: a miss counts more than any motion
+_FAR: Final = 9.0  # times the squared change of a track by itself: a jump
+
+
+class Tracked(Solutions):
+    """The answers of targets over time, frame by frame."""
+
+    def __init__(
+        self,
+        ik: CompiledProblem,
+        rows: Array,
+        start: Array,
+        fps: float,
+        jumped: Bools,
+        held: Sequence[str | None],
+    ) -> None:
+        """Keep the answers, the start of the first frame, the rate, and of each frame what is not in its row.
+
+        That is whether it does not follow from the last, and the option of ``track`` that made a miss of it.
+        """
+        super().__init__(ik, rows, start)
+        self.fps = fps
+        self._jumped = jumped
+        self._held = held
+
+    def _start(self, b: int) -> Pose:
+        """Return where frame b started: where the one before ended."""
+        return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
+
+    def _frame(self, b: int) -> Frame:
+        """Return what is known of frame b."""
+        return Frame(b > 0, None if self.reached[b] else self._held[b])
+
+    @property
+    def motion(self) -> Motion:
+        """The poses as a motion."""
+        return Motion(self.ik.skeleton, self.q, self.fps)
+
+    @property
+    def missed(self) -> tuple[int, ...]:
+        """Frames in which a goal is missed."""
+        return tuple(np.flatnonzero(~self.reached).tolist())
+
+    @property
+    def smoothed_off(self) -> tuple[int, ...]:
+        """Frames that were reached until ``smoothness`` took out motion that they need."""
+        return self._missed_by("smoothness")
+
+    @property
+    def late(self) -> tuple[int, ...]:
+        """Frames that were reached until ``velocity`` held joints back."""
+        return self._missed_by("velocity")
+
+    def _missed_by(self, option: str) -> tuple[int, ...]:
+        """Return the missed frames that an option of ``track`` made misses of."""
+        return tuple(frame for frame in self.missed if self._held[frame] == option)
+
+    @property
+    def jumps(self) -> tuple[int, ...]:
+        """Frames after the first that do not follow from the one before.
+
+        They were solved from another start, a closed form went to another branch with a large step of the joints, or a
+        joint turned by far more than the motion of its targets explains, as an elbow whose pole crosses the limb.
+        """
+        return tuple(np.flatnonzero(self._jumped).tolist())
+
+
+def track(
+    ik: CompiledProblem,
+    targets: Targets,
+    start: Pose | Any = None,
+    *,
+    fps: float = 30.0,
+    warm: bool = True,
+    starts: int = 1,
+    both_ways: bool = False,
+    smoothness: float = 0.0,
+    velocity: Any = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> Tracked:
+    """Return the answers of targets over time, each frame started from the one before.
+
+    A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
+    that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch, and of
+    any solver a joint that turns by far more than the motion of its targets explains.
+
+    Args:
+        ik: The problem.
+        targets: As in ``solve_many``, B being the frames.
+        start: Pose before the first frame; the rest pose without.
+        fps: Frames per second, for the motion that comes out.
+        warm: Whether a frame starts from the one before; otherwise each starts from ``start``.
+        starts: Poses to begin from, random ones after ``start``; of all tracks the path that moves least is taken.
+        both_ways: Whether the clip is also tracked from its end, for the best path through both.
+        smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
+        velocity: Highest velocity of all joints, or by joint: radians or length units per second.
+        threads: Number of threads for several starts, and without ``warm``; all cores without. Same bits.
+        progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
+        deadline: Seconds after which the track ends, as in ``solve``: frames not begun hold the last pose, and what
+            would look at all frames (several starts, smoothness, jumps of a closed form) is left out.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If a target belongs to no goal.
+        UnsupportedError: If a goal that is no place or rotation is to be smoothed or slowed.
+    """
+    table = ik.writer.table_of_many(targets)
+    pose = ik.default_start if start is None else ik.as_start(start)
+    workers = checked_threads(threads)
+    watch = Watch(deadline_of(deadline))
+    rate = float(as_numbers(fps, (), "fps"))
+    seconds = float(as_numbers(smoothness, (), "smoothness"))
+    if rate <= 0.0:
+        raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
+    if seconds < 0.0:
+        raise InputError("smoothness is negative", value=smoothness, expected="seconds from 0")
+    if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
+        raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
+    most = None if velocity is None else velocity_limits(ik, velocity)
+    follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
+    if warm:
+        follow = partial(solve_frames, targets=targets, watch=watch)
+    parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
+    shared = _SharedProgress(progress, parts, len(table), watch)
+    rows, jumped = _follow_best(ik, table, pose, follow, int(starts), both_ways, workers, shared)
+    held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
+    whole = starts > 1 or both_ways or ik.solver.closed  # something has looked at all frames
+    if seconds > 0.0 and len(rows) > 2:
+        whole = True
+        with suppress(_TooLateError):
+            held[smooth(ik, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
+    if whole and watch.passed:
+        rows[:, CUT] = 1.0
+        mark_interrupted(rows)
+    if most is not None:
+        held[limit_velocity(ik, rows, rate, most)] = "velocity"
+    return Tracked(ik, rows, pose.values.reshape(1, -1), rate, jumped, tuple(held))
+
+
+class _TooLateError(Exception):
+    """The deadline has passed: what is being done is left out."""
+
+
+class _SharedProgress:
+    """Reports the progress of several tracks as that of one piece of work, from whichever thread follows them.
+
+    Args:
+        progress: Called with (frames done, all), one call after the other.
+        parts: Number of tracks.
+        frames: Frames of each.
+        watch: Stopped when one of them fails.
+    """
+
+    def __init__(self, progress: Progress | None, parts: int, frames: int, watch: Watch) -> None:
+        """Begin with nothing done."""
+        self._progress = progress
+        self._done = [0.0] * parts
+        self._all = parts * frames
+        self._frames = frames
+        self._lock = Lock()
+        self._watch = watch
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End all tracks: one has failed or was interrupted."""
+        self._stopped = True
+        self._watch.stop()
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._watch.passed
+
+    def part(self, number: int, *, in_time: bool = False) -> Callable[..., None]:
+        """Return what one track calls with (frames done, all) or the share that is done.
+
+        Args:
+            number: Of the track.
+            in_time: Whether it is to end at the deadline.
+
+        Raises:
+            InterruptedError: From that call, if another track has failed or was interrupted.
+            _TooLateError: From that call, with ``in_time``, once the deadline has passed.
+        """
+
+        def tell(done: float, of: float = 1.0) -> None:
+            if self._stopped:
+                raise InterruptedError
+            if in_time and self.late:
+                raise _TooLateError
+            with self._lock:
+                self._done[number] = done * self._frames / max(of, 1)
+                if self._progress is not None:
+                    self._progress(round(sum(self._done)), self._all)
+
+        return tell
+
+
+def _follow_best(
+    ik: CompiledProblem,
+    table: Array,
+    pose: Pose,
+    follow: Follow,
+    starts: int,
+    both_ways: bool,
+    threads: int,
+    shared: _SharedProgress,
+) -> tuple[Array, Bools]:
+    """Return the rows of the best path through the tracks that are asked for, and where it jumps.
+
+    Args:
+        ik: The problem.
+        table: Targets, (T, goals, 17).
+        pose: The first start.
+        follow: Returns the rows of one track, from targets, a start, and what it tells of its progress.
+        starts: Starts, the first one included.
+        both_ways: Whether the last frame of each track is a start of the way back.
+        threads: How many tracks are followed at once.
+        shared: Told of the progress of each.
+    """
+    first = follow(ik, table, pose.inside, shared.part(0))
+    if len(table) < 2 or (starts == 1 and not both_ways) or shared.late:
+        return first, find_jumps(ik, table, pose.inside, first, follow, switches=not shared.late)
+    full = complete(ik, table, first)
+
+    def there_and_back(k: int) -> list[tuple[Array, Bools]]:
+        start = pose.inside if k == 0 else ik.skeleton.random_pose(k).inside
+        rows = first if k == 0 else follow(ik, full, start, shared.part(k))
+        found = [(rows, find_jumps(ik, full, start, rows, follow, switches=not shared.late))]
+        if both_ways:
+            end = rows[-1:, ik.places].copy()
+            reverse = np.ascontiguousarray(full[::-1])
+            back = follow(ik, reverse, end, shared.part(starts + k))
+            jumped = find_jumps(ik, reverse, end, back, follow, switches=not shared.late)
+            jumped = np.concatenate([[False], jumped[::-1][:-1]])
+            found.append((back[::-1].copy(), jumped))
+        return found
+
+    with ThreadPoolExecutor(min(threads, starts)) as pool:
+        try:
+            found = list(pool.map(there_and_back, range(starts)))
+        except BaseException:
+            shared.stop()
+            raise
+    pairs = [one for way in zip(*found, strict=True) for one in way]
+    return best_path(ik, [rows for rows, _ in pairs], [jumped for _, jumped in pairs])
+
+
+def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[Array, Bools]:
+    """Return the rows of the path through several tracks that misses least, and moves least; and where it jumps.
+
+    Dynamic programming over the frames (Viterbi 1967): from each frame of a track the path may go on in any.
+    """
+    count, size = len(tracks[0]), len(tracks)
+    values = [rows[:, ik.places] for rows in tracks]
+    misses = np.array([_MISS * (rows[:, STATUS] != Status.REACHED) for rows in tracks])
+    cost = misses[:, 0].copy()
+    came = np.zeros((count, size), np.int64)
+    steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
+    own = np.array([steps[k, k] for k in range(size)])  # what each track moves by itself
+    change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # no switch between equals
+    for t in range(1, count):
+        ways = cost[:, None] + steps[:, :, t - 1] + change
+        came[t] = ways.argmin(0)
+        cost = ways.min(0) + misses[:, t]
+    path = np.zeros(count, np.int64)
+    path[-1:] = cost.argmin()
+    for t in range(count - 1, 0, -1):
+        path[t - 1] = came[t, path[t]]
+    at = np.arange(count)
+    rows: Array = np.stack(tracks)[path, at].copy()
+    jumped: Bools = np.stack(jumps)[path, at].copy()
+    a, b = path[:-1], path[1:]
+    far = steps[a, b, at[:-1]] > _FAR * np.maximum(own[a, at[:-1]], own[b, at[:-1]])
+    jumped[1:] |= (a != b) & far  # tracks that have met may be changed without a jump
+    return rows, jumped

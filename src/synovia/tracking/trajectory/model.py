@@ -1,0 +1,136 @@
+"""A problem seen frame by frame: its residuals over time, and steps and differences of its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.goals import Goal
+from synovia.ik.interrupts import new_scratch
+from synovia.ik.parallel import checked_threads
+from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, TURN, UPPER
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, rotation_between, times_exp
+from synovia.problem import pack, reduce
+
+_BLOCK: Final = 32  # frames; starting a thread costs as much as a few
+
+
+class Model:
+    """A skeleton with goals as a least-squares problem of each frame, in the units of the solvers.
+
+    Columns are those of the variables between the root and the goals: radians, and lengths divided by ``reach``.
+
+    Args:
+        skeleton: The skeleton.
+        goals: The goals; their weights count, their targets do not.
+        hangs: Joints of each goal.
+        free_root: Whether a free root moves.
+        translate: Whether all other free joints move about too.
+        tolerance: (position in length units, angle in radians).
+        threads: Number of threads; all cores for None. The bits are the same.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Sequence[Goal],
+        hangs: Sequence[Sequence[int]],
+        *,
+        free_root: bool,
+        translate: bool = False,
+        tolerance: tuple[float, float] = (1.0, 1.0),
+        threads: int | None = None,
+    ) -> None:
+        """Pack the problem."""
+        from synovia.kernels.tree.problem import work_size
+
+        reduced = reduce(skeleton, goals, hangs, free_root=free_root, translate=translate)
+        self.skeleton = skeleton
+        self.reach = reduced.reach
+        self.rows = reduced.residuals
+        self.columns = reduced.columns
+        self._goals = len(goals)
+        self._ints, self._floats = pack(
+            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, params={},
+        )  # fmt: skip
+        self._scratch_size = work_size(self._ints)
+        self._threads = checked_threads(threads)
+        variables = reduced.variables
+        numbers, turns = variables[variables[:, BLOCK] == SCALAR], variables[variables[:, BLOCK] == TURN]
+        self.number_at, self.number_column = numbers[:, 1], numbers[:, 2]
+        self.turn_at, self.turn_column = turns[:, 1], turns[:, 2]
+        self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
+        self._turns = self.turn_column[:, None] + np.arange(3)
+        angles = reduced.limits[variables[:, BLOCK] == SCALAR, IS_ANGLE] != 0.0
+        self.unit = np.where(angles, 1.0, self.reach)  # of each number, in the units of q
+        self.lower = reduced.limits[variables[:, BLOCK] == SCALAR, LOWER]
+        self.upper = reduced.limits[variables[:, BLOCK] == SCALAR, UPPER]
+        self.is_length = np.zeros(self.columns, bool)
+        self.is_length[self.number_column[~angles]] = True
+
+    def evaluate(self, q: Array, targets: Array, *, derivative: bool = True) -> tuple[Array, Array, Array]:
+        """Return (residuals (T, rows), their negative derivative (T, rows, columns), errors (T, goals, 2)).
+
+        Args:
+            q: Joint values, (T, nq).
+            targets: Transforms, (T, goals, 16).
+            derivative: Whether it is wanted; it is empty otherwise.
+        """
+        from synovia.kernels.goals.trajectory import evaluate_rows
+
+        count = len(q)
+        e = np.empty((count, self.rows))
+        J = np.empty((count if derivative else 0, self.rows, self.columns))
+        errors = np.empty((count, 2 * self._goals))
+
+        def one(part: slice) -> None:
+            """Evaluate some of the frames."""
+            some = J[part] if derivative else J
+            scratch = new_scratch(self._scratch_size)
+            evaluate_rows(self._ints, self._floats, targets[part], q[part], scratch, e[part], some, errors[part])
+
+        self.in_blocks(one, count)
+        return e, J, errors.reshape(count, -1, 2)
+
+    def in_blocks(self, work: Callable[[slice], None], count: int) -> None:
+        """Do some work on blocks of frames, side by side where there are several threads and many frames."""
+        size = max(_BLOCK, -(-count // self._threads))
+        parts = [slice(first, first + size) for first in range(0, count, size)]
+        if len(parts) < 2:
+            for part in parts:
+                work(part)
+            return
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(work, parts))
+
+    def move(self, q: Array, x: Array) -> Array:
+        """Return joint values (T, nq) moved by x (T, columns), brought inside the limits; followers move along."""
+        from synovia.kernels.tree.tables import clamp_rows
+
+        out = q.copy()
+        out[:, self.number_at] += x[:, self.number_column] * self.unit
+        out[:, self._quats] = times_exp(q[:, self._quats], x[:, self._turns])
+        t = self.skeleton.tables
+        clamp_rows(t.variables, t.limits, out)
+        return self.skeleton.follow(out)
+
+    def difference(self, a: Array, b: Array) -> Array:
+        """Return the step (T, columns) that takes joint values a (T, nq) to b."""
+        out = np.empty((len(a), self.columns))
+        out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
+        out[:, self._turns] = rotation_between(a[:, self._quats], b[:, self._quats])
+        return out
+
+    def pressed(self, q: Array, gradient: Array) -> Any:
+        """Return which columns (T, columns) stand at an interval's end and are pushed (gradient) beyond it."""
+        held = np.zeros(gradient.shape, bool)
+        values, push = q[:, self.number_at], gradient[:, self.number_column]
+        slack = 1e-9 * self.unit
+        held[:, self.number_column] = ((values >= self.upper - slack) & (push > 0.0)) | (
+            (values <= self.lower + slack) & (push < 0.0)
+        )
+        return held

@@ -1,0 +1,236 @@
+"""One goal as the page edits it, and what each kind of goal lets people set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from synovia.errors import UnknownNameError, unknown_name
+from synovia.files.goals import KINDS
+from synovia.goals import Goal
+from synovia.goals.base import POSITION, ROTATION
+from synovia.goals.describe import Field
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of goal that the page offers, as its class describes it.
+
+    Args:
+        name: What people call it, for example ``position``.
+        goal: Its class.
+        position: Name of the argument that takes a position that can be dragged, empty for none.
+        rotation: Name of the argument that takes a rotation, empty for none.
+        controls: Fields that have a control of their own.
+        joints: Names of the arguments that are further joints.
+        further: Names of all arguments that stand in ``GoalEditor.values``.
+        frames: Whether its offset may be turned.
+    """
+
+    name: str
+    goal: type[Goal]
+    position: str
+    rotation: str
+    controls: tuple[Field, ...]
+    joints: tuple[str, ...]
+    further: tuple[str, ...]
+    frames: bool
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return the kinds of goals, by name: those that a goal file can hold."""
+    out: dict[str, Kind] = {}
+    for kind, goal in KINDS.items():
+        name, fields = kind.replace("_", " "), goal.fields
+        out[name] = Kind(
+            name,
+            goal,
+            next((field.name for field in fields if field.part == POSITION), ""),
+            next((field.name for field in fields if field.part == ROTATION), ""),
+            tuple(field for field in fields if field.control),
+            tuple(field.name for field in fields if field.form == "joint"),
+            tuple(
+                field.argument or field.name
+                for field in fields
+                if not field.part and field.name != "offset" and not field.name.endswith("_rotation")
+            ),
+            any(field.name == "offset_rotation" for field in fields),
+        )
+    return MappingProxyType(out)
+
+
+def kind_of(name: str) -> Kind:
+    """Return a kind by name.
+
+    Raises:
+        UnknownNameError: If there is none of that name.
+    """
+    if name not in kinds():
+        raise unknown_name("kind of goal", name, kinds())
+    return kinds()[name]
+
+
+def address(skeleton: Skeleton, row: int) -> str | int:
+    """Return how goals and messages name a joint: by its name if that is unique, else by its row."""
+    name = skeleton.joint_names[row]
+    try:
+        return name if skeleton.index(name) == row else row
+    except UnknownNameError:
+        return row
+
+
+@dataclass(slots=True, eq=False)
+class GoalEditor:
+    """A goal as the page edits it, with its target and with the eased target that follows.
+
+    Args:
+        key: Number that stays the same while it lives.
+        kind: Name of its kind.
+        row: Joint, a row of the skeleton that was given; None for the whole body.
+        label: What it is called; no two editors share a label.
+        position: World position that is asked for, (3,), length units.
+        rotation: World rotation that is asked for, (3, 3).
+        enabled: Whether it counts.
+        weight: Weight beside editors of the same priority.
+        priority: 0 is the highest.
+        offset: Frame on the joint that should meet the target, (4, 4).
+        eased_position: Position that the solver is asked for now.
+        eased_rotation: Rotation that the solver is asked for now.
+        values: What else its kind has, by the name of the argument; further joints as rows of the skeleton that was
+            given, for example ``other``.
+        given: Parts of the target that were given or moved to (POSITION, ROTATION); a goal file leaves out the others.
+        name: What the goal itself is called, None where it has no name.
+        idle: Whether it follows its joint while it is off, and is switched on by being moved.
+    """
+
+    key: int
+    kind: str
+    row: int | None
+    label: str
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    enabled: bool = True
+    weight: float = 1.0
+    priority: int = 0
+    offset: Array = field(default_factory=lambda: np.eye(4))
+    eased_position: Array = field(default_factory=lambda: np.zeros(3))
+    eased_rotation: Array = field(default_factory=lambda: np.eye(3))
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    given: int = POSITION | ROTATION
+    name: str | None = None
+    idle: bool = False
+
+    @property
+    def has_position(self) -> bool:
+        """Whether it has a position that can be dragged: not beside another joint or a polygon."""
+        return bool(kind_of(self.kind).position) and self.values.get("other") is None and "polygon" not in self.values
+
+    @property
+    def has_rotation(self) -> bool:
+        """Whether it has a rotation that can be turned; of a normal that is kept, it is the z axis."""
+        return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
+
+    def copy(self) -> GoalEditor:
+        """Return a copy that shares nothing that changes: arrays are replaced, never written."""
+        return replace(self, values=dict(self.values))
+
+    def become(self, other: GoalEditor) -> None:
+        """Copy all fields of another editor."""
+        for part in fields(self):
+            setattr(self, part.name, getattr(other, part.name))
+
+    @property
+    def free(self) -> bool:
+        """Whether it follows its joint now."""
+        return self.idle and not self.enabled
+
+    def snap(self) -> None:
+        """Move the eased target to the target at once."""
+        self.eased_position, self.eased_rotation = self.position, self.rotation
+
+    def ease(self, part: float, near: float) -> bool:
+        """Move the eased target a part of the way to the target; return whether some of the way is left.
+
+        Args:
+            part: From 0 to 1.
+            near: Length that counts as arrived.
+        """
+        away = self.position - self.eased_position
+        moving = float(np.abs(away).max()) > near
+        self.eased_position = self.eased_position + part * away if moving else self.position
+        self.eased_rotation, turning = _turned(self.eased_rotation, self.rotation, part)
+        return moving or turning
+
+    def target(self) -> Array | tuple[Array, Array] | None:
+        """Return the eased target as ``IK.solve`` takes it, None where the goal takes none."""
+        if self.has_position and self.has_rotation:
+            return self.eased_position, self.eased_rotation
+        return self.eased_position if self.has_position else self.eased_rotation if self.has_rotation else None
+
+    def goal(self, address: Callable[[int], str | int], *, eased: bool = True, kept: bool = False) -> Goal:
+        """Return the goal.
+
+        Args:
+            address: From a row of the skeleton that was given to what the goal calls that joint.
+            eased: Whether with the eased target, and not the one that is asked for.
+            kept: Whether to be saved: with the target that is asked for, under its own name, and without parts of the
+                target that were not given.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        kind, eased = kind_of(self.kind), eased and not kept
+        place, turn = (self.eased_position, self.eased_rotation) if eased else (self.position, self.rotation)
+        values = {name: value for name, value in self.values.items() if value is not None}
+        values |= {name: address(values[name]) for name in kind.joints if name in values}
+        values |= {"weight": self.weight, "name": self.name if kept else self.label}
+        if kind.goal.levels:
+            values["priority"] = self.priority
+        given = self.given if kept else POSITION | ROTATION
+        if kind.name == "pose" and given:  # both or neither
+            given = POSITION | ROTATION
+        if self.has_position:  # a plane has a place of its own, where none is given
+            values[kind.position] = place if given & POSITION else None
+        normal = self.values.get("keep") == "normal"
+        if self.has_rotation and given & ROTATION:
+            values["normal" if normal else kind.rotation] = turn[:, 2] if normal else turn
+        if normal and not kept:
+            values["axis"] = self.offset[:3, 2]  # as the skeleton that was given has it at rest
+        if kind.goal.within_other:
+            for name, part in (("position", POSITION), ("rotation", ROTATION)):
+                if not given & part:
+                    values.pop(name, None)
+        if kind.frames and self.values.get("keep", "pose") == "pose":
+            if not np.array_equal(self.offset, np.eye(4)):
+                values["offset"] = self.offset
+        elif self.offset[:3, 3].any():
+            values["offset"] = self.offset[:3, 3]
+        return kind.goal(**values) if self.row is None else kind.goal(address(self.row), **values)
+
+
+def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
+    """Return the bounds of a range goal's editor, None for other kinds."""
+    if not kind_of(editor.kind).goal.bounds_value or editor.row is None:
+        return None
+    return float(editor.values.get("lower", -math.inf)), float(editor.values.get("upper", math.inf))
+
+
+def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
+    """Return a rotation part of the way to another, and whether some of the way is left."""
+    if at is to:
+        return to, False
+    from scipy.spatial.transform import Rotation
+
+    step = Rotation.from_matrix(to @ at.T).as_rotvec()
+    if float(np.abs(step).max()) <= 1e-4:
+        return to, False
+    return Rotation.from_rotvec(part * step).as_matrix() @ at, True
