@@ -158,8 +158,8 @@ def test_a_function_that_raises_ends_the_solve_with_its_exception():
             raise ZeroDivisionError("enough")
         return pose.position("tool") - np.array([4.0, 0.0, 0.0])
 
-    ik = sy.IK(ARM, sy.CustomGoal(moody), sy.LevenbergMarquardt(attempts=2))
-    for run in (ik.solve, lambda: ik.solve_many({}, np.zeros((3, 7)), threads=2)):
+    ik = sy.IK(ARM, [sy.CustomGoal(moody), sy.PositionGoal("tool")], sy.LevenbergMarquardt(attempts=2))
+    for run in (ik.solve, lambda: ik.solve_many({"tool": np.zeros((3, 3))}, threads=2)):
         calls.clear()
         with pytest.raises(ZeroDivisionError, match="enough"):
             run()

@@ -137,9 +137,10 @@ def test_a_track_with_a_users_gradient_does_not_jump_and_a_batch_is_its_singles(
 
 def test_out_of_reach_is_proved_with_wishes_too():
     """The gradient has no say in what a target out of reach means."""
-    solution = sy.solve(ARM, sy.PositionGoal("tool", (4.0, 0.0, 0.0)), own(liking()))
-    assert solution.status is sy.Status.UNREACHABLE
-    assert solution.attempts == 1
+    goal = sy.PositionGoal("tool", (4.0, 0.0, 0.0))
+    solution, without = (sy.solve(ARM, goal, solver) for solver in (own(liking()), "lm"))
+    assert solution.status is without.status is sy.Status.UNREACHABLE
+    assert solution.errors[0].position == pytest.approx(without.errors[0].position, abs=1e-4)
 
 
 @pytest.mark.parametrize(
