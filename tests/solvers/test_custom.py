@@ -148,6 +148,13 @@ def test_a_goal_in_python_gets_the_verdict_of_the_built_in_goal(kind):
     assert same >= 9  # a chain that points at its target is held by a limit or not by the last digits
 
 
+def test_the_error_is_told_once_and_in_a_unit_of_its_own():
+    """It is no length, and it is at no place: not at the centre of mass, which a model without masses has not."""
+    solution = sy.solve(ARM, at((4.0, 0.0, 0.0), name="mine"), sy.LevenbergMarquardt(attempts=1))
+    assert re.search(r"; mine [\d.]+$", str(solution))
+    np.testing.assert_array_equal(solution.frames, [np.eye(4)])
+
+
 def test_a_function_that_raises_ends_the_solve_with_its_exception():
     """At any call, on any thread, and the problem is as good as new afterwards."""
     calls = []

@@ -116,6 +116,11 @@ class CustomGoal(Goal):
         return (Term(kind="custom", lengths=self.size, numbers=(self.tolerance,)),)
 
     @property
+    def measures(self) -> int:
+        """Neither a length nor an angle: the error is in a unit of its own."""
+        return 0
+
+    @property
     def own_tolerance(self) -> float:
         """Length of its residual up to which it is reached."""
         return self.tolerance
