@@ -170,8 +170,8 @@ def test_a_track_is_the_same_up_to_where_its_deadline_cuts_it():
     assert not clip.reached[30:].any()
 
 
-def test_functions_of_ones_own_are_not_called_after_the_deadline():
-    """The loop in Python asks for the time as the kernels do."""
+def test_functions_of_ones_own_are_hardly_called_after_the_deadline():
+    """Only to tell what is missed where the solve has ended."""
     calls = []
 
     def residual(pose):

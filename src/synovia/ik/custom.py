@@ -187,8 +187,9 @@ class Functions:
         scratch = call.scratch
         if call.raised is not None or scratch is None:
             return 0.0
-        scratch[MORE] += scratch[LEFT] - _WORK  # so that the kernel looks at the clock after each call
-        scratch[LEFT] = 0.0
+        if scratch[ENDED] == 0.0:
+            scratch[MORE] += scratch[LEFT] - _WORK  # so that the kernel looks at the clock after each call
+            scratch[LEFT] = 0.0
         try:
             return self._value(what, goal, self._skeleton.follow(_numbers(q, self._skeleton.nq).copy()), out)
         except BaseException as error:  # noqa: BLE001 - whatever it is, a kernel cannot raise it

@@ -169,7 +169,7 @@ def polished(sketch, polish, problem, work, targets, q, row):
         follow(problem, q)
         row[STEPS] += taken
         steps -= taken
-        rests = not now < LOWER * cost
+        rests = not (now < LOWER * cost or halted(work.watch))  # one that was cut short shows nothing
         cost = now if now < cost else cost
         if rests:
             break
@@ -235,7 +235,10 @@ def finish_rows(sketch, polish, settle, better, steps, alike, problem, work, sta
             and not at_bound(problem, work.frames, kept, errors)
         ):
             rests = look_elsewhere(sketch, polish, better, steps, alike, problem, work, kept, errors, q, row, rests)
-        row[CUT] = RESTED if rests and not interrupted(work.watch) else max(row[CUT], work.watch[ENDED], F(0))
+        ended = max(row[CUT], work.watch[ENDED], F(0))
+        if polish is None:  # attempts that come to rest slowly: those that the work left out might have gone on
+            rests = rests and ended == F(0)
+        row[CUT] = RESTED if rests and not interrupted(work.watch) else ended
 
 
 @inline
