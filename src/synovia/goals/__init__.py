@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from synovia.goals.center import CenterOfMassGoal
     from synovia.goals.contact import ContactGoal
     from synovia.goals.custom import CustomGoal
+    from synovia.goals.direction import DirectionGoal
     from synovia.goals.distance import DistanceGoal
     from synovia.goals.plane import PlaneGoal
     from synovia.goals.pole import PoleGoal
@@ -30,6 +31,7 @@ _HOMES = {
     "RotationGoal": "rotation",
     "PoseGoal": "pose",
     "AimGoal": "aim",
+    "DirectionGoal": "direction",
     "PoleGoal": "pole",
     "DistanceGoal": "distance",
     "PlaneGoal": "plane",
@@ -46,6 +48,7 @@ __all__ = [
     "CenterOfMassGoal",
     "ContactGoal",
     "CustomGoal",
+    "DirectionGoal",
     "DistanceGoal",
     "Goal",
     "PlaneGoal",

@@ -5,7 +5,7 @@ the rest of it is not even compiled.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals import aim, contact, distance, plane, pole, relative
+from synovia.kernels.goals import aim, contact, direction, distance, plane, pole, relative
 from synovia.kernels.goals import center_of_mass as mass
 from synovia.kernels.goals import range as value_range
 from synovia.kernels.goals.frames import goal_frame, is_refused, put_given, set_target, target_frame
@@ -14,8 +14,8 @@ from synovia.kernels.layout import ANGLES, FIRST, GIVEN, GOAL, KIND, LENGTHS, PO
 from synovia.kernels.math.vectors import dot, norm, scale
 
 # The kinds of terms, in the order of ``TERMS``, the names by which goals ask for them
-AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT = 0, 1, 2, 3, 4, 5, 6, 7, 8
-TERMS = ("aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact")
+AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT, DIRECTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+TERMS = ("aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction")
 
 
 @inline
@@ -53,6 +53,8 @@ def error(problem, q, frames, targets, h):
         return mass.support_error(problem, frames, h)
     if kind == RELATIVE:
         return relative.error(problem, frames, targets, h)
+    if kind == DIRECTION:
+        return direction.error(problem, frames, targets, h)
     return contact.error(problem, frames, targets, h)
 
 
@@ -88,11 +90,15 @@ def rows(problem, q, frames, targets, h, J):
         relative.rows(problem, q, frames, targets, h, J)
     elif kind == CONTACT:
         contact.rows(problem, q, frames, h, J)
+    elif kind == DIRECTION:
+        direction.rows(problem, q, frames, h, J)
 
 
 @inline
 def sight(problem, frames, targets, h, o):
     """Return (e, d) of a term that points an axis: from o to a point of the axis, and from o to where it should go."""
+    if problem.further.ints[h, KIND] == DIRECTION:
+        return direction.sight(problem, targets, h)
     return aim.sight(problem, frames, targets, h, o)
 
 
@@ -106,6 +112,8 @@ def kept(problem, frames, h):
         return mass.centre_kept(problem, frames, h)
     if kind == RELATIVE:
         return relative.kept(problem, frames, h)
+    if kind == DIRECTION:
+        return direction.kept(problem, frames, h)
     return goal_frame(problem, frames, problem.further.ints[h, GOAL])
 
 
@@ -116,7 +124,10 @@ def refused_general(further, problem, targets):
         return -1
     for h in range(further.ints.shape[0]):
         g = further.ints[h, GOAL]
-        if is_refused(problem, targets, g, further.ints[h, TAKES] & int(targets[g, GIVEN])):
+        given = further.ints[h, TAKES] & int(targets[g, GIVEN])
+        if is_refused(problem, targets, g, given):
+            return g
+        if further.ints[h, KIND] == DIRECTION and given and direction.refused(targets, g):
             return g
     return -1
 

@@ -1,0 +1,49 @@
+"""Direction: the axis u of a frame points along the direction d of the target, of any length but 0.
+
+The error is the smallest turn from u to d. Only turns change it, since a shift leaves both as they are.
+"""
+
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.frames import goal_frame, target_frame
+from synovia.kernels.goals.term import NOTHING, turn_between, turn_rows
+from synovia.kernels.layout import GOAL
+from synovia.kernels.math.rotations import column
+from synovia.kernels.math.vectors import dot, norm, scale
+
+SMALLEST = F(1e-200)  # squared length; of less, the square of a small angle's sine would be lost
+
+
+@inline
+def refused(targets, g):
+    """Return whether the target has no direction."""
+    d = target_frame(targets, g)[1]
+    return not dot(d, d) > SMALLEST
+
+
+@inline
+def error(problem, frames, targets, h):
+    """Return the turn of the axis onto the direction."""
+    g = problem.further.ints[h, GOAL]
+    R, _ = goal_frame(problem, frames, g)
+    return NOTHING, turn_between(column(R, 2), target_frame(targets, g)[1])
+
+
+@device
+def rows(problem, q, frames, h, J):
+    """Write the three rows of the turn."""
+    R, p = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)
+
+
+@inline
+def kept(problem, frames, h):
+    """Return the direction in which the axis points now."""
+    R, _ = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    return R, column(R, 2)
+
+
+@inline
+def sight(problem, targets, h):
+    """Return (e, d) of an axis through the joint itself and a place far along the direction, see ``aim.sight``."""
+    d = target_frame(targets, problem.further.ints[h, GOAL])[1]
+    return NOTHING, scale(problem.reach / norm(d), d)
