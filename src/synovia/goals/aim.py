@@ -70,6 +70,11 @@ class AimGoal(Goal):
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="aim", angles=3, takes=POSITION),)

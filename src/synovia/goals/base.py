@@ -205,10 +205,7 @@ class Goal(ChecksArguments):
     @property
     def takes(self) -> int:
         """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        bits = self.place
-        for term in self.terms:
-            bits |= term.takes
-        return bits
+        return self.place
 
     @property
     def measures(self) -> int:

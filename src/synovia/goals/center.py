@@ -75,6 +75,11 @@ class CenterOfMassGoal(Goal):
         self._keep(polygon=corners, up=upwards)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION if self.polygon is None else 0
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A place, or a way in the plane."""
         if self.polygon is None:

@@ -139,6 +139,11 @@ class ContactGoal(Goal):
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION if self.keep == "point" else POSITION | ROTATION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The direction of the normal, where it is kept."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()

@@ -104,6 +104,11 @@ class DistanceGoal(Goal):
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION if self.other is None else 0
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
         frames = () if self.other is None else (self.other_offset,)

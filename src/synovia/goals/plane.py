@@ -76,6 +76,11 @@ class PlaneGoal(Goal):
         )
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION | ROTATION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
         return (Term(kind="plane", lengths=1, takes=POSITION | ROTATION),)

@@ -82,6 +82,11 @@ class PoleGoal(Goal):
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """An angle."""
         return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)

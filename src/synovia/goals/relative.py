@@ -117,6 +117,11 @@ class RelativeGoal(Goal):
         return (*super().joints, self.other)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return _PARTS[self.parts]
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A place, an orientation or both."""
         bits = _PARTS[self.parts]
