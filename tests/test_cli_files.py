@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.ik.goalfile import Turn, json_schema, read_goals, to_matrix
-from synovia.io.base import joint_keys
 from synovia.io.posefile import read_pose, values_of, write_pose
 
 HEAD = 'schema = "synovia.goals/1"\n'
@@ -225,7 +224,7 @@ def test_joints_that_share_a_name_are_told_apart(tmp_path: Path) -> None:
     joints = [sy.Joint("hip", kind=sy.Kind.BALL, rest=eye)]
     joints += [sy.Joint("knee", 0, sy.Kind.HINGE, axis=np.array((1.0, 0.0, 0.0))) for _ in range(2)]
     twins = sy.Skeleton(joints)
-    assert joint_keys(twins) == ("hip", "knee (joint 1)", "knee (joint 2)")
+    assert twins.joint_keys == ("hip", "knee (joint 1)", "knee (joint 2)")
     pose = sy.Pose(twins, [0.0, 0.6, 0.0, 0.8, 0.25, -0.5])
     assert values_of(pose) == {"hip": [0.0, 0.6, 0.0, 0.8], "knee (joint 1)": 0.25, "knee (joint 2)": -0.5}
     write_pose(tmp_path / "a.json", pose)

@@ -12,7 +12,6 @@ from synovia.goals import RelativeGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.reason_text import as_json as reasons_as_json
 from synovia.ik.solution import length_text
-from synovia.io.base import joint_keys
 from synovia.io.posefile import values_of
 from synovia.model.geometry import matrix_to_quat
 
@@ -151,7 +150,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
     still = 0
     skeleton = pose.skeleton
     own_start = start.q if len(start.q) == skeleton.nq else skeleton.rest_q
-    for row, key in enumerate(joint_keys(skeleton)):
+    for row, key in enumerate(skeleton.joint_keys):
         kind, place = skeleton.joints[row].kind, skeleton.q_slice(row)
         if kind is Kind.FIXED:
             continue

@@ -57,15 +57,6 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
 
-def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
-    """Return what each joint is called where values are kept: its name, with its row where others share it."""
-    names = skeleton.joint_names
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in enumerate(names))
-
-
 def listed(names: Sequence[str]) -> str:
     """Return the first few names in quotes and how many more there are, for a note."""
     more = len(names) - _LISTED

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.io.base import as_path, joint_keys, read_text, write_text
+from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -30,7 +30,7 @@ _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
 def columns(skeleton: Skeleton) -> list[str]:
     """Return the name of each number of q."""
     names: list[str] = []
-    for key, joint in zip(joint_keys(skeleton), skeleton.joints, strict=True):
+    for key, joint in zip(skeleton.joint_keys, skeleton.joints, strict=True):
         parts = _PARTS.get(joint.kind)
         names += [f"{key}.{part}" for part in parts] if parts else [key] * joint.kind.q_size
     return names

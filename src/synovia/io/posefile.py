@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, restated, unknown_name
-from synovia.io.base import joint_keys, read_bytes, read_text, write_bytes
+from synovia.io.base import read_bytes, read_text, write_bytes
 from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
 
@@ -26,7 +26,7 @@ _LARGEST: Final = 2**26  # bytes; 20,000 joints need a tenth of it
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
     """Return the values of the joints that move, by their names in a pose file: a number each, or a list."""
     out: dict[str, float | list[float]] = {}
-    for row, key in enumerate(joint_keys(pose.skeleton)):
+    for row, key in enumerate(pose.skeleton.joint_keys):
         value = pose[row]
         if not isinstance(value, np.ndarray):
             out[key] = value
@@ -68,7 +68,7 @@ def read_pose(path: Path, skeleton: Skeleton) -> Pose:
     values: Any = fields.get("q")
     if not isinstance(values, dict):
         raise FormatError("has no joint values", where=where, value=values, expected='"q": {joint: value}')
-    keys = joint_keys(skeleton)
+    keys = skeleton.joint_keys
     rows = {key: row for row, key in enumerate(keys)}
     by_row: dict[Any, Any] = {}
     for key, value in cast(dict[str, Any], values).items():

@@ -31,7 +31,12 @@ class Kind(IntEnum):
     @property
     def v_size(self) -> int:
         """Degrees of freedom: 0, 1, 1, 3 or 6."""
-        return (0, 1, 1, 3, 6)[self]
+        return len(DOF_NAMES[self])
+
+
+# Endings of the names of each kind's degrees of freedom. The numbers of a ball are its angular velocity in its own frame.
+_TURNS: Final = (".rx", ".ry", ".rz")
+DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
-from synovia.model.joint import LONGEST
+from synovia.model.joint import LONGEST, Kind
+from synovia.model.tree import ancestors
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -203,6 +204,51 @@ class Pose:
     def transform(self, joint: str | int) -> Array:
         """Return the 4x4 transform from a joint's frame to the world."""
         return frames_to_transforms(self.frames[self.skeleton.index(joint)])
+
+    def jacobian(self, joint: str | int) -> Array:
+        """Return the derivative of a joint's world frame by the velocities of all joints, (6, nv).
+
+        Rows 0 to 2 are the velocity of the joint's origin (length units), rows 3 to 5 the angular velocity of its frame
+        (radians), both in world axes. The columns are in the order of ``skeleton.dof_names``:
+
+        - a hinge (per radian) or slide (per length unit) has one;
+        - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
+        - a free joint has six: the velocity of its origin in its frame at rest, carried along by its parent (world
+          axes, unless that frame is turned), then the angular velocity as for a ball.
+
+        The column of a joint that follows another is zero: its motion is part of its leader's column.
+
+        Args:
+            joint: Name, body, role or row of the joint.
+
+        Example:
+            >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])  # doctest: +SKIP
+            >>> arm.rest_pose().jacobian("joint2")[:3, 2]  # doctest: +SKIP
+            array([-2., 0., 0.])
+        """
+        skeleton, frames = self.skeleton, self.frames
+        target = skeleton.index(joint)
+        out = np.zeros((6, skeleton.nv))
+        for row in ancestors(skeleton.parents, target):
+            moving = skeleton.joints[row]
+            if not moving.kind.v_size:
+                continue
+            first, ratio = skeleton.dof_columns[row]
+            turned = frames[row, :9].reshape(3, 3)
+            scalar = moving.kind.v_size == 1
+            axes = ratio * (turned @ moving.axis)[:, None] if scalar else turned
+            if moving.kind is Kind.SLIDE:
+                out[:3, first] += axes[:, 0]
+                continue
+            if moving.kind is Kind.FREE:
+                above = skeleton.parents[row]
+                outer = np.eye(3) if above < 0 else frames[above, :9].reshape(3, 3)
+                out[:3, first : first + 3] = outer @ moving.rest[:3, :3]
+                first += 3
+            columns = slice(first, first + axes.shape[1])
+            out[:3, columns] += np.cross(axes.T, frames[target, 9:] - frames[row, 9:]).T
+            out[3:, columns] += axes
+        return out
 
     def center_of_mass(self) -> Array:
         """Return the centre of mass in the world, (3,), length units of the file.

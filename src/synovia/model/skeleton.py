@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
-from synovia.model.geometry import Array, as_numbers, rigid
-from synovia.model.joint import Joint, Kind
-from synovia.model.limits import SwingTwist
+from synovia.model.geometry import Array, as_numbers, axis_vector, rigid
+from synovia.model.joint import DOF_NAMES, Joint, Kind
+from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.limits.base import TWIST
 from synovia.model.pose import Pose
 from synovia.model.tables import SCALAR, Tables, gate_of, pack
@@ -177,6 +178,32 @@ class Skeleton:
             if joint.role:
                 names.setdefault(joint.role, joint.name)
         return MappingProxyType(names)
+
+    @cached_property
+    def dof_names(self) -> tuple[str, ...]:
+        """Names of the degrees of freedom, (nv,), in the order of the columns of ``Pose.jacobian``.
+
+        A hinge or slide has its joint's name. A ball has ``NAME.rx``, ``.ry`` and ``.rz``; a free joint has ``NAME.x``,
+        ``.y`` and ``.z`` before these. Where several joints share a name, the row is added: ``"hand (joint 7).rx"``.
+        """
+        keyed = zip(self.joint_keys, self.joints, strict=True)
+        return tuple(key + ending for key, joint in keyed for ending in DOF_NAMES[joint.kind])
+
+    @cached_property
+    def dof_columns(self) -> tuple[tuple[int, float], ...]:
+        """The first velocity that moves each joint, and how fast it does: a follower has its leader's and the ratio."""
+        firsts = np.cumsum([0, *(joint.kind.v_size for joint in self.joints)]).tolist()
+        columns = [(first, 1.0) for first in firsts[: len(self)]]
+        for row, (leader, ratio, _) in self._leaders().items():
+            columns[row] = (firsts[leader], ratio)
+        return tuple(columns)
+
+    @cached_property
+    def joint_keys(self) -> tuple[str, ...]:
+        """What files call each joint: its name, with its row where several joints share it."""
+        counts = Counter(self.joint_names)
+        named = enumerate(self.joint_names)
+        return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in named)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
