@@ -13,7 +13,6 @@ import pytest
 
 import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
-from synovia.ik.root import with_root
 from synovia.io.load import load_skeleton
 from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS
 from synovia.model import Kind, Skeleton
@@ -243,7 +242,7 @@ def test_the_loops_of_a_real_gripper_are_told(shared_data: Path) -> None:
         for side in ("right", "left")
     )
     moving = sy.IK(s, sy.PositionGoal("left_finger"), root="free").skeleton
-    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), with_root(s, "x,y"), moving):
+    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), s.with_root("x,y"), moving):
         assert again.notes == s.notes
     sy.write_skeleton(s, "hand.toml")
     assert told(Path("hand.toml")).notes == s.notes

@@ -9,7 +9,6 @@ import pytest
 
 import synovia as sy
 from synovia.draw.arcs import limit_arcs, range_lines
-from synovia.ik.root import with_root
 from synovia.ik.solution import GoalError
 from synovia.io.posefile import read_pose
 from synovia.viewer.background import Background
@@ -402,7 +401,7 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     words = [{"goals.toml": str(goals), "pose.json": str(start)}.get(word, word) for word in words]
     assert run(*words, "-o", str(out)).code == 0
     root = words[words.index("--root") + 1]
-    again = read_pose(out, with_root(session.given, root))
+    again = read_pose(out, session.given.with_root(root))
     np.testing.assert_allclose(again.position("tool"), frame.pose.position("tool"), atol=1e-9)
     assert len(lines) == (2 if mode == "x,y" else 3)
     assert f"root={root!r}" in python_text(session, "arm7")

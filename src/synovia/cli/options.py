@@ -33,7 +33,7 @@ def _parse_root(text: str | None) -> str | None:
     if text is None:
         return None
     from synovia.errors import InputError
-    from synovia.ik.root import as_root
+    from synovia.model.root import as_root
 
     try:
         return as_root(text)

@@ -15,7 +15,6 @@ from synovia.goals.base import (
     pick_rotation,
     placed,
 )
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class ContactGoal(Goal):
             return self
         axis = self.axis
         if axis is None:
-            axis = skeleton.rest_pose().matrix(self.joints[0]).T @ up_vector(skeleton, "axis=")
+            axis = skeleton.rest_pose().matrix(self.joints[0]).T @ skeleton.up_vector("axis=")
         offset = self.offset.copy()
         offset[:3, :3] = align_z(axis)
         return self._with(offset=offset, axis=axis)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.goals.base import PLANE, POSITION, ROTATION, Ask, Goal, placed
-from synovia.model.derived import up_vector
 from synovia.model.geometry import align_z, as_direction
 
 if TYPE_CHECKING:
@@ -71,5 +70,5 @@ class PlaneGoal(Goal):
         if self.target is None or self.given & ROTATION:
             return self
         target = self.target.copy()
-        target[:3, :3] = align_z(up_vector(skeleton, "normal="))
+        target[:3, :3] = align_z(skeleton.up_vector("normal="))
         return self._with(target=target, given=self.given | ROTATION)

@@ -25,7 +25,6 @@ from synovia.goals import Goal
 from synovia.ik.branches import list_branches
 from synovia.ik.door import Desk, Door, Targets
 from synovia.ik.engine import engine_of
-from synovia.ik.root import as_root, with_root
 from synovia.ik.rows import rows_apart, rows_in_turn
 from synovia.ik.solution import HEAD, Solution, mark_cut, rows_of
 from synovia.ik.solutions import Solutions, Tracked
@@ -35,6 +34,7 @@ from synovia.ik.track import tracked
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
+from synovia.model.root import as_root
 from synovia.problem import pack, reduce
 from synovia.solver import Solver, as_solver
 
@@ -90,7 +90,7 @@ class IK:
         self.solver.check(self.goals)
         self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
         self._given = skeleton
-        self.skeleton = with_root(skeleton, root)
+        self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
         self.hangs: tuple[tuple[int, ...], ...] = tuple(

@@ -27,7 +27,6 @@ from synovia.goals import CenterOfMassGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import GoalError, Solution, rows_of
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.derived import with_joints
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
@@ -179,7 +178,7 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     for other, joint in enumerate(joints):
         if joint.mimic is not None and joint.mimic.binds and tables.ints[other, 2] in elements:
             joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
-    return with_joints(skeleton, joints)
+    return skeleton.with_joints(joints)
 
 
 def _solve(

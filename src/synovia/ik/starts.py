@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.ik.root import with_root_at_rest
 from synovia.ik.targets import shape_of
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
 from synovia.model.pose import checked_q
+from synovia.model.root import with_root_at_rest
 
 
 def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:

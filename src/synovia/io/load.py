@@ -57,7 +57,7 @@ def format_of(path: Path) -> Format:
     )
 
 
-def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
+def load_skeleton(path: str | os.PathLike[str], *, root: str | Sequence[str] | None = None) -> Skeleton:
     """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
     A ``UserWarning`` tells what of the file was not kept, such as the constraints that close a loop; ``skeleton.notes``
@@ -65,6 +65,7 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
 
     Args:
         path: The file. Its content decides the format where it can, else its extension.
+        root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
 
     Raises:
         FileError: If the file cannot be read.
@@ -75,7 +76,7 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
     skeleton = _skeleton(where)
     if skeleton.notes:
         warnings.warn(f"{where}: {brief(skeleton.notes)}", UserWarning, stacklevel=2)
-    return skeleton
+    return skeleton if root is None else skeleton.with_root(root)
 
 
 def brief(notes: Sequence[str]) -> str:

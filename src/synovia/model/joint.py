@@ -34,7 +34,7 @@ class Kind(IntEnum):
         return len(DOF_NAMES[self])
 
 
-# Endings of the names of each kind's degrees of freedom. The numbers of a ball are its angular velocity in its own frame.
+# Endings of the names of each kind's degrees of freedom, in the order of the kinds.
 _TURNS: Final = (".rx", ".ry", ".rz")
 DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 

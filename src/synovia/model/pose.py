@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from synovia.errors import InputError
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
@@ -94,7 +95,8 @@ class Pose:
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Limits are not checked here.
+        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Or some of them by joint, as
+            ``with_values`` takes them: the other joints are at rest. Limits are not checked here.
 
     Raises:
         InputError: If q has the wrong shape, is not finite, holds a quaternion that is not of length 1, or contradicts
@@ -108,8 +110,10 @@ class Pose:
 
     __slots__ = ("_frames", "_inside", "_q", "ready", "skeleton")
 
-    def __init__(self, skeleton: Skeleton, q: Any) -> None:
+    def __init__(self, skeleton: Skeleton, q: ArrayLike | Mapping[str, Any]) -> None:
         """Check and copy the values."""
+        if isinstance(q, Mapping):
+            q = skeleton.rest_pose().with_values(q).q
         if dimensions(q) != 1:
             as_numbers(q, (skeleton.nq,), "q")
         self.skeleton = skeleton
@@ -268,7 +272,7 @@ class Pose:
         values = self._q[self.skeleton.q_slice(joint)]
         return float(values[0]) if len(values) == 1 else values.copy()
 
-    def with_values(self, values: dict[str, float | Sequence[float] | Array]) -> Pose:
+    def with_values(self, values: Mapping[str, float | ArrayLike]) -> Pose:
         """Return a pose with some joints at other values; followers move along.
 
         Args:

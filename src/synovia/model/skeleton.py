@@ -6,6 +6,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final
@@ -19,6 +20,7 @@ from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.limits.base import TWIST
 from synovia.model.pose import Pose
+from synovia.model.root import as_root, free_root, root_joints
 from synovia.model.tables import SCALAR, Tables, gate_of, pack
 from synovia.model.tree import address_book, ancestors, topological
 
@@ -121,6 +123,79 @@ class Skeleton:
         ]
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
+    def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
+        """Return a skeleton of other joints, with the name, the length unit, the axes and the notes of this one."""
+        return Skeleton(
+            joints,
+            name=self.name,
+            meters_per_unit=self.meters_per_unit,
+            up=self.up,
+            forward=self.forward,
+            notes=self.notes,
+        )
+
+    def with_limits(self, limits: Mapping[str | int, Limit | tuple[float, float] | None]) -> Skeleton:
+        """Return the skeleton with other limits on some joints; those of all other joints stay.
+
+        Args:
+            limits: By joint: ``(lower, upper)`` or an ``Interval`` for a hinge (radians) or slide (length units), a
+                ``SwingTwist`` for a ball or free joint, None for no limit.
+
+        Raises:
+            InputError: If a joint cannot have such a limit, or a joint is named twice.
+            UnknownNameError: If there is no such joint.
+
+        Example:
+            >>> finger = Skeleton([Joint("knuckle", kind=Kind.HINGE, axis=(1, 0, 0))])
+            >>> finger.with_limits({"knuckle": (0.0, 1.5)}).limits
+            (array([0.]), array([1.5]))
+        """
+        joints = list(self.joints)
+        changed: set[int] = set()
+        for name, given in limits.items():
+            row = self.index(name)
+            if row in changed:
+                raise InputError("joint has two limits", where=self.name, value=name, expected="each joint once")
+            changed.add(row)
+            limit = given
+            if limit is not None and not isinstance(limit, Limit):
+                lower, upper = as_numbers(limit, (2,), f"limit of joint {name!r}", finite=False).tolist()
+                limit = Interval(lower, upper)
+            joints[row] = replace(joints[row], limit=limit)
+        return self.with_joints(joints)
+
+    def with_root(self, root: str | Sequence[str]) -> Skeleton:
+        """Return the skeleton with a root that may move, as ``root=`` of ``solve`` and ``IK`` makes it.
+
+        Args:
+            root: ``"free"`` puts a free joint before a skeleton that has none. Axes such as ``"xy"``, ``"x,y,yaw"`` or
+                ``("x", "yaw")`` put a slide or a hinge for each before it: x, y and z along the axes of the world,
+                roll, pitch and yaw about them, through the first joint at rest. ``"fixed"`` fixes a free root at rest.
+
+        Raises:
+            InputError: If it is none of these.
+
+        Example:
+            >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+            >>> arm.with_root("x,yaw").joint_names
+            ('root_x', 'root_yaw', 'joint0', 'joint1')
+        """
+        root = as_root(root)
+        joints, free = list(self.joints), free_root(self.joints, self.parents)
+        if root in ("fixed", "free") and (root == "free") == (free is not None):
+            return self
+        if root == "fixed" and free is not None:
+            joints[free] = replace(joints[free], kind=Kind.FIXED, limit=None, preferred=None, channels=None)
+            return self.with_joints(joints)
+        pivot = self.rest_pose().position(0)
+        taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)}
+        before = root_joints(root, pivot, taken)
+        back = rigid() if root == "free" else rigid(-pivot)
+        for row, parent in enumerate(self.parents):
+            rest = joints[row].rest if parent >= 0 else back @ joints[row].rest
+            joints[row] = replace(joints[row], parent=parent + len(before), rest=rest)
+        return self.with_joints([*before, *joints])
+
     @cached_property
     def gate(self) -> Callable[[Array, Array], int]:
         """The compiled check of values of one or more q; see ``tables.gate_of``."""
@@ -138,6 +213,20 @@ class Skeleton:
     def __repr__(self) -> str:
         """Return name, joints and degrees of freedom."""
         return f"Skeleton({self.name!r}, {len(self)} joints, {self.nv} degrees of freedom)"
+
+    def up_vector(self, instead: str) -> Array:
+        """Return the unit vector (3,) that points up in the world.
+
+        Args:
+            instead: The argument that can be given where the file does not say, for the message: ``"axis="``.
+
+        Raises:
+            InputError: If the file does not say which way is up.
+        """
+        if self.up is None:
+            expected = f"a skeleton with up, or {instead}"
+            raise InputError("the model does not say which way is up", where=self.name, expected=expected)
+        return axis_vector(self.up)
 
     def index(self, joint: str | int) -> int:
         """Return the row of a joint, addressed by its name, else the body that it carries, else its role, or its row.

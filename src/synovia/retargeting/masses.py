@@ -9,7 +9,6 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Skeleton
-from synovia.model.derived import with_joints
 from synovia.model.geometry import Array, as_numbers
 from synovia.retargeting.names import SIDES
 from synovia.retargeting.roles import find_roles
@@ -83,7 +82,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
         )
         for row, joint in enumerate(skeleton.joints)
     ]
-    return with_joints(skeleton, joints)
+    return skeleton.with_joints(joints)
 
 
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:

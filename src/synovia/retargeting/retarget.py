@@ -10,7 +10,6 @@ import numpy as np
 
 from synovia.batch import Progress
 from synovia.errors import InputError
-from synovia.ik.root import with_free_root
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, same_side
 from synovia.model.motion import Motion
@@ -105,7 +104,7 @@ def retarget(
     """
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    moving = with_free_root(skeleton)
+    moving = skeleton.with_root("free")
     if joint_map is None:
         source, target = Body.of(motion.skeleton), Body.of(moving)
     else:

@@ -15,7 +15,6 @@ from synovia.errors import InputError
 from synovia.goals import Goal, RangeGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.wish import JOINTS, Wish, address, kind_of, value_ends
 
@@ -73,7 +72,7 @@ def fit_frame(wish: Wish, skeleton: Skeleton) -> None:
         if wish.values["keep"] == "normal":
             axis = wish.values.get("axis")
             if axis is None:
-                axis = skeleton.rest_pose().matrix(wish.row).T @ up_vector(skeleton, "axis=")
+                axis = skeleton.rest_pose().matrix(wish.row).T @ skeleton.up_vector("axis=")
             turn = align_z(as_direction(axis, "axis"))
         elif wish.values.pop("axis", None) is not None or wish.values["keep"] == "point":
             turn = np.eye(3)
