@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.ik.goalfile import Turn, json_schema, read_goals, to_matrix
-from synovia.io.posefile import read_pose, values_of, write_pose
+from synovia.io.posefile import load_pose, save_pose, values_of
 
 HEAD = 'schema = "synovia.goals/1"\n'
 
@@ -215,8 +215,8 @@ def test_a_pose_comes_back(seed: int) -> None:
     body = sy.bundled("humanoid")
     pose = body.random_pose(seed)
     with tempfile.TemporaryDirectory() as folder:
-        write_pose(Path(folder, "a.json"), pose)
-        np.testing.assert_allclose(read_pose(Path(folder, "a.json"), body).q, pose.q, atol=1e-15)
+        save_pose(pose, Path(folder, "a.json"))
+        np.testing.assert_allclose(load_pose(Path(folder, "a.json"), body).q, pose.q, atol=1e-15)
 
 
 def test_joints_that_share_a_name_are_told_apart(tmp_path: Path) -> None:
@@ -227,14 +227,14 @@ def test_joints_that_share_a_name_are_told_apart(tmp_path: Path) -> None:
     assert twins.joint_keys == ("hip", "knee (joint 1)", "knee (joint 2)")
     pose = sy.Pose(twins, [0.0, 0.6, 0.0, 0.8, 0.25, -0.5])
     assert values_of(pose) == {"hip": [0.0, 0.6, 0.0, 0.8], "knee (joint 1)": 0.25, "knee (joint 2)": -0.5}
-    write_pose(tmp_path / "a.json", pose)
-    np.testing.assert_array_equal(read_pose(tmp_path / "a.json", twins).q, pose.q)
+    save_pose(pose, tmp_path / "a.json")
+    np.testing.assert_array_equal(load_pose(tmp_path / "a.json", twins).q, pose.q)
 
 
 def test_joints_that_a_pose_file_does_not_name_are_at_rest(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"schema": "synovia.pose/1", "q": {"joint2": 0.5}}')
     arm = sy.bundled("arm7")
-    np.testing.assert_array_equal(read_pose(tmp_path / "a.json", arm).q, arm.rest_pose().with_values({"joint2": 0.5}).q)
+    np.testing.assert_array_equal(load_pose(tmp_path / "a.json", arm).q, arm.rest_pose().with_values({"joint2": 0.5}).q)
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,16 @@ def test_a_motion_and_a_skeleton_are_kept(tmp_path):
     assert sy.load_motion(tmp_path / "clip.bvh").q.shape[0] == 3
     sy.write_skeleton(body, tmp_path / "body.toml")
     assert sy.load_skeleton(tmp_path / "body.toml").joint_names == body.joint_names
+
+
+def test_a_pose_is_kept_and_never_overwritten_unasked(tmp_path):
+    arm = sy.bundled("arm7")
+    pose, path = arm.random_pose(3), tmp_path / "pose.json"
+    sy.save_pose(pose, path)
+    assert (sy.load_pose(str(path), arm).q == pose.q).all()
+    with pytest.raises(sy.FileError, match="file exists"):
+        sy.save_pose(arm.rest_pose(), path)
+    assert (sy.load_pose(path, arm).q == pose.q).all()
+    sy.save_pose(arm.rest_pose(), path, force=True)
+    assert (sy.load_pose(path, arm).q == arm.rest_pose().q).all()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pose.json"]

@@ -18,7 +18,7 @@ from synovia.ik.goalfile import read_goals
 from synovia.ik.trackfile import read_track
 from synovia.io.base import FREE_NUMBERS, NUMBERS_A_BYTE, most_numbers
 from synovia.io.bvh import write_bvh
-from synovia.io.posefile import read_pose
+from synovia.io.posefile import load_pose
 from synovia.io.toml import write_skeleton
 from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat
@@ -514,7 +514,7 @@ def test_a_follower_of_a_huge_value(tmp_path):
     body = Skeleton([hinge("a"), Joint("b", 0, Kind.SLIDE, axis=(0, 0, 1), mimic=Mimic("a", 10.0))])
     text = '{"schema": "synovia.pose/1", "q": {"a": 1e308}}'
     with pytest.raises(FormatError):
-        read_pose(saved(tmp_path, text, "a.json"), body)
+        load_pose(saved(tmp_path, text, "a.json"), body)
     q = np.array([[1e308, 0.0]])
     with pytest.raises(InputError, match="too large"):
         sy.Motion(body, q, 30.0)
@@ -536,7 +536,7 @@ def test_paths_that_no_system_has(tmp_path, path):
     at = tmp_path / path
     for ending, read in {
         ".bvh": sy.load_motion, ".toml": sy.load_skeleton, ".csv": lambda p: sy.read_csv(p, arm), ".npz": read_points,
-        ".json": lambda p: read_pose(p, arm), ".glb": sy.load_skeleton, ".xml": sy.load_skeleton,
+        ".json": lambda p: load_pose(p, arm), ".glb": sy.load_skeleton, ".xml": sy.load_skeleton,
     }.items():  # fmt: skip
         with pytest.raises(sy.SynoviaError):
             read(at.with_suffix(ending))

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from synovia.io.bundled import bundled, bundled_names
     from synovia.io.bvh import write_bvh
     from synovia.io.csvfile import read_csv
+    from synovia.io.posefile import load_pose, save_pose
     from synovia.io.save import save_motion
     from synovia.io.toml import write_skeleton
     from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
@@ -118,6 +119,7 @@ _HOMES = {
     "synovia.io.bundled": ("bundled", "bundled_names"),
     "synovia.io.bvh": ("write_bvh",),
     "synovia.io.csvfile": ("read_csv",),
+    "synovia.io.posefile": ("load_pose", "save_pose"),
     "synovia.io.save": ("save_motion",),
     "synovia.io.toml": ("write_skeleton",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
@@ -217,6 +219,7 @@ __all__ = [
     "fit_positions",
     "foot_lock",
     "load_motion",
+    "load_pose",
     "load_skeleton",
     "make_problems",
     "picture",
@@ -230,6 +233,7 @@ __all__ = [
     "render",
     "retarget",
     "save_motion",
+    "save_pose",
     "solve",
     "solvers",
     "targets_from",

@@ -69,9 +69,9 @@ def solve_request(request: Request) -> int:
         ik.solve(start=start)
         seconds = time.perf_counter() - seconds
     if request.output is not None:
-        from synovia.io.posefile import write_pose
+        from synovia.io.posefile import save_pose
 
-        write_pose(request.output, solution.pose, force=request.force)
+        save_pose(solution.pose, request.output, force=request.force)
     if request.picture is not None:
         _draw(solution, ik, request.picture, force=request.force)
     if request.as_json:
@@ -126,9 +126,9 @@ def _start(text: str, seed: int | None, skeleton: Skeleton) -> Pose | None:
         return None
     if seed is not None:
         return skeleton.random_pose(seed)
-    from synovia.io.posefile import read_pose
+    from synovia.io.posefile import load_pose
 
-    return read_pose(Path(text), skeleton)
+    return load_pose(Path(text), skeleton)
 
 
 def _check_files(request: Request) -> None:

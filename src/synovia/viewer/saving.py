@@ -20,7 +20,7 @@ from synovia.goals import Goal
 from synovia.ik.goalwrite import entry_of, goals_text
 from synovia.io.bvh import write_bvh
 from synovia.io.load import is_bundled
-from synovia.io.posefile import write_pose
+from synovia.io.posefile import save_pose
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
@@ -175,7 +175,7 @@ def pose_file(session: Session) -> bytes:
         pose = _own_pose(session)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pose.json"
-        write_pose(path, pose)
+        save_pose(pose, path)
         return path.read_bytes()
 
 
