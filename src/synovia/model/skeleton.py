@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,9 @@ from synovia.model.geometry import Array, as_numbers, axis_vector, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.limits.base import TWIST
+from synovia.model.names import ALIASES
 from synovia.model.pose import Pose
+from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import as_root, free_root, root_joints
 from synovia.model.tables import SCALAR, Tables, gate_of, pack
 from synovia.model.tree import address_book, ancestors, topological
@@ -241,8 +242,11 @@ class Skeleton:
                 return int(joint)
             raise UnknownNameError(f"no joint {joint} in {self.name}", expected=f"0 to {len(self) - 1}")
         rows = self._rows.get(joint) if isinstance(joint, str) else None
+        if rows is None and isinstance(joint, str):
+            rows = self._parts.get(joint) or self._parts.get(ALIASES.get(joint, joint))
         if rows is None:
-            known = dict.fromkeys([*self.joint_names, *(body for joint in self.joints if (body := joint.body))])
+            bodies = (body for joint in self.joints if (body := joint.body))
+            known = dict.fromkeys([*self.joint_names, *bodies, *self._parts])
             raise unknown_name("joint", joint, known, self.name)
         if len(rows) > 1:
             listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
@@ -261,12 +265,19 @@ class Skeleton:
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
-        """Names of the joints that have a role, by role; the first where several claim the same one."""
-        names: dict[str, str] = {}
-        for joint in self.joints:
-            if joint.role:
-                names.setdefault(joint.role, joint.name)
-        return MappingProxyType(names)
+        """Names of the joints by their role in the body: the file's own roles, and the parts that names tell.
+
+        Roles are those of VRM in snake case, such as ``"hips"``, ``"left_hand"`` or ``"right_lower_leg"``, and
+        ``"left_index_1"`` for fingers. Each also addresses its joint, as do ``"left_elbow"``, ``"left_wrist"``,
+        ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty where no part is recognized. Where the
+        file has several bodies, the roles are those of the first.
+        """
+        return Roles({role: self.joint_names[rows[0]] for role, rows in self._parts.items()})
+
+    @cached_property
+    def _parts(self) -> Found:
+        """The rows of each role."""
+        return recognize(self)
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:

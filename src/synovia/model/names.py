@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 SIDES: Final = ("left", "right")
 # Words by role, the ones that say it more plainly first: "shoulder" is an upper arm only where nothing else is.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
+HIPS: Final = ("hips", "pelvis")  # for a body whose legs are not found: else hips are where they meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
@@ -26,6 +27,14 @@ LIMBS: Final[dict[str, tuple[str, ...]]] = {
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
 }  # fmt: skip
+
+_ALIASES: Final = {
+    "hip": "upper_leg", "knee": "lower_leg", "ankle": "foot", "elbow": "lower_arm", "wrist": "hand",
+}  # fmt: skip
+# Other words for roles: a part is also addressed by the joint in which it begins.
+ALIASES: Final = {"pelvis": "hips"} | {
+    f"{side}_{a}": f"{side}_{part}" for side in SIDES for a, part in _ALIASES.items()
+}
 
 _PREFIX: Final = re.compile(
     r"^(?:.*[:|/]|(?:def|org|mch|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+", re.IGNORECASE
