@@ -7,11 +7,12 @@ kernel itself refuses what is not finite or no rigid transform. Everything else 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.errors import InputError, UnknownNameError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION
 from synovia.ik.targets import (
@@ -74,6 +75,8 @@ class Door:
     def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> None:
         """Learn the names of the goals and their own targets."""
         self.goals = goals
+        self._skeleton = skeleton
+        self._rows = rows
         self._book = address_book(skeleton, goals, rows)
         self._takes = [float(goal.takes) for goal in goals]
         self._own = default_rows(goals).reshape(1, len(goals), -1)
@@ -126,11 +129,20 @@ class Door:
     def _fill_any(self, targets: Any, table: Array) -> None:
         """Fill the table from any form of targets."""
         given: dict[int, int] = {}
-        for key, value in checked_table(targets).items():
+        for key, value in checked_table(targets, self.goals).items():
             parts = parts_of(value)
-            i = find(self._book, self.goals, key, parts)
+            i = self._find(key, parts)
             claim(given, i, parts, key)
             place(table[0, i], self.goals[i], value)
+
+    def _find(self, key: Any, parts: int) -> int:
+        """Return the goal that a key means: by the names that the goals know, else by the role of a joint."""
+        if isinstance(key, str) and key not in self._book:
+            with suppress(UnknownNameError):
+                row = self._skeleton.index(key)
+                same = [i for i, at in enumerate(self._rows) if at == row and self.goals[i].takes]
+                self._book.update({key: same} if same else {})
+        return find(self._book, self.goals, key, parts)
 
     def own_table(self) -> Array:
         """Return the table (1, goals, 17) of the goals' own targets."""
@@ -138,11 +150,12 @@ class Door:
 
     def table_of_many(self, targets: Targets) -> Array:
         """Return the table (B, goals, 17) of many problems."""
-        rows = np.repeat(self._own, count_of(checked_table(targets)), axis=0)
+        table = checked_table(targets, self.goals)
+        rows = np.repeat(self._own, count_of(table), axis=0)
         given: dict[int, int] = {}
-        for key, value in targets.items():
+        for key, value in table.items():
             parts = parts_of(value, batch=1)
-            i = find(self._book, self.goals, key, parts)
+            i = self._find(key, parts)
             claim(given, i, parts, key)
             place_many(rows, i, self.goals[i], value)
         return rows
@@ -154,9 +167,9 @@ class Door:
         """
         row, i = divmod(-1 - code, len(self.goals))
         goal, frame = self.goals[i], self._own[0, i].copy()
-        for key, value in (targets or {}).items():
+        for key, value in checked_table({} if targets is None else targets, self.goals).items():
             one = value if parts_of(value) else one_of(value, row)
-            if find(self._book, self.goals, key, parts_of(one)) == i:
+            if self._find(key, parts_of(one)) == i:
                 place(frame, goal, one)
         raise InputError(
             f"target of {goal.label!r} is too far away",

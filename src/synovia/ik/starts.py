@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:
     """Return a start as a pose of the skeleton that is solved.
 
     Args:
-        start: A pose, or joint values.
+        start: A pose, ``"rest"``, or joint values: (nq,), or some of them by joint.
         skeleton: The skeleton that is solved.
         given: The skeleton before a moving root was put before it.
 
@@ -31,6 +32,10 @@ def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:
         if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):
             raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(skeleton))
         start = start.q
+    elif isinstance(start, str):
+        if start != "rest":
+            raise InputError("start is not known", value=start, expected="'rest', a pose, or joint values")
+        return skeleton.rest_pose()
     if shape_of(start) == (given.nq,) and given is not skeleton:
         start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
     return Pose(skeleton, start)
@@ -42,7 +47,7 @@ def start_rows(starts: Any, count: int, skeleton: Skeleton, given: Skeleton) -> 
     Raises:
         InputError: As ``as_start``, and if their number does not fit.
     """
-    if isinstance(starts, Pose) or dimensions(starts) == 1:
+    if isinstance(starts, Pose | str | Mapping) or dimensions(starts) == 1:
         return as_start(starts, skeleton, given).values.reshape(1, -1)
     if given is not skeleton and shape_of(starts)[1:] == (given.nq,):
         starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)

@@ -68,14 +68,18 @@ def find(book: Mapping[str | int, list[int]], goals: Sequence[Goal], key: Any, p
     return places[0]
 
 
-def checked_table(targets: Any) -> Mapping[Any, Any]:
-    """Return targets if they are a table of targets by name.
+def checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
+    """Return targets by name; a bare target is that of the only goal that takes one.
 
     Raises:
         InputError: If they are anything else.
     """
     if isinstance(targets, Mapping):
         return cast("Mapping[Any, Any]", targets)
+    asked = [goal for goal in goals if goal.takes]
+    if len(asked) == 1 and not isinstance(targets, str):
+        goal = asked[0]
+        return {goal.joint if goal.name is None and goal.joint is not None else goal.label: targets}
     raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
 
 
