@@ -23,14 +23,19 @@ _REPLACE: Final = "pass force=True (--force) to replace it"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file format.
+    """One file format: what it can read and write.
+
+    A new format is one module or package of ``synovia.io`` with a ``FORMAT``, and its name in ``synovia.io.load``.
 
     Args:
         name: What people call it.
         extensions: Endings that it uses, lower case with the dot.
         looks_like: Whether the first few thousand bytes of a file are of this format.
-        read_skeleton: Reader of the skeleton, from a path.
-        read_motions: Reader of all motions of a file, None where the format has none.
+        read_skeleton: Read the skeleton of a file.
+        read_motions: Read all motions of a file.
+        write_skeleton: Write a skeleton: ``write_skeleton(skeleton, path, force=...)``.
+        write_motion: Write a motion: ``write_motion(motion, path, force=...)``, with ``into=`` if it ``copies``.
+        copies: Whether a motion goes into a copy of the file that its skeleton came from, ``into``.
     """
 
     name: str
@@ -38,6 +43,9 @@ class Format:
     looks_like: Callable[[bytes], bool]
     read_skeleton: Callable[[Path], Skeleton]
     read_motions: Callable[[Path], list[Motion]] | None = None
+    write_skeleton: Callable[..., None] | None = None
+    write_motion: Callable[..., None] | None = None
+    copies: bool = False
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
@@ -29,11 +28,13 @@ def bundled(name: str) -> Skeleton:
         >>> bundled("arm7").nq
         7
     """
+    from synovia.io.toml import read_skeleton
+
     known = _models()
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
     with as_file(known[name]) as path:
-        return import_module("synovia.io.toml").FORMAT.read_skeleton(path)  # by name, like every format in io.load
+        return read_skeleton(path)
 
 
 def _models() -> dict[str, Traversable]:

@@ -13,12 +13,12 @@ import os
 from array import array
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.io.base import as_path, read_text, write_text
+from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -159,3 +159,18 @@ def frame_rate(times: Array, path: Path) -> float | None:
     if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
         raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
     return (len(times) - 1) / length if len(times) > 1 else None
+
+
+def _refuse(path: Path) -> NoReturn:
+    """Refuse to read a table alone."""
+    raise FormatError("a table does not hold its skeleton", where=str(path), hint="synovia.read_csv(path, skeleton)")
+
+
+FORMAT: Final = Format(
+    name="CSV",
+    extensions=(".csv",),
+    looks_like=lambda head: False,
+    read_skeleton=_refuse,
+    read_motions=_refuse,
+    write_motion=write_csv,
+)

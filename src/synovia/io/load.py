@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,19 +17,19 @@ from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
-_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz")
+_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz", "csvfile")
 _SNIFF: Final = 4096  # bytes that tell what a file is
 _TOLD: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
 
 def formats() -> list[Format]:
-    """Return all formats that can be read."""
+    """Return all formats."""
     return [import_module(f"synovia.io.{module}").FORMAT for module in _MODULES]
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file: its content decides where it can, else its extension.
+    """Return the format to read a file with: its content decides where it can, else its extension.
 
     Raises:
         FormatError: If neither tells.
@@ -50,11 +50,14 @@ def format_of(path: Path) -> Format:
         from synovia.io.base import read_bytes
 
         read_bytes(path)
-    endings = ", ".join(ending for fmt in known for ending in fmt.extensions)
-    hint = "a table does not hold its skeleton: synovia.read_csv(path, skeleton)" if path.suffix == ".csv" else None
     raise FormatError(
-        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}", hint=hint
+        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
     )
+
+
+def endings(some: Iterable[Format]) -> str:
+    """Return the extensions of some formats, for a message."""
+    return ", ".join(ending for fmt in some for ending in fmt.extensions)
 
 
 def load_skeleton(path: str | os.PathLike[str], *, root: str | Sequence[str] | None = None) -> Skeleton:
@@ -129,7 +132,8 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
     where = as_path(path)
     fmt = format_of(where)
     if fmt.read_motions is None:
-        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH, glTF or npz file")
+        others = endings(fmt for fmt in formats() if fmt.read_motions is not None)
+        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
     motions = load_motions(where)
     if not motions:
         raise FormatError("file has no motion", where=str(where))

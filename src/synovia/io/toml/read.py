@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
-from synovia.io.base import Format, read_bytes
+from synovia.io.base import read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
 from synovia.model import Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
@@ -188,9 +188,6 @@ def _mimic(table: Table) -> Mimic | None:
     return Mimic(leader, 1.0 if ratio is None else ratio, offset or 0.0, inner.flag("binds"))
 
 
-def _looks_like(head: bytes) -> bool:
+def looks_like(head: bytes) -> bool:
     """Return whether a file begins like one of ours, of any version."""
     return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.skeleton/""", head) is not None
-
-
-FORMAT: Final = Format("Synovia TOML", (".toml",), _looks_like, read_skeleton)
