@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import synovia as sy
@@ -52,3 +53,34 @@ def test_a_pose_is_kept_and_never_overwritten_unasked(tmp_path):
     sy.save_pose(arm.rest_pose(), path, force=True)
     assert (sy.load_pose(path, arm).q == arm.rest_pose().q).all()
     assert [entry.name for entry in tmp_path.iterdir()] == ["pose.json"]
+
+
+ARM = sy.bundled("arm7")
+REPRS = {
+    "Skeleton('arm7', 11 joints, 7 degrees of freedom)": ARM,
+    "Joint('knee', parent='hip', kind=Kind.HINGE, limit=Interval(lower=0, upper=2))": sy.Joint(
+        "knee", "hip", sy.Kind.HINGE, axis=(1, 0, 0), limit=sy.Interval(0, 2)
+    ),
+    "Mimic('knee', ratio=-0.5)": sy.Mimic("knee", -0.5),
+    "PositionGoal('tool', position=(0.4, 0.1, 0.5))": sy.PositionGoal("tool", (0.4, 0.1, 0.5)),
+    "PoseGoal('tool', weight=2, offset=(0, 0, 0.1))": sy.PoseGoal("tool", weight=2.0, offset=(0, 0, 0.1)),
+    "RotationGoal('tool', rotation=<array (3, 3)>, priority=1)": sy.RotationGoal("tool", np.eye(3), priority=1),
+    "DistanceGoal('a', other='b', maximum=0.3)": sy.DistanceGoal("a", "b", maximum=0.3),
+    "Fabrik(attempts=1)": sy.Fabrik(attempts=1),
+    "LevenbergMarquardt(null_space=NullSpace())": sy.LevenbergMarquardt(null_space=sy.NullSpace()),
+    "IK('arm7', PositionGoal('tool'), Ccd(), root='free')": sy.IK(ARM, sy.PositionGoal("tool"), "ccd", root="free"),
+    "IK('arm7', (PositionGoal('tool'), RestGoal()), LevenbergMarquardt())": sy.IK(
+        ARM, [sy.PositionGoal("tool"), sy.RestGoal()]
+    ),
+    "Problems('arm7', tool; 5 problems, 4 frames)": sy.make_problems(ARM, count=5, frames=4),
+}
+
+
+@pytest.mark.parametrize("text", REPRS)
+def test_objects_are_shown_in_a_few_words(text):
+    assert repr(REPRS[text]) == text
+
+
+def test_settings_are_shown_without_defaults():
+    for solver in sy.solvers.values():
+        assert repr(solver()) == f"{solver.__name__}()"

@@ -78,6 +78,10 @@ class Comparison:
     reach: float
     rows: tuple[Row, ...]
 
+    def __repr__(self) -> str:
+        """Return the problems and the solvers."""
+        return f"Comparison({self.problems!r}, {', '.join(row.solver for row in self.rows)})"
+
 
 def compare(
     problems: Problems,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from synovia.arguments import shown
 from synovia.batch import (
     Progress,
     Watch,
@@ -131,6 +132,12 @@ class IK:
     def rows(self) -> tuple[int, ...]:
         """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
         return tuple(rows[0] if rows else -1 for rows in self.hangs)
+
+    def __repr__(self) -> str:
+        """Return the skeleton, the goals, the solver and what differs from the defaults."""
+        goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
+        root = "" if self.root == "fixed" else f", root={self.root!r}"
+        return f"IK({self._given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""

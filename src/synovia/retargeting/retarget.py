@@ -44,6 +44,10 @@ class Retargeted:
     missed: tuple[int, ...]
     worst: float
 
+    def __repr__(self) -> str:
+        """Return the motion, how many parts were matched, and how many frames were missed."""
+        return f"Retargeted({self.motion!r}, {len(self.parts)} parts, {len(self.missed)} frames missed)"
+
     def joint_map(self) -> dict[str, tuple[str, str]]:
         """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
         names = self.source.skeleton.joint_names, self.target.skeleton.joint_names

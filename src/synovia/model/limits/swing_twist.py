@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.model.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
 from synovia.model.limits.base import MARK, ROW, TWIST, Limit
@@ -60,6 +61,10 @@ class SwingTwist(Limit):
             )
         matrix = as_matrix(self.frame, "limit frame")  # without what rounding left of it: kernels read a quaternion
         object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self)
 
     @classmethod
     def about(
