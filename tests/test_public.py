@@ -84,3 +84,21 @@ def test_objects_are_shown_in_a_few_words(text):
 def test_settings_are_shown_without_defaults():
     for solver in sy.solvers.values():
         assert repr(solver()) == f"{solver.__name__}()"
+
+
+@pytest.mark.parametrize("thing", ["skeleton", "pose", "solution"])
+def test_a_notebook_shows_a_picture_and_only_text_without_pillow(thing, monkeypatch):
+    pytest.importorskip("PIL")
+
+    def made():
+        solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+        return {"skeleton": solution.pose.skeleton, "pose": solution.pose, "solution": solution}[thing]
+
+    shown = made()
+    assert shown._repr_png_().startswith(b"\x89PNG")
+    page = shown._repr_html_()
+    assert '<img alt="" width="720" src="data:image/png;base64,iVBOR' in page
+    assert "reached in" in page if thing == "solution" else "arm7" in page
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    assert made()._repr_png_() is None
+    assert made()._repr_html_() is None

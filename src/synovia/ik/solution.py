@@ -11,6 +11,7 @@ from synovia.errors import UnsolvedError
 from synovia.ik.status import Status
 from synovia.model import Pose
 from synovia.model.geometry import Array
+from synovia.model.notebook import Pictured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ class Frame(NamedTuple):
     held: str | None
 
 
-class Solution:
+class Solution(Pictured):
     """The answer of a solve. A miss is a normal answer: the best pose that was met, and why it is not better.
 
     Everything but the status is unpacked when it is asked for.

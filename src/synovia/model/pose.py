@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from synovia.errors import InputError
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
 from synovia.model.joint import LONGEST, Kind
+from synovia.model.notebook import Pictured
 from synovia.model.tree import ancestors
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     return out
 
 
-class Pose:
+class Pose(Pictured):
     """Joint values of a skeleton; world transforms are computed once, when first asked for. Immutable.
 
     Args:

@@ -19,6 +19,7 @@ from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.limits.base import TWIST
 from synovia.model.names import ALIASES
+from synovia.model.notebook import Pictured
 from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import as_root, free_root, root_joints
@@ -29,7 +30,7 @@ MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to e
 LONGEST_COUPLING: Final = 100  # joints that follow one another in a row; each is followed to the first
 
 
-class Skeleton:
+class Skeleton(Pictured):
     """An immutable tree of joints.
 
     Args:
