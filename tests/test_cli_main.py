@@ -9,6 +9,7 @@ import pytest
 
 import synovia.cli.solve
 from cli_runs import assert_refused, run, run_apart
+from synovia.cli import main
 
 
 def test_help_names_every_command_and_exit_code() -> None:
@@ -254,3 +255,27 @@ def test_a_full_disk_is_one_line():
     assert done.returncode == 3
     assert done.stderr.decode().startswith("synovia: standard output cannot be written")
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("so", ["solve"]),
+        ("solve hu", ["humanoid"]),
+        ("solve examples/rea", ["examples/reach.toml"]),
+        ("solve humanoid -t left_han", ["left_hand="]),
+        ("solve -t tool= humanoid -r right_fo", ["right_foot="]),
+        ("solve arm7 --solver fa", ["fabrik"]),
+        ("view arm7 --root fr", ["free"]),
+        ("bench arm7 --joint joint7", ["joint7"]),
+        ("solve no-such-model -t left", []),
+    ],
+)
+def test_the_shell_completes_models_joints_and_solvers(words, offered, monkeypatch, capsys):
+    """As bash asks: the words so far, and which of them is being typed."""
+    monkeypatch.chdir(Path(__file__).parents[1])
+    monkeypatch.setenv("_SYNOVIA_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"synovia {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == offered

@@ -14,7 +14,6 @@ from synovia.cli.commands.picture import plot, render
 from synovia.cli.commands.tools import doctor, schema
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,  # rich would double the time of --help
     pretty_exceptions_enable=False,
     no_args_is_help=True,

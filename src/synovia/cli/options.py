@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import models, roots
+
 Model = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
+        autocompletion=models,
         help="A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, arm7, quadruped.",
         show_default=False,
     ),
@@ -42,12 +45,15 @@ def _parse_root(text: str | None) -> str | None:
 
 
 _ROOT = "Whether the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'."
-Root = Annotated[str, typer.Option("--root", metavar="fixed|free|AXES", help=_ROOT, callback=_parse_root)]
+Root = Annotated[
+    str, typer.Option("--root", metavar="fixed|free|AXES", help=_ROOT, callback=_parse_root, autocompletion=roots)
+]
 RootOfClip = Annotated[
     str | None,
     typer.Option(
         "--root",
         metavar="fixed|free|AXES",
+        autocompletion=roots,
         help=_ROOT,
         callback=_parse_root,
         show_default="fixed with --goals, else free",

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import models, solvers
 from synovia.cli.options import Deadline, Force, Json, RootOfClip
 
 
 def animate(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A model, or a clip for --foot-lock alone.", show_default=False),
+        typer.Argument(
+            metavar="FILE", autocompletion=models, help="A model, or a clip for --foot-lock alone.", show_default=False
+        ),
     ],
     goals: Annotated[
         Path | None,
@@ -50,7 +53,8 @@ def animate(
         str | None, typer.Option("--clip", metavar="NAME|N", help="Which clip of a file.", show_default="the first")
     ] = None,
     solver: Annotated[
-        str | None, typer.Option("--solver", metavar="NAME", help="Algorithm.", show_default="lm")
+        str | None,
+        typer.Option("--solver", metavar="NAME", autocompletion=solvers, help="Algorithm.", show_default="lm"),
     ] = None,
     root: RootOfClip = None,
     starts: Annotated[int, typer.Option("--starts", min=1, help="Poses to begin from; the best clip is taken.")] = 1,

@@ -7,14 +7,20 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import models
 from synovia.cli.options import Force, Json
 
 
 def retarget(
     source: Annotated[
-        str, typer.Argument(metavar="SRC", help="The clip: a BVH, glTF/GLB or npz file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="SRC", autocompletion=models, help="The clip: a BVH, glTF/GLB or npz file.", show_default=False
+        ),
     ],
-    target: Annotated[str, typer.Argument(metavar="DST", help="The model that shall move.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(metavar="DST", autocompletion=models, help="The model that shall move.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

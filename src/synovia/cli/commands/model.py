@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import joints, solvers, targets
 from synovia.cli.options import Deadline, Force, Json, Model, Root
 
 
@@ -25,6 +26,7 @@ def solve(
             "--target",
             "-t",
             metavar="JOINT=X,Y,Z",
+            autocompletion=targets,
             help="World position of a joint, in the length unit of the file. Repeat for more joints. A joint is"
             " named by its name, body, role or row.",
             show_default=False,
@@ -36,6 +38,7 @@ def solve(
             "--rotation",
             "-r",
             metavar="JOINT=AXES:A,B,C",
+            autocompletion=targets,
             help="World rotation of a joint: Euler angles in degrees, for example hand=xyz:10,20,30 about fixed axes,"
             " XYZ about turned ones; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
             show_default=False,
@@ -55,7 +58,11 @@ def solve(
     solver: Annotated[
         str | None,
         typer.Option(
-            "--solver", metavar="NAME", help="Algorithm, for example lm, dls, fabrik or ccd.", show_default="lm"
+            "--solver",
+            metavar="NAME",
+            autocompletion=solvers,
+            help="Algorithm, for example lm, dls, fabrik or ccd.",
+            show_default="lm",
         ),
     ] = None,
     tol: Annotated[
@@ -132,13 +139,16 @@ def bench(
         typer.Option(
             "--joint",
             metavar="JOINT",
+            autocompletion=joints,
             help="A joint with a goal; repeat for more.",
             show_default="hands, feet and head, else the tips",
         ),
     ] = None,
     solver: Annotated[
         list[str] | None,
-        typer.Option("--solver", metavar="NAME", help="A solver; repeat for more.", show_default="all"),
+        typer.Option(
+            "--solver", metavar="NAME", autocompletion=solvers, help="A solver; repeat for more.", show_default="all"
+        ),
     ] = None,
     pose: Annotated[bool, typer.Option("--pose", help="Ask for orientations too.")] = False,
     problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Separate problems.")] = 200,

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import models, roots, solvers
+
 
 def view(
     file: Annotated[
         str,
         typer.Argument(
             metavar="FILE",
+            autocompletion=models,
             help="A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, arm7, quadruped.",
             show_default=False,
         ),
@@ -26,13 +29,15 @@ def view(
         typer.Option("--goals", "-g", metavar="GOALS", help="File of goals to begin with.", show_default=False),
     ] = None,
     solver: Annotated[
-        str | None, typer.Option("--solver", metavar="NAME", help="Algorithm.", show_default="lm")
+        str | None,
+        typer.Option("--solver", metavar="NAME", autocompletion=solvers, help="Algorithm.", show_default="lm"),
     ] = None,
     root: Annotated[
         str | None,
         typer.Option(
             "--root",
             metavar="fixed|free|AXES",
+            autocompletion=roots,
             help="How the root moves; AXES such as xz let it slide.",
             show_default="free for bodies with hands and feet",
         ),

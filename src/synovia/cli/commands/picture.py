@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import joints, models
 from synovia.cli.options import Force
 
 _Output = Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The file to write.", show_default=False)]
@@ -61,15 +62,32 @@ def render(
 
 
 def plot(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A clip, or a model for --reach.", show_default=False)],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", autocompletion=models, help="A clip, or a model for --reach.", show_default=False
+        ),
+    ],
     output: _Output,
     joint: Annotated[
         list[str] | None,
-        typer.Option("--joint", metavar="JOINT", help="A joint; repeat for more.", show_default="the liveliest twelve"),
+        typer.Option(
+            "--joint",
+            metavar="JOINT",
+            autocompletion=joints,
+            help="A joint; repeat for more.",
+            show_default="the liveliest twelve",
+        ),
     ] = None,
     reach: Annotated[
         str | None,
-        typer.Option("--reach", metavar="JOINT", help="Draw where this joint can go instead.", show_default=False),
+        typer.Option(
+            "--reach",
+            metavar="JOINT",
+            autocompletion=joints,
+            help="Draw where this joint can go instead.",
+            show_default=False,
+        ),
     ] = None,
     feet: Annotated[bool, typer.Option("--feet", help="Draw height and speed of the feet instead.")] = False,
     clip: _Clip = None,
