@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
@@ -28,13 +29,11 @@ def bundled(name: str) -> Skeleton:
         >>> bundled("arm7").nq
         7
     """
-    from synovia.io.toml import read_skeleton
-
     known = _models()
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
     with as_file(known[name]) as path:
-        return read_skeleton(path)
+        return import_module("synovia.io.toml").FORMAT.read_skeleton(path)
 
 
 def _models() -> dict[str, Traversable]:
