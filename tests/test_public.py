@@ -102,3 +102,11 @@ def test_a_notebook_shows_a_picture_and_only_text_without_pillow(thing, monkeypa
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert made()._repr_png_() is None
     assert made()._repr_html_() is None
+
+
+def test_the_names_of_solvers_that_type_checkers_know_are_all_of_them():
+    from typing import get_args
+
+    from synovia.solver import SolverName
+
+    assert set(get_args(SolverName)) == set(sy.solvers)

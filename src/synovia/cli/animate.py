@@ -120,6 +120,7 @@ def _track(request: Request) -> Tracked:
     """Return the clip that follows the targets."""
     from synovia.goals import PositionGoal
     from synovia.ik import IK
+    from synovia.solver import as_solver
 
     skeleton = load_body(request.file)
     start = None
@@ -141,7 +142,7 @@ def _track(request: Request) -> Tracked:
         if source.skeleton.joint_names == skeleton.joint_names:
             start = source.pose(0)
     velocity = None if request.velocity is None else _velocity(request.velocity)
-    ik = IK(skeleton, goals, request.solver, root=request.root)
+    ik = IK(skeleton, goals, as_solver(request.solver), root=request.root)
     with Bar("following", count=frames) as bar:
         return ik.track(
             targets, start, fps=fps, starts=request.starts, both_ways=request.both_ways,

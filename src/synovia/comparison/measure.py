@@ -13,7 +13,7 @@ from synovia.comparison.problems import Problems, angles_between
 from synovia.errors import UnsupportedError
 from synovia.ik import IK, Status
 from synovia.model.geometry import Array
-from synovia.solver import Solver, solvers
+from synovia.solver import Solver, as_solver, solvers
 
 _ROUNDS: Final = 3  # the fastest of so many counts
 _CURVES: Final = 60  # problems of the curves of convergence
@@ -112,7 +112,7 @@ def compare(
         rows.append(row)
         say(f"making {row.solver} ready", 0.5 * place / len(chosen))
         try:
-            ik = IK(problems.skeleton, problems.goals, solver, tolerance=tolerance, root=root)
+            ik = IK(problems.skeleton, problems.goals, as_solver(solver), tolerance=tolerance, root=root)
         except UnsupportedError as error:
             row.refused = error.what
             continue

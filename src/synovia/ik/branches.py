@@ -17,6 +17,7 @@ from synovia.solver import lister_of
 if TYPE_CHECKING:
     from synovia.ik.door import Targets
     from synovia.ik.ik import IK
+    from synovia.ik.starts import Start
     from synovia.solver.base import Kernel
 
 _MOST = 65  # rows of the answer, one of which is the kernel's own
@@ -24,7 +25,7 @@ _DISTANCE = 4  # where the kernel leaves how far a branch is from the start
 _LISTERS: WeakKeyDictionary[IK, Kernel] = WeakKeyDictionary()  # the structure is looked at once
 
 
-def list_branches(ik: IK, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
+def list_branches(ik: IK, targets: Targets | None = None, start: Start | None = None) -> Solutions:
     """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
 
     Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.

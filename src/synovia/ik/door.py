@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,16 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.joint import LONGEST
 
-Targets = Mapping[Any, Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.spatial.transform import Rotation
+
+    from synovia.model.pose import Numbers
+
+_Rotation: TypeAlias = "NDArray[Any] | Sequence[Sequence[float]] | Rotation"
+# One target: a position, a rotation, a pair of both, or a 4x4 transform; with a leading axis for many problems.
+Target: TypeAlias = "NDArray[Any] | Sequence[float] | Sequence[Sequence[float]] | Rotation | tuple[Numbers, _Rotation]"
+Targets: TypeAlias = "Mapping[str, Target] | Mapping[int, Target] | Mapping[str | int, Target] | Target"
 _DOUBLE = np.dtype(np.float64)
 _ndarray = np.ndarray  # one look-up less in each call
 _POINT, _FRAME = (3,), (4, 4)

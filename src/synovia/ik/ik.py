@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -29,15 +29,15 @@ from synovia.ik.engine import engine_of
 from synovia.ik.rows import rows_apart, rows_in_turn
 from synovia.ik.solution import HEAD, Solution, mark_cut, rows_of
 from synovia.ik.solutions import Solutions, Tracked
-from synovia.ik.starts import as_start, joints_beyond, start_rows
+from synovia.ik.starts import Start, Starts, as_start, joints_beyond, start_rows
 from synovia.ik.tolerance import checked_tolerance
 from synovia.ik.track import tracked
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
-from synovia.model.root import as_root
+from synovia.model.root import Root, as_root
 from synovia.problem import pack, reduce
-from synovia.solver import Solver, as_solver
+from synovia.solver import Solver, SolverName, as_solver
 
 _JOINTS = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
 _empty = np.empty  # one look-up less in each call
@@ -66,10 +66,10 @@ class IK:
         self,
         skeleton: Skeleton,
         goals: Goal | Iterable[Goal],
-        solver: Solver | str | None = None,
+        solver: Solver | SolverName | None = None,
         *,
         tolerance: tuple[float, float] | None = None,
-        root: str | Sequence[str] = "fixed",
+        root: Root = "fixed",
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         if not isinstance(skeleton, Skeleton):
@@ -146,7 +146,7 @@ class IK:
         return rebuild, (self._given, self.goals, self.solver, self.tolerance, self.root)
 
     def solve(
-        self, targets: Targets | None = None, start: Pose | Any = None, deadline: float | None = None
+        self, targets: Targets | None = None, start: Start | None = None, deadline: float | None = None
     ) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
 
@@ -212,7 +212,7 @@ class IK:
     def solve_many(
         self,
         targets: Targets,
-        starts: Any = None,
+        starts: Starts | None = None,
         *,
         threads: int | None = None,
         lanes: bool | str = False,
@@ -260,7 +260,7 @@ class IK:
         )
         return Solutions(self, rows, given)
 
-    def errors_after(self, steps: int, targets: Targets | None = None, starts: Any = None) -> Array:
+    def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
 
         Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
@@ -295,7 +295,7 @@ class IK:
     def track(
         self,
         targets: Targets,
-        start: Pose | Any = None,
+        start: Start | None = None,
         *,
         fps: float = 30.0,
         warm: bool = True,
@@ -344,7 +344,7 @@ class IK:
             self, table, pose, follow, fps, starts, both_ways, smoothness, velocity, workers, progress, watch
         )
 
-    def _as_start(self, start: Pose | Any) -> Pose:
+    def _as_start(self, start: Any) -> Pose:
         """Return a start as a pose of the skeleton that is solved."""
         return as_start(start, self.skeleton, self._given)
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from synovia.goals import Goal
 from synovia.ik.ik import IK
 from synovia.ik.solution import Solution
-from synovia.model import Pose, Skeleton
-from synovia.solver import Solver
+from synovia.ik.starts import Start
+from synovia.model import Skeleton
+from synovia.model.root import Root
+from synovia.solver import Solver, SolverName
 
 
 def solve(
     skeleton: Skeleton,
     goals: Goal | Iterable[Goal],
-    solver: Solver | str | None = None,
-    start: Pose | Any = None,
+    solver: Solver | SolverName | None = None,
+    start: Start | None = None,
     *,
     tolerance: tuple[float, float] | None = None,
-    root: str | Sequence[str] = "fixed",
+    root: Root = "fixed",
     deadline: float | None = None,
 ) -> Solution:
     """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.

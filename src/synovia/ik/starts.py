@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from synovia.errors import InputError
 from synovia.ik.targets import shape_of
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
-from synovia.model.pose import checked_q
+from synovia.model.pose import JointValues, Numbers, checked_q
 from synovia.model.root import with_root_at_rest
 
+Start = Pose | Literal["rest"] | Numbers | JointValues
+Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
 
-def as_start(start: Pose | Any, skeleton: Skeleton, given: Skeleton) -> Pose:
+
+def as_start(start: Any, skeleton: Skeleton, given: Skeleton) -> Pose:
     """Return a start as a pose of the skeleton that is solved.
 
     Args:

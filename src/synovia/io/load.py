@@ -15,6 +15,7 @@ from synovia.io.base import Format, as_path
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
+from synovia.model.root import Root
 
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
 _MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz", "csvfile")
@@ -60,7 +61,7 @@ def endings(some: Iterable[Format]) -> str:
     return ", ".join(ending for fmt in some for ending in fmt.extensions)
 
 
-def load_skeleton(path: str | os.PathLike[str], *, root: str | Sequence[str] | None = None) -> Skeleton:
+def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> Skeleton:
     """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
     A ``UserWarning`` tells what of the file was not kept, such as the constraints that close a loop; ``skeleton.notes``

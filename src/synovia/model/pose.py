@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from synovia.model.skeleton import Skeleton
 
+Numbers = NDArray[Any] | Sequence[float]
+JointValues = Mapping[str, float | Numbers]  # by joint; the others are at rest
 _CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
 _ROUNDING = 1e-15  # of a length that was made 1
 _DOUBLE = np.dtype(np.float64)
@@ -111,7 +113,7 @@ class Pose(Pictured):
 
     __slots__ = ("_frames", "_inside", "_q", "ready", "skeleton")
 
-    def __init__(self, skeleton: Skeleton, q: ArrayLike | Mapping[str, Any]) -> None:
+    def __init__(self, skeleton: Skeleton, q: Numbers | JointValues) -> None:
         """Check and copy the values."""
         if isinstance(q, Mapping):
             q = skeleton.rest_pose().with_values(q).q
@@ -273,7 +275,7 @@ class Pose(Pictured):
         values = self._q[self.skeleton.q_slice(joint)]
         return float(values[0]) if len(values) == 1 else values.copy()
 
-    def with_values(self, values: Mapping[str, float | ArrayLike]) -> Pose:
+    def with_values(self, values: JointValues) -> Pose:
         """Return a pose with some joints at other values; followers move along.
 
         Args:

@@ -8,7 +8,7 @@ stays where the start has it, on top of what its axes do.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from synovia.model.geometry import Array, rigid
 from synovia.model.joint import Joint, Kind
 from synovia.model.tree import ancestors
 
+RootAxis = Literal["x", "y", "z", "roll", "pitch", "yaw"]
+Root = Literal["fixed", "free"] | str | Sequence[RootAxis]  # text: axes such as "xy" or "x,y,yaw"
 _AXES = {
     "x": (1.0, 0.0, 0.0),
     "y": (0.0, 1.0, 0.0),

@@ -22,7 +22,7 @@ from synovia.model.names import ALIASES
 from synovia.model.notebook import Pictured
 from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
-from synovia.model.root import as_root, free_root, root_joints
+from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.tables import SCALAR, Tables, gate_of, pack
 from synovia.model.tree import address_book, ancestors, topological
 
@@ -166,7 +166,7 @@ class Skeleton(Pictured):
             joints[row] = replace(joints[row], limit=limit)
         return self.with_joints(joints)
 
-    def with_root(self, root: str | Sequence[str]) -> Skeleton:
+    def with_root(self, root: Root) -> Skeleton:
         """Return the skeleton with a root that may move, as ``root=`` of ``solve`` and ``IK`` makes it.
 
         Args:

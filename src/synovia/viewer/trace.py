@@ -18,7 +18,7 @@ from synovia.goals import Goal
 from synovia.ik import IK
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.solver import Solver, solvers
+from synovia.solver import Solver, as_solver
 from synovia.viewer.session import Session
 from synovia.viewer.wish import address
 
@@ -86,7 +86,7 @@ def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
     goals, _ = problem_of(session)
     start = session.skeleton.rest_pose()
     for name in names:
-        settings = session.solver if session.solver.name == name else solvers[name]()
+        settings = session.solver if session.solver.name == name else as_solver(name)
         yield trace(session, settings, goals, start)
 
 
