@@ -181,8 +181,8 @@ def test_mistakes_in_json(text: str, words: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("schema = ", ["is no TOML"]),
-        (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["is no TOML", "overwrite"]),
+        ("schema = ", ["is not TOML"]),
+        (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["is not TOML", "overwrite"]),
         (HEAD + "a b = 3", ["line 2"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[nan,0,0]", ["goals[0]", "not finite"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[0,inf,0]", ["goals[0]", "not finite"]),
@@ -242,8 +242,8 @@ def test_joints_that_a_pose_file_does_not_name_are_at_rest(tmp_path: Path) -> No
     [
         ("", ["empty"]),
         ("{", ["line 1"]),
-        ("[]", ["no pose file", "synovia.pose/1"]),
-        ('{"schema": "synovia.goals/1", "q": {}}', ["no pose file"]),
+        ("[]", ["not a pose file", "synovia.pose/1"]),
+        ('{"schema": "synovia.goals/1", "q": {}}', ["not a pose file"]),
         ('{"schema": "synovia.pose/1"}', ["no joint values"]),
         ('{"schema": "synovia.pose/1", "q": []}', ["no joint values"]),
         ('{"schema": "synovia.pose/1", "q": {}, "Q": {}}', ["unknown field 'Q'"]),

@@ -385,7 +385,7 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         (f'<body><joint name="j" type="saddle"/>{BALL}</body>', "", ":4: MuJoCo cannot compile it"),
         (f"<body>{BALL}<body><freejoint/>{BALL}</body></body>", "", "MuJoCo cannot compile it"),
         ("<body><joint/></body>", "", "mass and inertia"),
-        ("</worldbody>", "", ":5: is no well-formed XML"),
+        ("</worldbody>", "", ":5: is not well-formed XML"),
         (TWO, equality('joint2="y"'), "robot.xml"),
     ],
 )
@@ -446,7 +446,7 @@ def test_truncated_at_every_line(tmp_path: Path) -> None:
     for n in range(1, len(lines)):
         path = tmp_path / "cut.xml"
         path.write_text("".join(lines[:n]))
-        with pytest.raises(FormatError, match=r"cut\.xml:\d+: is no well-formed XML"):
+        with pytest.raises(FormatError, match=r"cut\.xml:\d+: is not well-formed XML"):
             load_skeleton(path)
 
 

@@ -78,7 +78,7 @@ def test_damaged_archives(tmp_path):
         with contextlib.suppress(sy.SynoviaError):
             sy.load_motion(path)
     np.savez(path, q=np.zeros((1, 7)))
-    with pytest.raises(FormatError, match="no motion of this version"):
+    with pytest.raises(FormatError, match="not a motion of this version"):
         sy.load_motion(path)
 
 

@@ -1,4 +1,4 @@
-"""What every file format shares: reading bytes safely, writing without losing anything, and the form of a reader."""
+"""Shared by all file formats: safe reading, atomic writing, and the description of a format."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
         if path.is_dir():
             raise FileError("is a folder", where=str(path), expected="a file")
         if not path.is_file() and path.exists():
-            raise FileError("is no ordinary file", where=str(path), expected="a file")
+            raise FileError("is not an ordinary file", where=str(path), expected="a file")
         size = path.stat().st_size
         if size > most:
             raise FileError("file is too large", where=str(path), value=size, expected=f"at most {most} bytes")
@@ -99,7 +99,7 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
 
 
 def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
-    """Return a text file's content, without a byte-order mark; bytes that are no UTF-8 are read as Latin-1.
+    """Return a text file's content, without a byte-order mark; bytes that are not UTF-8 are read as Latin-1.
 
     Raises:
         FileError: As ``read_bytes`` does.
@@ -133,7 +133,7 @@ def check_writable(path: Path, *, force: bool) -> None:
 
 
 def most_numbers(size: int) -> int:
-    """Return how many numbers of a motion, or of its targets, a file of so many bytes may describe.
+    """Return how many numbers of a motion, or of its targets, a file of ``size`` bytes may describe.
 
     Files can describe more than they hold, by packing, by sampling between keys, or by naming the same bytes often.
     """

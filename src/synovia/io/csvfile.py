@@ -97,7 +97,7 @@ def read_table(
     Raises:
         FileError: If the file cannot be read.
         FormatError: If the first column is not ``time``, a name stands twice, a row has more or fewer cells than there
-            are names, or a cell is no number; names the line.
+            are names, or a cell is not a number; names the line.
     """
     rows = csv.reader(io.StringIO(read_text(path), newline=""))
     head: list[str] = []
@@ -117,7 +117,7 @@ def read_table(
                 raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{len(head)}, one for each name")
             numbers.extend([_number(cell, place, gap) for cell in row])
     except csv.Error as error:
-        raise FormatError(f"is no comma-separated text: {error}", where=f"{path}, line {line}") from error
+        raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
     if not head:
         raise FormatError("first column is not time", where=f"{path}, line 1", expected=expected)
     return head, np.array(numbers, np.float64).reshape(-1, len(head))
@@ -146,7 +146,9 @@ def _number(cell: str, place: str, gap: float | None) -> float:
             raise ValueError
         return float(text)
     except ValueError:
-        raise FormatError("cell is no number", where=place, value=text, expected="for example -0.5 or 1e-3") from None
+        raise FormatError(
+            "cell is not a number", where=place, value=text, expected="for example -0.5 or 1e-3"
+        ) from None
 
 
 def frame_rate(times: Array, path: Path) -> float | None:

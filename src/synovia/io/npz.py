@@ -60,7 +60,7 @@ def _read(path: Path) -> Motion:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no archive of a motion.
+        FormatError: If it is not an archive of a motion.
     """
     from synovia.io.toml.read import parse_skeleton
 
@@ -69,7 +69,7 @@ def _read(path: Path) -> Motion:
     schema = texts_of(content["schema"]) if "schema" in content else None
     if missing or schema != [SCHEMA]:
         raise FormatError(
-            "archive is no motion of this version",
+            "archive is not a motion of this version",
             where=str(path),
             value=schema,
             expected=f"schema {SCHEMA!r} and arrays {', '.join(_NEEDED[1:])}",
@@ -124,7 +124,7 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
     except FormatError:
         raise
     except Exception as error:  # damaged archives raise a dozen types
-        raise FormatError(f"is no NumPy archive ({error})", where=str(path), expected=expected) from error
+        raise FormatError(f"is not a NumPy archive ({error})", where=str(path), expected=expected) from error
     return content
 
 

@@ -59,13 +59,13 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no pose file, names a joint that the skeleton does not have, or a value cannot be used.
+        FormatError: If it is not a pose file, names a joint that the skeleton does not have, or a value cannot be used.
     """
     path = as_path(path)
     where = str(path)
     content = parse_json(read_text(path, most=_LARGEST), where)
     if not isinstance(content, dict) or cast(dict[str, Any], content).get("schema") != SCHEMA:
-        raise FormatError("is no pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
+        raise FormatError("is not a pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
     fields = cast(dict[str, Any], content)
     for field in fields:
         if field not in ("schema", "model", "q"):

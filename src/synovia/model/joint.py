@@ -1,4 +1,4 @@
-"""One joint of a skeleton, as a file or a person describes it."""
+"""Joints: how each moves, its limit, its body, and its coupling to another joint."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What joints are called in the skeletons of this world: the words by which a name tells its part of the body.
+"""The words in joint names that tell the part of the body, for the naming conventions of common files.
 
-The roles are those of VRM in snake case. Words are compared without their side, their numbers and what only says how a
-joint turns, so that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
+The roles are those of VRM in snake case. A name is compared without its side, its numbers, and the words that only say
+how a joint turns, so that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
 ``left_hip_yaw_joint`` all mean the left upper leg.
 """
 

@@ -1,4 +1,4 @@
-"""A pose: joint values of a skeleton, and where they put everything."""
+"""Poses: the joint values of a skeleton, and the world frames that follow from them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def world_frames(skeleton: Skeleton, q: Array) -> Array:
 def inside_limits(skeleton: Skeleton, q: Array) -> Array:
     """Return joint values (T, nq) brought inside the limits: the same array where nothing was outside."""
     inside = np.empty(q.shape)
-    skeleton.gate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
+    skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
@@ -138,9 +138,9 @@ class Pose(Pictured):
 
     @classmethod
     def quick(cls, skeleton: Skeleton, q: Any) -> Pose | None:
-        """Return a pose of plain float64 values (nq,), checked by one compiled call; None where it takes a longer look.
+        """Return a pose of plain float64 values (nq,), checked by one compiled call; None if that check is not enough.
 
-        For loops that hand over joint values; it loads the kernels, which an ordinary pose does not need.
+        It is meant for loops that pass joint values. It loads the kernels, which an ordinary pose does not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
@@ -148,12 +148,12 @@ class Pose(Pictured):
         if q.strides != _PACKED:
             q = q.copy()
         inside = _empty(skeleton.nq)
-        told = skeleton.gate(q, inside)
-        if told < 0:
+        code = skeleton.validate(q, inside)
+        if code < 0:
             return None
         pose = _new(cls)
         pose.skeleton = skeleton
-        pose._q = inside if told else q.copy()
+        pose._q = inside if code else q.copy()
         pose._frames = None
         pose._inside = inside
         pose.ready = None
@@ -168,12 +168,12 @@ class Pose(Pictured):
 
     @property
     def values(self) -> Array:
-        """Joint values, (nq,), as the kernels take them: writable, and never to be written."""
+        """Joint values, (nq,), as the kernels take them: writable, but nobody may write to them."""
         return self._q
 
     @property
     def inside(self) -> Array:
-        """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
+        """Joint values brought inside the limits, (1, nq), as the kernels take them; nobody may write to them."""
         ready = self.ready
         if ready is None:
             known = self._inside

@@ -23,7 +23,7 @@ from synovia.model.notebook import Pictured
 from synovia.model.pose import Pose
 from synovia.model.roles import Found, Roles, recognize
 from synovia.model.root import Root, as_root, free_root, root_joints
-from synovia.model.tables import SCALAR, Tables, gate_of, pack
+from synovia.model.tables import SCALAR, Tables, pack, validator_of
 from synovia.model.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
@@ -199,9 +199,9 @@ class Skeleton(Pictured):
         return self.with_joints([*before, *joints])
 
     @cached_property
-    def gate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of values of one or more q; see ``tables.gate_of``."""
-        return gate_of(self.tables, self.nq)
+    def validate(self) -> Callable[[Array, Array], int]:
+        """The compiled check of values of one or more q; see ``tables.validator_of``."""
+        return validator_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:
         """Copy and pickle without what is computed on demand: copies of those arrays would be writable."""

@@ -1,4 +1,4 @@
-"""The tree behind a skeleton: joints in an order with parents first, who is above whom, and what names mean."""
+"""The tree of a skeleton: the order of its joints, their ancestors, and the names that address them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def write_gltf(
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
-        FormatError: If ``into`` is no usable glTF.
+        FormatError: If ``into`` is not a usable glTF.
         InputError: If the motion belongs to another skeleton.
         UnsupportedError: If a joint slides below a scale that is not uniform.
     """

@@ -35,7 +35,7 @@ def read_skeleton(path: Path) -> Skeleton:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no TOML or does not describe a skeleton; the message names the line.
+        FormatError: If it is not TOML or does not describe a skeleton; the message names the line.
     """
     return parse_skeleton(read_bytes(path, most=_LARGEST), path)
 
@@ -48,7 +48,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     top = Table(content, path, "", lines[0])
     if content.get("schema") != SCHEMA:
         raise top.error(
-            "is no skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
+            "is not a skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
         )
     top.only(_TOP)
     entries = content.get("joint")
@@ -86,7 +86,7 @@ def _decoded(data: bytes, path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError("is no UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
+        raise FormatError("is not UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
 
 
 def _lines(text: str) -> list[dict[str, int]]:

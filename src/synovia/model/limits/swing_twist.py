@@ -34,7 +34,7 @@ class SwingTwist(Limit):
             axis, that is, the direction of the bone. ``SwingTwist.about`` builds it from a bone.
 
     Raises:
-        InputError: If an angle is out of range or the frame is no rotation.
+        InputError: If an angle is out of range or the frame is not a rotation.
 
     References:
         Yamane & Nakamura (2002), *Natural Motion Animation through Constraining and Deconstraining at Will*.
