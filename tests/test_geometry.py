@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from synovia.model import geometry as ge
 from synovia.errors import InputError
+from synovia.model import geometry as ge
 
 NO_NUMBERS = [
     "x",
