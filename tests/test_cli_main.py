@@ -235,7 +235,7 @@ def test_help_costs_little_beside_the_library_that_prints_it() -> None:
 def test_a_named_pipe_does_not_hang(tmp_path: Path) -> None:
     for name in ("pipe", "pipe.bvh"):
         os.mkfifo(tmp_path / name)
-        assert_refused(run("inspect", tmp_path / name), "no ordinary file")
+        assert_refused(run("inspect", tmp_path / name), "not an ordinary file")
 
 
 def test_names_that_are_too_long(tmp_path: Path) -> None:
