@@ -1,4 +1,4 @@
-"""What every limit has in common."""
+"""The base class of limits, and the layout of a limit's row for the kernels."""
 
 from __future__ import annotations
 
