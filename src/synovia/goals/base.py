@@ -300,9 +300,12 @@ class Goal(ChecksArguments):
         """Return the call that makes it, without defaults."""
         values = self._values()
         if self.target is not None:
-            places = {"position": self.target[:3, 3], "point": self.target[:3, 3]}
-            values = (places if self.given & POSITION else {}) | values
+            place = dict.fromkeys(("position", "point", "direction"), self.target[:3, 3])
+            values = (place if self.given & POSITION else {}) | values
             values |= {"rotation": self.target[:3, :3]} if self.given & ROTATION else {}
+        if "axis" not in values and any(field.name == "axis" for field in self.fields):  # the z axis of the offset
+            values["axis"] = tuple((self.offset[:3, 2] + 0.0).tolist())
+            values["offset"] = rigid(self.offset[:3, 3])
         for name in {"offset", "other_offset"} & values.keys():
             place = values[name]
             if np.array_equal(place[:3, :3], np.eye(3)):

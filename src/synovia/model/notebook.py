@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from base64 import b64encode
 from functools import lru_cache
+from importlib import import_module
 from io import BytesIO
 from typing import Any, Final
 
@@ -34,11 +35,10 @@ class Pictured:
 @lru_cache(maxsize=1)  # a notebook asks for both forms, one after the other
 def _png(thing: Any) -> bytes | None:
     """Return the picture of a thing."""
-    from synovia import picture
-
+    draw = import_module("synovia.draw")  # by its name: it draws what stands here, and only notebooks ask for it
     out = BytesIO()
     try:
-        picture(thing, size=_SIZE).save(out, "PNG")
+        draw.picture(thing, size=_SIZE).save(out, "PNG")
     except MissingExtraError:
         return None
     return out.getvalue()

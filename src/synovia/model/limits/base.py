@@ -1,4 +1,4 @@
-"""The base class of limits, and the layout of a limit's row for the kernels."""
+"""The base class of limits."""
 
 from __future__ import annotations
 
