@@ -392,8 +392,8 @@ def test_a_pose_from_some_joints_by_name():
 
 @pytest.mark.parametrize("root", ["free", "xy"])
 def test_a_pose_of_a_skeleton_with_a_root_starts_a_solve_with_that_root(root):
-    from synovia.goals import PositionGoal
     from synovia.facade import IK
+    from synovia.goals import PositionGoal
 
     arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
     moving = arm.with_root(root)
