@@ -23,9 +23,6 @@ MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; 
 
 # Modules of less than 30 lines that are still to be merged into their neighbours.
 SHORT = (
-    "kernels/compiler/direct.py",
-    "kernels/goals/contact.py",
-    "kernels/goals/plane.py",
     "kernels/goals/trajectory.py",
     "kernels/hierarchy/full_body_plain.py",
     "kernels/jacobian/derivative.py",

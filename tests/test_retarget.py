@@ -11,11 +11,10 @@ from cli_runs import run
 from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tree.tables import violations
+from synovia.model.names import read_name
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.feet import planted
-from synovia.retargeting.names import read_name
-from synovia.retargeting.roles import find_roles
-from synovia.retargeting.shape import limbs_by_shape
+from synovia.retargeting.shape import find_roles, limbs_by_shape
 
 UPPER_LEGS = (
     "mixamorig:LeftUpLeg", "thigh_l", "J_Bip_L_UpperLeg", "DEF-thigh.L", "L_Hip", "left_hip_yaw_joint", "lThigh",

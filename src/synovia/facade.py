@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from synovia import diagnosis
 from synovia.errors import InputError
 from synovia.goals import Goal
-from synovia.ik.compiled import CompiledProblem
+from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
 from synovia.ik.parallel import Progress, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
@@ -19,7 +18,8 @@ from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
-from synovia.solver import Solver, lister_of
+from synovia.model.root import Root
+from synovia.solver import Solver, SolverName, lister_of
 from synovia.solver.base import Kernel
 from synovia.tracking import track
 
@@ -51,7 +51,7 @@ class IK(CompiledProblem):
     _lister: Kernel | None = None  # lists the branches of a closed form
 
     def solve(
-        self, targets: Targets | None = None, start: Pose | Any = None, deadline: float | None = None
+        self, targets: Targets | None = None, start: Start | None = None, deadline: float | None = None
     ) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
 
@@ -94,7 +94,7 @@ class IK(CompiledProblem):
             self.idle.append(workspace)
         return Solution(self, row, start)
 
-    def branches(self, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
+    def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
 
         Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.
@@ -127,7 +127,7 @@ class IK(CompiledProblem):
     def solve_many(
         self,
         targets: Targets,
-        starts: Any = None,
+        starts: Starts | None = None,
         *,
         threads: int | None = None,
         lanes: bool | str = False,
@@ -165,7 +165,7 @@ class IK(CompiledProblem):
         )
         return Solutions(self, rows, given)
 
-    def errors_after(self, steps: int, targets: Targets | None = None, starts: Any = None) -> Array:
+    def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
 
         Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
@@ -199,11 +199,11 @@ class IK(CompiledProblem):
 def solve(
     skeleton: Skeleton,
     goals: Goal | Iterable[Goal],
-    solver: Solver | str | None = None,
-    start: Pose | Any = None,
+    solver: Solver | SolverName | None = None,
+    start: Start | None = None,
     *,
     tolerance: tuple[float, float] | None = None,
-    root: str | Sequence[str] = "fixed",
+    root: Root = "fixed",
     deadline: float | None = None,
 ) -> Solution:
     """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.

@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 import synovia as sy
 from browsing import Heard, browser_path, chromium, pixel, until
 from cli_runs import run
-from synovia.files.poses import read_pose
+from synovia.files.poses import load_pose
 from synovia.viewer import View, view
 from synovia.viewer.panel.why import Why
 
@@ -195,7 +195,7 @@ def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
     root = ["--root", "free"] if visit.session.mode == "free" else []
     ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root)
     assert ran.code == 0, ran.err
-    np.testing.assert_allclose(read_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
+    np.testing.assert_allclose(load_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
 
 
 @pytest.fixture(scope="module")

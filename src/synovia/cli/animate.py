@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from synovia.cli.completion import models
 from synovia.cli.inputs import (
     Clip,
     Deadline,
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 def animate(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A model, or a clip for --foot-lock alone.", show_default=False),
+        typer.Argument(
+            metavar="FILE", autocompletion=models, help="A model, or a clip for --foot-lock alone.", show_default=False
+        ),
     ],
     goals: Annotated[
         Path | None,
@@ -127,13 +130,14 @@ def animate(
     tracked = fitted = locked = None
     if goals is not None or follow is not None:
         from synovia.facade import IK
+        from synovia.solver import as_solver
 
         skeleton = load_body(file)
         speed = None if velocity is None else _velocity(velocity)
         wanted, targets, fps, frames, start = (
             _keyframes(goals) if goals is not None else _followed(follow or "", clip, joints, skeleton)
         )
-        ik = IK(skeleton, wanted, solver, root=root or ("free" if goals is None else "fixed"))
+        ik = IK(skeleton, wanted, as_solver(solver), root=root or ("free" if goals is None else "fixed"))
         with Bar("following", count=frames) as bar:
             tracked = ik.track(
                 targets, start, fps=fps, starts=starts, both_ways=both_ways, smoothness=smooth, velocity=speed,

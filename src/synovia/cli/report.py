@@ -14,7 +14,6 @@ from synovia.files.poses import values_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
-from synovia.io.base import joint_keys
 from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
     still = 0
     skeleton = pose.skeleton
     own_start = start.q if len(start.q) == skeleton.nq else skeleton.rest_q
-    for row, key in enumerate(joint_keys(skeleton)):
+    for row, key in enumerate(skeleton.joint_keys):
         kind, place = skeleton.joints[row].kind, skeleton.q_slice(row)
         if kind is Kind.FIXED:
             continue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from synovia.cli.completion import models
 from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip, output_option
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
@@ -21,9 +22,14 @@ SCHEMA: Final = "synovia.retarget/1"
 
 def retarget(
     source: Annotated[
-        str, typer.Argument(metavar="SRC", help="The clip: a BVH, glTF/GLB or npz file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="SRC", autocompletion=models, help="The clip: a BVH, glTF/GLB or npz file.", show_default=False
+        ),
     ],
-    target: Annotated[str, typer.Argument(metavar="DST", help="The model that shall move.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(metavar="DST", autocompletion=models, help="The model that shall move.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         output_option("OUT", "Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip)."),

@@ -39,7 +39,7 @@ class AimGoal(Goal):
 
     Example:
         >>> AimGoal("head", (0.0, 1.6, 3.0), axis=(0, 0, 1))
-        AimGoal('head', weight=1, priority=0)
+        AimGoal('head', point=(0, 1.6, 3))
     """
 
     __slots__ = ()

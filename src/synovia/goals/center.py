@@ -11,7 +11,6 @@ from synovia.errors import InputError
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
 from synovia.goals.describe import Sketch, View
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class CenterOfMassGoal(Goal):
                 expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
                 hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
             )
-        return self if self.polygon is None or self.up is not None else self._with(up=up_vector(skeleton, "up="))
+        return self if self.polygon is None or self.up is not None else self._with(up=skeleton.up_vector("up="))
 
     @property
     def can_move(self) -> bool:

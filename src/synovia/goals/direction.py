@@ -34,7 +34,7 @@ class DirectionGoal(Goal):
 
     Example:
         >>> DirectionGoal("left_hand", (0, 0, 1), direction=(0, -1, 0))
-        DirectionGoal('left_hand', weight=1, priority=0)
+        DirectionGoal('left_hand', direction=(0, -1, 0))
     """
 
     __slots__ = ()

@@ -10,7 +10,6 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
-from synovia.ik.root import with_free_root
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, same_side
@@ -45,6 +44,10 @@ class Retargeted:
     contacts: Mapping[str, Spans]
     missed: tuple[int, ...]
     worst: float
+
+    def __repr__(self) -> str:
+        """Return the motion, how many parts were matched, and how many frames were missed."""
+        return f"Retargeted({self.motion!r}, {len(self.parts)} parts, {len(self.missed)} frames missed)"
 
     def joint_map(self) -> dict[str, tuple[str, str]]:
         """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
@@ -106,7 +109,7 @@ def retarget(
     """
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    moving = with_free_root(skeleton)
+    moving = skeleton.with_root("free")
     if joint_map is None:
         source, target = Body.of(motion.skeleton), Body.of(moving)
     else:

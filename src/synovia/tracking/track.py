@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.ik.compiled import CompiledProblem
+from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
@@ -96,7 +96,7 @@ class Tracked(Solutions):
 def track(
     ik: CompiledProblem,
     targets: Targets,
-    start: Pose | Any = None,
+    start: Start | None = None,
     *,
     fps: float = 30.0,
     warm: bool = True,
