@@ -132,7 +132,7 @@ def test_arms_that_hang_and_arms_that_are_stretched_out_meet(humanoid, clip):
 
 def test_feet_stand_still_and_limits_hold(humanoid, clip):
     answer = sy.retarget(clip, humanoid)
-    assert answer.missed == ()
+    assert answer.missed_frames == ()
     body = answer.motion.skeleton
     for role, spans in answer.contacts.items():
         assert spans
@@ -276,7 +276,7 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
 def test_real_walks_on_real_bodies(shared_data, source, target):
     motion = sy.load_motion(shared_data / "motion" / source)
     answer = sy.retarget(motion, sy.load_skeleton(shared_data / target))
-    assert answer.missed == ()
+    assert answer.missed_frames == ()
     assert answer.worst < 0.005  # metres
     body = answer.motion.skeleton
     t = body.tables

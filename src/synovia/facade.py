@@ -61,7 +61,7 @@ class IK(CompiledProblem):
             start: Pose to start from, or joint values (nq,); the rest pose without.
             deadline: Seconds after which the best pose so far comes back, as a miss with status ``MAX_STEPS`` unless it
                 reaches the goals; ``solution.interrupted`` tells. A kernel's first use is loaded or compiled whole:
-                ``warm()`` does that ahead.
+                ``precompile()`` does that ahead.
 
         Raises:
             InputError: If a value cannot be used.
@@ -120,7 +120,7 @@ class IK(CompiledProblem):
 
     track = track
 
-    def warm(self) -> None:
+    def precompile(self) -> None:
         """Load or compile also what only a miss needs, ahead of the first."""
         self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
 
@@ -130,7 +130,7 @@ class IK(CompiledProblem):
         starts: Starts | None = None,
         *,
         threads: int | None = None,
-        lanes: bool | str = False,
+        simd: bool | str = False,
         progress: Progress | None = None,
         deadline: float | None = None,
     ) -> Solutions:
@@ -141,7 +141,7 @@ class IK(CompiledProblem):
                 or (B, 4, 4).
             starts: One pose for all, or joint values (B, nq); the rest pose without.
             threads: Number of threads; all cores without.
-            lanes: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
+            simd: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
                 ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
                 but the bits are not those of ``solve``.
             progress: Called after each block of problems with (problems done, all).
@@ -155,13 +155,12 @@ class IK(CompiledProblem):
         """
         workers = checked_threads(threads)
         watch = Watch(deadline_of(deadline))
-        simd = lanes is not False
-        kernel = simd_kernel(lanes, self.solver, self.reduced, self.kernel) if simd else self.kernel
+        kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         table = self.writer.table_of_many(targets)
         given = self.as_starts(starts, len(table))
         first = inside_limits(self.skeleton, given)
         rows = self.solve_rows(
-            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd
+            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd is not False
         )
         return Solutions(self, rows, given)
 

@@ -112,8 +112,8 @@ def test_an_error_names_goal_and_fault():
         ik.solve_many({"tool": wanted()})
     with pytest.raises(UnknownNameError, match=r"one of fabrik, .*two-bone$"):
         sy.IK(ARM, sy.PoseGoal("tool"), "newton")
-    with pytest.raises(InputError, match=r"no such lanes, got 'double'"):
-        ik.solve_many({"tool": wanted()[None]}, lanes="double")
+    with pytest.raises(InputError, match=r"simd is out of range, got 'double'"):
+        ik.solve_many({"tool": wanted()[None]}, simd="double")
     with pytest.raises(InputError, match=r"velocity of 'joint1' is not positive, got -1\.0;"):
         ik.track({"tool": wanted()[None]}, velocity={"joint1": np.float64(-1)})
 

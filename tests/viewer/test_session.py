@@ -381,7 +381,7 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     from cli_runs import run
 
     session = _arm()
-    session.set_solver(session.solver.replace(seed=5, damping=1e-5))
+    session.set_solver(session.solver.replace(seed=5, error_damping=1e-5))
     session.set_root("x,y")
     session.move(1, (1.9, 0.1, 0.7))
     _settled(session)
@@ -393,7 +393,7 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     start.write_bytes(pose_file(session))
     lines = command_line(session, "arm7").splitlines()
     words = shlex.split(lines[0])[1:]
-    assert "damping=1e-05" in lines[1]
+    assert "error_damping=1e-05" in lines[1]
     assert words[words.index("--seed") + 1] == "5"
     words = [{"goals.toml": str(goals), "pose.json": str(start)}.get(word, word) for word in words]
     assert run(*words, "-o", str(out)).code == 0

@@ -82,7 +82,7 @@ def retarget(
         emit(answer.report())
         if output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
-    raise typer.Exit(MISSED if answer.missed else REACHED)
+    raise typer.Exit(MISSED if answer.missed_frames else REACHED)
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
@@ -115,6 +115,6 @@ def _object(answer: Retargeted) -> dict[str, Any]:
             for part in answer.parts
         ],
         "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
-        "missed": list(answer.missed),
+        "missed": list(answer.missed_frames),
         "worst": answer.worst,
     }

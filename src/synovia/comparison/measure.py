@@ -117,7 +117,7 @@ def compare(
         except UnsupportedError as error:
             row.refused = error.what
             continue
-        ik.warm()  # whatever is compiled only for a miss is compiled before the clock runs
+        ik.precompile()  # whatever is compiled only for a miss is compiled before the clock runs
         ready.append((row, ik))
     _solve(ready, problems, budget, say)
     for place, (row, ik) in enumerate(ready):

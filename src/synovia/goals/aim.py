@@ -79,7 +79,7 @@ class AimGoal(Goal):
         """An angle, in three rows."""
         return (Term(kind="aim", angles=3, takes=POSITION),)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the axis points past the point."""
         return f"points {describe.degrees(angle)} past its target"
 

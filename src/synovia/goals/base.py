@@ -249,7 +249,7 @@ class Goal(ChecksArguments):
         """Whether its target is in the world, where a person could move it to be met."""
         return self.place > 0
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by how much it is missed: what follows its name in a sentence.
 
         Args:

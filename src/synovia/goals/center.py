@@ -102,9 +102,11 @@ class CenterOfMassGoal(Goal):
         """Whether it has a position."""
         return self.polygon is None
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the centre is from its place, or outside its support."""
-        return super().missed(length, angle, say) if self.polygon is None else f"is {say(length)} outside its support"
+        if self.polygon is None:
+            return super().describe_miss(length, angle, say)
+        return f"is {say(length)} outside its support"
 
     def sketch(self, view: View) -> Sketch:
         """Return the centre's place, or the polygon on the floor and the line down to it."""

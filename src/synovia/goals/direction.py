@@ -79,7 +79,7 @@ class DirectionGoal(Goal):
         """An angle, in three rows."""
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the axis points elsewhere."""
         return f"points {describe.degrees(angle)} away from its direction"
 

@@ -119,7 +119,7 @@ class DistanceGoal(Goal):
             ),
         )  # fmt: skip
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the distance is from what is allowed."""
         to = "" if self.other is None else f" to {self.other!r}"
         return f"is {say(length)} off the distance{to} that is allowed"

@@ -92,7 +92,7 @@ class PlaneGoal(Goal):
         target[:3, :3] = align_z(skeleton.up_vector("normal="))
         return self._with(target=target, given=self.given | ROTATION)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far it is behind the plane."""
         return f"is {say(length)} behind its plane"
 

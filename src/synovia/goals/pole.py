@@ -117,7 +117,7 @@ class PoleGoal(Goal):
             tip = below[0]
         return self._with(root=root, tip=tip)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the limb bends away from its pole."""
         return f"bends {describe.degrees(angle)} away from its pole"
 
