@@ -57,8 +57,10 @@ class IK(CompiledProblem):
 
         Args:
             targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
-                transform. Goals without one keep their own; without that they stay where the start is.
-            start: Pose to start from, or joint values (nq,); the rest pose without.
+                transform. It may stand alone where one goal takes a target. Goals without one keep their own; without
+                that they stay where the start is.
+            start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; the rest pose
+                without.
             deadline: Seconds after which the best pose so far comes back, as a miss with status ``MAX_STEPS`` unless it
                 reaches the goals; ``solution.interrupted`` tells. A kernel's first use is loaded or compiled whole:
                 ``precompile()`` does that ahead.
@@ -139,7 +141,7 @@ class IK(CompiledProblem):
         Args:
             targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
                 or (B, 4, 4).
-            starts: One pose for all, or joint values (B, nq); the rest pose without.
+            starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose without.
             threads: Number of threads; all cores without.
             simd: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
                 ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
@@ -211,7 +213,7 @@ def solve(
         skeleton: The skeleton.
         goals: One goal or several.
         solver: Settings, a solver's name, or None for the default.
-        start: Pose to start from, or joint values (nq,); None for the rest pose.
+        start: As in ``IK.solve``.
         tolerance: As in ``IK``.
         root: As in ``IK``.
         deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.
