@@ -7,6 +7,7 @@ cannot build or call it says so, and the workload is left out, so add workloads 
 from __future__ import annotations
 
 import fnmatch
+import inspect
 import json
 import sys
 import time
@@ -57,6 +58,10 @@ def near(n: int) -> np.ndarray:
     return way / np.linalg.norm(way, axis=1, keepdims=True) * rng.uniform(0.1, 0.95, (n, 1))
 
 
+# What side by side solving is called: older versions say lanes.
+SIMD = {"simd" if "simd" in inspect.signature(sy.IK.solve_many).parameters else "lanes": True}
+
+
 def many(ik, targets, **options) -> Callable[[], int]:
     return lambda: int(ik.solve_many(targets, **options).reached.sum())
 
@@ -76,7 +81,7 @@ def arm_to_pose(solver: object, count: int, **options) -> Callable[[], int]:
 
 for _solver, _count in (("lm", 64), ("dls", 64), ("sdls", 16), ("segments", 64), ("ccd", 4)):
     workload("kernels", f"arm to poses, {_solver}")(lambda s=_solver, n=_count: arm_to_pose(s, n, threads=1))
-workload("kernels", "arm to poses, lm in lanes")(lambda: arm_to_pose("lm", 256, threads=1, lanes=True))
+workload("kernels", "arm to poses, lm in lanes")(lambda: arm_to_pose("lm", 256, threads=1, **SIMD))
 
 
 def hand(solver: object, count: int) -> Callable[[], int]:
@@ -95,7 +100,7 @@ def along_a_chain(n: int, solver: str, count: int, **options) -> Callable[[], in
 
 for _bones, _solver, _count in ((10, "fabrik", 320), (10, "ccd", 100), (100, "fabrik", 16), (100, "lm", 8)):
     workload("kernels", f"chain of {_bones}, {_solver}")(lambda b=_bones, s=_solver, n=_count: along_a_chain(b, s, n))
-workload("kernels", "chain of 10, fabrik in lanes")(lambda: along_a_chain(10, "fabrik", 640, lanes=True))
+workload("kernels", "chain of 10, fabrik in lanes")(lambda: along_a_chain(10, "fabrik", 640, **SIMD))
 
 
 @workload("kernels", "aim, pole, distance, plane, lm")

@@ -87,7 +87,7 @@ def compare(args: argparse.Namespace, folder: Path) -> int:
     for k in range(args.rounds + 1):  # the first one compiles
         for key, (ik, lanes) in ways.items():
             began, used = time.perf_counter(), time.process_time()
-            many = ik.solve_many(targets, start, threads=key[1], lanes=lanes)
+            many = ik.solve_many(targets, start, threads=key[1], simd=lanes)
             note(key, time.perf_counter() - began, time.process_time() - used, float(many.reached.sum()))
         if rival and k < 3:  # it takes as long as all the others together
             answer = rival.solve(slice(0, args.targets))

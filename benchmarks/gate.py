@@ -57,10 +57,10 @@ def kernels() -> dict[str, object]:
     many, some = points(320), points(16)
     return {
         "arm, lm": lambda: to_pose.solve_many({"tool": poses}, threads=1),
-        "arm, lm in lanes": lambda: to_pose.solve_many({"tool": poses}, threads=1, lanes=True),
+        "arm, lm in lanes": lambda: to_pose.solve_many({"tool": poses}, threads=1, simd=True),
         "humanoid, lm": lambda: to_hand.solve_many({"left_hand": hands}, threads=1),
         "chain of 10, fabrik": lambda: ten.solve_many({10: many}, threads=1),
-        "chain of 10, fabrik in lanes": lambda: ten.solve_many({10: many}, threads=1, lanes=True),
+        "chain of 10, fabrik in lanes": lambda: ten.solve_many({10: many}, threads=1, simd=True),
         "chain of 100, fabrik": lambda: hundred.solve_many({100: some}, threads=1),
         "chain of 100, lm": lambda: newton.solve_many({100: some}, threads=1),
     }

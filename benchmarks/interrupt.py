@@ -77,10 +77,10 @@ def solves(count):
     ways = (
         lambda ik: ik.solve(APART),
         lambda ik: ik.solve_many(many, threads=rng.choice((1, 2, 4))),
-        lambda ik: ik.track(many, starts=rng.choice((1, 2))),
+        lambda ik: ik.track(many, candidates=rng.choice((1, 2))),
     )
     for ik in problems:
-        ik.warm()
+        ik.precompile()
     waits = []
     for k in range(count):
         place = k % len(problems)

@@ -53,7 +53,7 @@ def ours(precision: str, n: int, targets: np.ndarray, steps: int):
     rows = ik.writer.table_of_many({n: targets})
     out = np.empty((len(targets), ik.row_shape[1]))
     scratch = np.zeros(ik.scratch_size)
-    room = np.empty(ik.solver.lane_room(ik.reduced), np.float32 if precision == "single" else np.float64)
+    room = np.empty(ik.solver.simd_size(ik.reduced), np.float32 if precision == "single" else np.float64)
 
     def call() -> None:
         if kernel(ik.ints, ik.floats, rows, ik.rest, out, scratch, room) != len(targets):
@@ -94,9 +94,9 @@ def main() -> int:
         steps = {}
         for precision, lanes in WAYS.items():
             ik = sy.IK(chain(n), sy.PositionGoal(n), sy.Fabrik(), tolerance=(TOLERANCE, 1e-3))
-            many = ik.solve_many({n: targets}, lanes=lanes, threads=1)
+            many = ik.solve_many({n: targets}, simd=lanes, threads=1)
             steps[precision] = max(1, round(float(many._rows[:, 1].mean())))
-            calls[precision, "ours", "all"] = partial(ik.solve_many, {n: targets}, lanes=lanes, threads=1)
+            calls[precision, "ours", "all"] = partial(ik.solve_many, {n: targets}, simd=lanes, threads=1)
             calls[precision, "C++", "all"] = theirs(library, precision, n, targets, steps[precision])
             for most in (FEW, MANY):
                 calls[precision, "ours", most] = ours(precision, n, far, most)

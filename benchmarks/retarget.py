@@ -49,7 +49,7 @@ def judge(motion, skeleton, rounds):
     ratios = {part.role: after[part.target] / before[part.source] for part in answer.parts}
     most = max(ratios, key=ratios.get)
     return {
-        "frames": len(out), "missed": len(answer.missed), "foot_mm": 1e3 * unit * max(slips),
+        "frames": len(out), "missed": len(answer.missed_frames), "foot_mm": 1e3 * unit * max(slips),
         "off_mm": 1e3 * unit * answer.worst, "hand_mm": 1e3 * unit * float(np.quantile(way, 0.99)),
         "violation": float(worst.max()), "turn_ratio": float(ratios[most]), "turn_part": most,
         "frames_per_second": len(out) / min(seconds[1:]),

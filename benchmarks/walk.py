@@ -32,7 +32,7 @@ def main():
             clip = ik.track(targets, walk.pose(0), fps=walk.fps, threads=1)
             best[k] = min(best[k], time.perf_counter() - begun)
             if len(rows) < len(iks):
-                rows.append({"solver": ik.solver.name, "frames": len(clip), "missed": len(clip.missed),
+                rows.append({"solver": ik.solver.name, "frames": len(clip), "missed": len(clip.missed_frames),
                              "jumps": len(clip.jumps), "mean_steps": float(clip.steps.mean())})  # fmt: skip
     for row, seconds in zip(rows, best, strict=True):
         row["frames_per_second"] = row["frames"] / seconds

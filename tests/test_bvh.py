@@ -389,9 +389,9 @@ def test_whole_turns_and_large_angles_of_a_hinge(tmp_path):
 
 N = len(_VALUES.split())
 BROKEN = {
-    "other format": ("<robot/>", "line 1: is no BVH file"),
-    "garbage": (bytes(range(1, 256)) * 9, "line 1: is no BVH file"),
-    "zeros": (b"\0" * 999, "line 1: is no BVH file"),
+    "other format": ("<robot/>", "line 1: is not a BVH file"),
+    "garbage": (bytes(range(1, 256)) * 9, "line 1: is not a BVH file"),
+    "zeros": (b"\0" * 999, "line 1: is not a BVH file"),
     "only the first word": ("HIERARCHY\n", "no joint"),
     "no root": (PLAIN.replace("ROOT Hips", "JOINT Hips"), "line 2: .*ROOT or MOTION"),
     "no name": (PLAIN.replace("JOINT Knee", "JOINT"), "line 6: joint has no name"),

@@ -139,7 +139,7 @@ def test_velocities_starts_and_jobs(track):
         track,
         "--root",
         "fixed",
-        "--starts",
+        "--candidates",
         "3",
         "--velocity",
         "joint1=0.05",

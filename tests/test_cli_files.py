@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.files.goals import Turn, json_schema, read_goals, to_matrix
-from synovia.files.poses import read_pose, values_of, write_pose
-from synovia.io.base import joint_keys
+from synovia.files.poses import load_pose, save_pose, values_of
 
 HEAD = 'schema = "synovia.goals/1"\n'
 
@@ -182,8 +181,8 @@ def test_mistakes_in_json(text: str, words: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("schema = ", ["is no TOML"]),
-        (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["is no TOML", "overwrite"]),
+        ("schema = ", ["is not TOML"]),
+        (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["is not TOML", "overwrite"]),
         (HEAD + "a b = 3", ["line 2"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[nan,0,0]", ["goals[0]", "not finite"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[0,inf,0]", ["goals[0]", "not finite"]),
@@ -216,8 +215,8 @@ def test_a_pose_comes_back(seed: int) -> None:
     body = sy.bundled("humanoid")
     pose = body.random_pose(seed)
     with tempfile.TemporaryDirectory() as folder:
-        write_pose(Path(folder, "a.json"), pose)
-        np.testing.assert_allclose(read_pose(Path(folder, "a.json"), body).q, pose.q, atol=1e-15)
+        save_pose(pose, Path(folder, "a.json"))
+        np.testing.assert_allclose(load_pose(Path(folder, "a.json"), body).q, pose.q, atol=1e-15)
 
 
 def test_joints_that_share_a_name_are_told_apart(tmp_path: Path) -> None:
@@ -225,17 +224,17 @@ def test_joints_that_share_a_name_are_told_apart(tmp_path: Path) -> None:
     joints = [sy.Joint("hip", kind=sy.Kind.BALL, rest=eye)]
     joints += [sy.Joint("knee", 0, sy.Kind.HINGE, axis=np.array((1.0, 0.0, 0.0))) for _ in range(2)]
     twins = sy.Skeleton(joints)
-    assert joint_keys(twins) == ("hip", "knee (joint 1)", "knee (joint 2)")
+    assert twins.joint_keys == ("hip", "knee (joint 1)", "knee (joint 2)")
     pose = sy.Pose(twins, [0.0, 0.6, 0.0, 0.8, 0.25, -0.5])
     assert values_of(pose) == {"hip": [0.0, 0.6, 0.0, 0.8], "knee (joint 1)": 0.25, "knee (joint 2)": -0.5}
-    write_pose(tmp_path / "a.json", pose)
-    np.testing.assert_array_equal(read_pose(tmp_path / "a.json", twins).q, pose.q)
+    save_pose(pose, tmp_path / "a.json")
+    np.testing.assert_array_equal(load_pose(tmp_path / "a.json", twins).q, pose.q)
 
 
 def test_joints_that_a_pose_file_does_not_name_are_at_rest(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"schema": "synovia.pose/1", "q": {"joint2": 0.5}}')
     arm = sy.bundled("arm7")
-    np.testing.assert_array_equal(read_pose(tmp_path / "a.json", arm).q, arm.rest_pose().with_values({"joint2": 0.5}).q)
+    np.testing.assert_array_equal(load_pose(tmp_path / "a.json", arm).q, arm.rest_pose().with_values({"joint2": 0.5}).q)
 
 
 @pytest.mark.parametrize(
@@ -243,8 +242,8 @@ def test_joints_that_a_pose_file_does_not_name_are_at_rest(tmp_path: Path) -> No
     [
         ("", ["empty"]),
         ("{", ["line 1"]),
-        ("[]", ["no pose file", "synovia.pose/1"]),
-        ('{"schema": "synovia.goals/1", "q": {}}', ["no pose file"]),
+        ("[]", ["not a pose file", "synovia.pose/1"]),
+        ('{"schema": "synovia.goals/1", "q": {}}', ["not a pose file"]),
         ('{"schema": "synovia.pose/1"}', ["no joint values"]),
         ('{"schema": "synovia.pose/1", "q": []}', ["no joint values"]),
         ('{"schema": "synovia.pose/1", "q": {}, "Q": {}}', ["unknown field 'Q'"]),

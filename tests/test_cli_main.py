@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli_runs import assert_refused, run, run_apart
+from synovia.cli import main
 
 
 def test_help_names_every_command_and_exit_code() -> None:
@@ -233,7 +234,7 @@ def test_help_costs_little_beside_the_library_that_prints_it() -> None:
 def test_a_named_pipe_does_not_hang(tmp_path: Path) -> None:
     for name in ("pipe", "pipe.bvh"):
         os.mkfifo(tmp_path / name)
-        assert_refused(run("inspect", tmp_path / name), "no ordinary file")
+        assert_refused(run("inspect", tmp_path / name), "not an ordinary file")
 
 
 def test_names_that_are_too_long(tmp_path: Path) -> None:
@@ -253,3 +254,27 @@ def test_a_full_disk_is_one_line():
     assert done.returncode == 3
     assert done.stderr.decode().startswith("synovia: standard output cannot be written")
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("so", ["solve"]),
+        ("solve hu", ["humanoid"]),
+        ("solve examples/rea", ["examples/reach.toml"]),
+        ("solve humanoid -t left_han", ["left_hand="]),
+        ("solve -t tool= humanoid -r right_fo", ["right_foot="]),
+        ("solve arm7 --solver fa", ["fabrik"]),
+        ("view arm7 --root fr", ["free"]),
+        ("bench arm7 --joint joint7", ["joint7"]),
+        ("solve no-such-model -t left", []),
+    ],
+)
+def test_the_shell_completes_models_joints_and_solvers(words, offered, monkeypatch, capsys):
+    """As bash asks: the words so far, and which of them is being typed."""
+    monkeypatch.chdir(Path(__file__).parents[1])
+    monkeypatch.setenv("_SYNOVIA_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"synovia {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == offered

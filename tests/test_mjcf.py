@@ -13,7 +13,6 @@ import pytest
 
 import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
-from synovia.ik.root import with_root
 from synovia.io.load import load_skeleton
 from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS
 from synovia.model import Kind, Skeleton
@@ -243,7 +242,7 @@ def test_the_loops_of_a_real_gripper_are_told(shared_data: Path) -> None:
         for side in ("right", "left")
     )
     moving = sy.IK(s, sy.PositionGoal("left_finger"), root="free").skeleton
-    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), with_root(s, "x,y"), moving):
+    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), s.with_root("x,y"), moving):
         assert again.notes == s.notes
     sy.write_skeleton(s, "hand.toml")
     assert told(Path("hand.toml")).notes == s.notes
@@ -386,7 +385,7 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         (f'<body><joint name="j" type="saddle"/>{BALL}</body>', "", ":4: MuJoCo cannot compile it"),
         (f"<body>{BALL}<body><freejoint/>{BALL}</body></body>", "", "MuJoCo cannot compile it"),
         ("<body><joint/></body>", "", "mass and inertia"),
-        ("</worldbody>", "", ":5: is no well-formed XML"),
+        ("</worldbody>", "", ":5: is not well-formed XML"),
         (TWO, equality('joint2="y"'), "robot.xml"),
     ],
 )
@@ -447,7 +446,7 @@ def test_truncated_at_every_line(tmp_path: Path) -> None:
     for n in range(1, len(lines)):
         path = tmp_path / "cut.xml"
         path.write_text("".join(lines[:n]))
-        with pytest.raises(FormatError, match=r"cut\.xml:\d+: is no well-formed XML"):
+        with pytest.raises(FormatError, match=r"cut\.xml:\d+: is not well-formed XML"):
             load_skeleton(path)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import synovia as sy
 from synovia.errors import UnknownNameError
 from synovia.io.bundled import bundled, bundled_names
 from synovia.kernels.tree.tables import violations
@@ -261,3 +262,10 @@ def test_arm7_rests_inside_limits_that_exclude_zero() -> None:
         {joint.name: joint.preferred for joint in arm.joints if joint.preferred is not None}
     )
     np.testing.assert_allclose(ready.position("flange"), [0.3069, 0.0, 0.5903], atol=1e-3)
+
+
+def test_a_file_is_read_with_a_root_that_may_move(tmp_path):
+    path = tmp_path / "arm.toml"
+    sy.write_skeleton(sy.bundled("arm7"), path)
+    assert sy.load_skeleton(path, root="free").nq == sy.load_skeleton(path).nq + 7
+    assert sy.load_skeleton(path, root="x,yaw").joint_names[:2] == ("root_x", "root_yaw")

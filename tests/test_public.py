@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import synovia as sy
@@ -39,3 +40,75 @@ def test_a_motion_and_a_skeleton_are_kept(tmp_path):
     assert sy.load_motion(tmp_path / "clip.bvh").q.shape[0] == 3
     sy.write_skeleton(body, tmp_path / "body.toml")
     assert sy.load_skeleton(tmp_path / "body.toml").joint_names == body.joint_names
+
+
+def test_a_pose_is_kept_and_never_overwritten_unasked(tmp_path):
+    arm = sy.bundled("arm7")
+    pose, path = arm.random_pose(3), tmp_path / "pose.json"
+    sy.save_pose(pose, path)
+    assert (sy.load_pose(str(path), arm).q == pose.q).all()
+    with pytest.raises(sy.FileError, match="file exists"):
+        sy.save_pose(arm.rest_pose(), path)
+    assert (sy.load_pose(path, arm).q == pose.q).all()
+    sy.save_pose(arm.rest_pose(), path, force=True)
+    assert (sy.load_pose(path, arm).q == arm.rest_pose().q).all()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pose.json"]
+
+
+ARM = sy.bundled("arm7")
+REPRS = {
+    "Skeleton('arm7', 11 joints, 7 degrees of freedom)": ARM,
+    "Joint('knee', parent='hip', kind=Kind.HINGE, limit=Interval(lower=0, upper=2))": sy.Joint(
+        "knee", "hip", sy.Kind.HINGE, axis=(1, 0, 0), limit=sy.Interval(0, 2)
+    ),
+    "Mimic('knee', ratio=-0.5)": sy.Mimic("knee", -0.5),
+    "PositionGoal('tool', position=(0.4, 0.1, 0.5))": sy.PositionGoal("tool", (0.4, 0.1, 0.5)),
+    "PoseGoal('tool', weight=2, offset=(0, 0, 0.1))": sy.PoseGoal("tool", weight=2.0, offset=(0, 0, 0.1)),
+    "RotationGoal('tool', rotation=<array (3, 3)>, priority=1)": sy.RotationGoal("tool", np.eye(3), priority=1),
+    "AimGoal('tool', axis=(1, 0, 0), offset=(0, 0, 0.2))": sy.AimGoal("tool", axis=(1, 0, 0), offset=(0, 0, 0.2)),
+    "DirectionGoal('tool', direction=(0, -1, 0))": sy.DirectionGoal("tool", direction=(0, -2, 0)),
+    "DistanceGoal('a', other='b', maximum=0.3)": sy.DistanceGoal("a", "b", maximum=0.3),
+    "Fabrik(attempts=1)": sy.Fabrik(attempts=1),
+    "LevenbergMarquardt(null_space=NullSpace())": sy.LevenbergMarquardt(null_space=sy.NullSpace()),
+    "IK('arm7', PositionGoal('tool'), Ccd(), root='free')": sy.IK(ARM, sy.PositionGoal("tool"), "ccd", root="free"),
+    "IK('arm7', (PositionGoal('tool'), RestGoal()), LevenbergMarquardt())": sy.IK(
+        ARM, [sy.PositionGoal("tool"), sy.RestGoal()]
+    ),
+    "Problems('arm7', tool; 5 problems, 4 frames)": sy.make_problems(ARM, count=5, frames=4),
+}
+
+
+@pytest.mark.parametrize("text", REPRS)
+def test_objects_are_shown_in_a_few_words(text):
+    assert repr(REPRS[text]) == text
+
+
+def test_settings_are_shown_without_defaults():
+    for solver in sy.solvers.values():
+        assert repr(solver()) == f"{solver.__name__}()"
+
+
+@pytest.mark.parametrize("thing", ["skeleton", "pose", "solution"])
+def test_a_notebook_shows_a_picture_and_only_text_without_pillow(thing, monkeypatch):
+    pytest.importorskip("PIL")
+
+    def made():
+        solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
+        return {"skeleton": solution.pose.skeleton, "pose": solution.pose, "solution": solution}[thing]
+
+    shown = made()
+    assert shown._repr_png_().startswith(b"\x89PNG")
+    page = shown._repr_html_()
+    assert '<img alt="" width="720" src="data:image/png;base64,iVBOR' in page
+    assert "reached in" in page if thing == "solution" else "arm7" in page
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    assert made()._repr_png_() is None
+    assert made()._repr_html_() is None
+
+
+def test_the_names_of_solvers_that_type_checkers_know_are_all_of_them():
+    from typing import get_args
+
+    from synovia.solver import SolverName
+
+    assert set(get_args(SolverName)) == set(sy.solvers)

@@ -15,7 +15,7 @@ import synovia as sy
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import FileError, FormatError, InputError, did_you_mean
 from synovia.files.goals import read_goals
-from synovia.files.poses import read_pose
+from synovia.files.poses import load_pose
 from synovia.files.tracks import read_track
 from synovia.io.base import FREE_NUMBERS, NUMBERS_A_BYTE, most_numbers
 from synovia.io.bvh import write_bvh
@@ -196,14 +196,14 @@ def table(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("time,joint1\n0,1_0\n", "line 2: cell is no number, got '1_0'"),
-        ("time,joint1\n0,\u0661\u0662\n", "line 2: cell is no number"),
-        ("time,joint1\n\uff11,0\n", "line 2: cell is no number"),
-        ("time,joint1\n\n\n0,1\n\n\n1,x\n", "line 7: cell is no number"),
-        ("\n\ntime,joint1\n0,x\n", "line 4: cell is no number"),
+        ("time,joint1\n0,1_0\n", "line 2: cell is not a number, got '1_0'"),
+        ("time,joint1\n0,\u0661\u0662\n", "line 2: cell is not a number"),
+        ("time,joint1\n\uff11,0\n", "line 2: cell is not a number"),
+        ("time,joint1\n\n\n0,1\n\n\n1,x\n", "line 7: cell is not a number"),
+        ("\n\ntime,joint1\n0,x\n", "line 4: cell is not a number"),
         ("\n\nzeit,joint1\n", "line 3: first column is not time"),
         ("time,joint1\n0,1\n\n1\n", "line 4: row has 1 cells"),
-        ('time,joint1\n0,"1\n"\n\n1,x\n', "line 5: cell is no number"),
+        ('time,joint1\n0,"1\n"\n\n1,x\n', "line 5: cell is not a number"),
         ("time,joint1,joint2,joint1\n0,1,2,3\n", "line 1: column 'joint1' stands twice"),
         ("time,joint1,time\n0,1,2\n", "line 1: column 'time' stands twice"),
         ("time,joint1\n0,0\n0,0\n", "times do not increase"),
@@ -211,7 +211,7 @@ def table(tmp_path, text):
         ("time,joint1\ninf,0\ninf,0\n", "times do not increase"),
         ("time,joint1\nnan,0\n", "times do not increase"),
         ("time,joint1\n-1e308,0\n1e308,0\n", "times do not increase"),
-        ("time,joint1\n0," + "1" * 200_000 + "\n", "line 2: is no comma-separated text"),
+        ("time,joint1\n0," + "1" * 200_000 + "\n", "line 2: is not comma-separated text"),
         ("time," + ",".join(f"x{k}" for k in range(100_000)) + "\n" + "0\n" * 100_000, "belongs to no joint"),
     ],
     ids=range(17),
@@ -514,7 +514,7 @@ def test_a_follower_of_a_huge_value(tmp_path):
     body = Skeleton([hinge("a"), Joint("b", 0, Kind.SLIDE, axis=(0, 0, 1), mimic=Mimic("a", 10.0))])
     text = '{"schema": "synovia.pose/1", "q": {"a": 1e308}}'
     with pytest.raises(FormatError):
-        read_pose(saved(tmp_path, text, "a.json"), body)
+        load_pose(saved(tmp_path, text, "a.json"), body)
     q = np.array([[1e308, 0.0]])
     with pytest.raises(InputError, match="too large"):
         sy.Motion(body, q, 30.0)
@@ -536,7 +536,7 @@ def test_paths_that_no_system_has(tmp_path, path):
     at = tmp_path / path
     for ending, read in {
         ".bvh": sy.load_motion, ".toml": sy.load_skeleton, ".csv": lambda p: sy.read_csv(p, arm), ".npz": read_points,
-        ".json": lambda p: read_pose(p, arm), ".glb": sy.load_skeleton, ".xml": sy.load_skeleton,
+        ".json": lambda p: load_pose(p, arm), ".glb": sy.load_skeleton, ".xml": sy.load_skeleton,
     }.items():  # fmt: skip
         with pytest.raises(sy.SynoviaError):
             read(at.with_suffix(ending))

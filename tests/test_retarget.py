@@ -11,11 +11,10 @@ from cli_runs import run
 from synovia.clips.feet import stays
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.kernels.tree.tables import violations
+from synovia.model.names import read_name
 from synovia.retargeting.body import NEEDED, Body
 from synovia.retargeting.feet import planted
-from synovia.retargeting.names import read_name
-from synovia.retargeting.roles import find_roles
-from synovia.retargeting.shape import limbs_by_shape
+from synovia.retargeting.shape import find_roles, limbs_by_shape
 
 UPPER_LEGS = (
     "mixamorig:LeftUpLeg", "thigh_l", "J_Bip_L_UpperLeg", "DEF-thigh.L", "L_Hip", "left_hip_yaw_joint", "lThigh",
@@ -133,7 +132,7 @@ def test_arms_that_hang_and_arms_that_are_stretched_out_meet(humanoid, clip):
 
 def test_feet_stand_still_and_limits_hold(humanoid, clip):
     answer = sy.retarget(clip, humanoid)
-    assert answer.missed == ()
+    assert answer.missed_frames == ()
     body = answer.motion.skeleton
     for role, spans in answer.contacts.items():
         assert spans
@@ -277,7 +276,7 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
 def test_real_walks_on_real_bodies(shared_data, source, target):
     motion = sy.load_motion(shared_data / "motion" / source)
     answer = sy.retarget(motion, sy.load_skeleton(shared_data / target))
-    assert answer.missed == ()
+    assert answer.missed_frames == ()
     assert answer.worst < 0.005  # metres
     body = answer.motion.skeleton
     t = body.tables

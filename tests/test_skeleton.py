@@ -3,6 +3,7 @@
 import copy
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from synovia.errors import InputError, UnknownNameError
-from synovia.ik.root import with_root
 from synovia.model import MAX_JOINTS, Joint, Kind, Mimic, Pose, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
@@ -229,7 +229,7 @@ def test_a_joints_own_name_wins_over_a_body_and_a_body_over_a_role():
 
 def test_notes_stay_with_copies_and_have_no_say():
     s = Skeleton([hinge("a"), hinge("b", "a")], notes=["The weld was not kept."])
-    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), with_root(s, "free")):
+    for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), s.with_root("free")):
         assert again.notes == ("The weld was not kept.",)
     assert Skeleton([hinge("a")]).notes == ()
 
@@ -322,3 +322,81 @@ def test_long_chains_are_built_in_reasonable_time():
     with pytest.raises(UnknownNameError):
         s.index("joint30000")
     assert len(Skeleton(list(reversed([Joint(f"{i}", f"{i - 1}" if i else None) for i in range(3000)])))) == 3000
+
+
+# --- Skeletons made from others -------------------------------------------------------------------------------------
+
+
+def test_limits_can_be_replaced():
+    s = Skeleton(body(np.random.default_rng(3)), name="b", up="y", notes=("a loop is open",))
+    ball = SwingTwist(x=(0.1, 0.1), y=(0.2, 0.2))
+    t = s.with_limits({"knee": (0.5, 1.0), "left_upper_leg": ball, "slide": None, "wheel": Interval(-1.0, 1.0)})
+    assert (t.name, t.up, t.notes, t.joint_names) == (s.name, s.up, s.notes, s.joint_names)
+    assert (t.joint("knee").limit, t.joint("hip").limit) == (Interval(0.5, 1.0), ball)
+    assert t.joint("slide").limit is None
+    assert t.value_range("knee") == (0.5, 1.0)
+    assert t.joint("ankle").limit == s.joint("ankle").limit
+    assert s.value_range("knee") == (0.3, 2.0)  # the other one is as it was
+
+
+@pytest.mark.parametrize(
+    ("limits", "match"),
+    [
+        ({"knee": (2.0, 1.0)}, "limits leave no value"),
+        ({"knee": SwingTwist(x=(1, 1), y=(1, 1))}, "HINGE joint cannot have this limit"),
+        ({"hip": (0.0, 1.0)}, "BALL joint cannot have this limit"),
+        ({"knee": 1.0}, "limit of joint 'knee'"),
+        ({"knee": None, 2: None}, "joint has two limits"),
+    ],
+)
+def test_limits_that_a_joint_cannot_have_are_refused(limits, match):
+    with pytest.raises(InputError, match=match):
+        Skeleton(body(np.random.default_rng(3))).with_limits(limits)
+
+
+def test_limits_of_a_joint_that_is_not_there():
+    with pytest.raises(UnknownNameError, match="no joint named 'kne'"):
+        Skeleton([hinge("knee")]).with_limits({"kne": (0, 1)})
+
+
+@pytest.mark.parametrize("root", ["free", "x,yaw", ("z", "roll", "x")])
+def test_a_root_that_moves_leaves_the_rest_pose_where_it_was(root):
+    _, hip, knee, ankle = body(np.random.default_rng(4))[:4]
+    s = Skeleton([replace(hip, parent=None), knee, ankle])
+    t = s.with_root(root)
+    added = len(t) - len(s)
+    assert added == (1 if root == "free" else len(root.split(",") if isinstance(root, str) else root))
+    np.testing.assert_allclose(t.rest_pose().positions[added:], s.rest_pose().positions, atol=1e-14)
+    assert t.with_root("free") is t if root == "free" else t.with_root("free") is not t
+
+
+def test_a_free_root_can_be_fixed():
+    s = Skeleton(body(np.random.default_rng(5)))
+    t = s.with_root("fixed")
+    assert (t.nq, t.joints[0].kind) == (s.nq - 7, Kind.FIXED)
+    np.testing.assert_allclose(t.rest_pose().frames, s.rest_pose().frames, atol=1e-14)
+    assert t.with_root("fixed") is t
+    with pytest.raises(InputError, match="root cannot be used"):
+        s.with_root("loose")
+
+
+def test_a_pose_from_some_joints_by_name():
+    s = Skeleton(body(np.random.default_rng(6)))
+    pose = Pose(s, {"knee": 1.0, "wheel": -0.5})
+    expected = s.rest_pose().with_values({"knee": 1.0, "wheel": -0.5})
+    assert np.array_equal(pose.q, expected.q)
+    assert (pose["knee"], pose["ankle"], pose["slide"]) == (1.0, pytest.approx(-0.4), -1.0)
+    with pytest.raises(UnknownNameError, match="no joint named 'kneee'"):
+        Pose(s, {"kneee": 1.0})
+
+
+@pytest.mark.parametrize("root", ["free", "xy"])
+def test_a_pose_of_a_skeleton_with_a_root_starts_a_solve_with_that_root(root):
+    from synovia.facade import IK
+    from synovia.goals import PositionGoal
+
+    arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
+    moving = arm.with_root(root)
+    ik = IK(arm, PositionGoal("joint2", (0.3, 1.2, 0.4)), root=root)
+    assert ik.skeleton.joint_names == moving.joint_names
+    assert ik.solve(start=moving.rest_pose()).status.name == "REACHED"

@@ -242,7 +242,7 @@ def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) ->
     ("text", "says"),
     [
         ("", "file is empty"),
-        ("joint = [", "is no TOML"),
+        ("joint = [", "is not TOML"),
         (f'[[joint]]\nname = "b"\nmass = {"9" * 4000}', "line 3: a number has too many digits"),
         ('schema = "synovia.skeleton/2"', 'expected schema = "synovia.skeleton/1"'),
         ("[[joint]]", "expected schema"),
@@ -274,7 +274,7 @@ def test_files_that_are_no_skeletons(tmp_path: Path, text: str, says: str) -> No
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_bytes(HEAD.encode() + b"\nname = '\xff'")
-    with pytest.raises(FormatError, match=r"s.toml, line 3: is no UTF-8"):
+    with pytest.raises(FormatError, match=r"s.toml, line 3: is not UTF-8"):
         read_skeleton(tmp_path / "s.toml")
 
 
@@ -301,7 +301,7 @@ def test_existing_files_are_kept(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="UTF-8"):
         write_skeleton(Skeleton([Joint("\ud800")]), tmp_path / "s.toml")
-    with pytest.raises(InputError, match="up is no axis"):
+    with pytest.raises(InputError, match="up is not an axis"):
         write_skeleton(Skeleton([Joint("a")], up="sideways"), tmp_path / "s.toml")
     assert not list(tmp_path.iterdir())
 

@@ -176,7 +176,7 @@ GOOD = f"""<robot name="r">
             'parent link="a"/><child link="b"',
             ":4: link 'b' has two parents: 'a' by",
         ),
-        ('<link name="c"/>', joint("j0", "b", "a") + '<link name="c"/><!--', "no well-formed XML"),
+        ('<link name="c"/>', joint("j0", "b", "a") + '<link name="c"/><!--', "not well-formed XML"),
         (
             'parent link="b"/><child link="c"',
             'parent link="c"/><child link="c"',
@@ -223,10 +223,10 @@ GOOD = f"""<robot name="r">
         ("</robot>", "<xacro:arm/></robot>", ":5: holds an unexpanded macro <xacro:arm>"),
         ("<robot", '<!DOCTYPE robot SYSTEM "file:///etc/passwd"><robot', ":1: declares a document type (robot)"),
         ("<robot", "<sdf/><robot", ":1: is XML of another kind (<sdf>)"),
-        ("</robot>", "</rob>", ":5: is no well-formed XML: mismatched tag"),
+        ("</robot>", "</rob>", ":5: is not well-formed XML: mismatched tag"),
         ("</robot>", "", "no element found"),
-        ('name="r"', 'name="r" name="s"', ":1: is no well-formed XML: duplicate attribute"),
-        ('name="r"', 'name="&x;"', ":1: is no well-formed XML"),
+        ('name="r"', 'name="r" name="s"', ":1: is not well-formed XML: duplicate attribute"),
+        ('name="r"', 'name="&x;"', ":1: is not well-formed XML"),
     ],
 )
 def test_broken_files_are_told_what_and_where(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -292,11 +292,11 @@ BOMB = """<!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">""" + "".join(
         ("<robot>" + "<a/>" * 1_000_000, "too many elements"),
         ("<robot/>", "has no link"),
         ('<robot name="r"></robot>\n', "has no link"),
-        ("not XML at all", "no well-formed XML"),
-        (b"\x00\x01\x02\xff" * 100, "no well-formed XML"),
+        ("not XML at all", "not well-formed XML"),
+        (b"\x00\x01\x02\xff" * 100, "not well-formed XML"),
         ("<html><body/></html>", "another kind (<html>)"),
-        ('<?xml version="1.0" encoding="klingon"?><robot/>', "no readable XML"),
-        ("<!-- nothing -->", "no well-formed XML"),
+        ('<?xml version="1.0" encoding="klingon"?><robot/>', "not readable XML"),
+        ("<!-- nothing -->", "not well-formed XML"),
     ],
     ids=range(11),  # megabytes would be a name
 )
@@ -312,7 +312,7 @@ def test_hostile_files_fail_within_a_second(tmp_path: Path, content: str | bytes
 def test_truncated_at_every_line(tmp_path: Path) -> None:
     lines = ALL_TYPES.splitlines(keepends=True)
     for n in range(1, len(lines)):
-        with pytest.raises(FormatError, match=r"robot\.urdf:\d+: is no well-formed XML"):
+        with pytest.raises(FormatError, match=r"robot\.urdf:\d+: is not well-formed XML"):
             load_skeleton(write(tmp_path, "".join(lines[:n])))
     with pytest.raises(FileError, match="empty"):
         load_skeleton(write(tmp_path, ""))

@@ -78,7 +78,7 @@ def test_damaged_archives(tmp_path):
         with contextlib.suppress(sy.SynoviaError):
             sy.load_motion(path)
     np.savez(path, q=np.zeros((1, 7)))
-    with pytest.raises(FormatError, match="no motion of this version"):
+    with pytest.raises(FormatError, match="not a motion of this version"):
         sy.load_motion(path)
 
 
@@ -173,3 +173,41 @@ def test_convert(tmp_path):
     assert sy.load_skeleton(tmp_path / "a.toml").joint_names == motion.skeleton.joint_names
     assert run("convert", tmp_path / "a.npz", tmp_path / "a.xyz").code == 3
     assert run("convert", "humanoid", tmp_path / "b.bvh").code == 3
+
+
+def test_a_format_is_one_module(tmp_path, monkeypatch):
+    """Readers, writers, commands and messages know formats from their description alone."""
+    import sys
+    import types
+
+    from synovia.io import load
+    from synovia.io.base import Format
+
+    arm = sy.bundled("arm7")
+    module = types.ModuleType("synovia.io.lines")
+    module.FORMAT = Format(
+        name="Lines",
+        extensions=(".lines",),
+        looks_like=lambda head: head.startswith(b"LINES"),
+        read_skeleton=lambda path: arm,
+        read_motions=lambda path: [sy.Motion(arm, np.loadtxt(path, skiprows=1), 30.0)],
+        write_motion=lambda motion, path, force: path.write_text(
+            "LINES\n" + "\n".join(" ".join(map(repr, row)) for row in motion.q.tolist())
+        ),
+    )
+    monkeypatch.setitem(sys.modules, "synovia.io.lines", module)
+    monkeypatch.setattr(load, "_MODULES", (*load._MODULES, "lines"))
+    motion = sy.Motion(arm, [arm.random_pose(k).q for k in range(3)], 30.0)
+    sy.save_motion(motion, tmp_path / "a.lines")
+    (tmp_path / "a.lines").rename(tmp_path / "unnamed")
+    assert np.array_equal(sy.load_motion(tmp_path / "unnamed").q, motion.q)
+    assert sy.load_skeleton(tmp_path / "unnamed") is arm
+    with pytest.raises(FormatError, match=r"extension.*\.lines"):
+        sy.save_motion(motion, tmp_path / "a.other")
+
+
+def test_a_table_says_how_it_is_read(tmp_path):
+    (tmp_path / "a.csv").write_text("time,joint1\n0,0\n")
+    for read in (sy.load_skeleton, sy.load_motion):
+        with pytest.raises(FormatError, match=r"a\.csv: a table does not hold its skeleton.*read_csv"):
+            read(tmp_path / "a.csv")

@@ -26,7 +26,7 @@ import synovia as sy
 from synovia.cli import main as synovia_cli
 from synovia.clips.pointfile import holds_points, read_points
 from synovia.files.goals import read_goals
-from synovia.files.poses import read_pose, write_pose
+from synovia.files.poses import load_pose, save_pose
 from synovia.files.tracks import read_track
 from synovia.io.load import load_motions
 from synovia.io.toml import write_skeleton
@@ -98,7 +98,7 @@ def bundled(name: str) -> sy.Skeleton:
 def read_a_pose(path: Path, rng: Random) -> None:
     del rng
     body = bundled("humanoid" if b"hips" in path.read_bytes() else "arm7")
-    write_pose(path.with_name("again.json"), read_pose(path, body), force=True)
+    save_pose(load_pose(path, body), path.with_name("again.json"), force=True)
 
 
 def read_a_table(path: Path, rng: Random) -> None:

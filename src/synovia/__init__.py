@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from synovia.facade import IK, solve
     from synovia.files.goals import read_goals, write_goals
+    from synovia.files.poses import load_pose, save_pose
     from synovia.goals import *  # noqa: F403
     from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
     from synovia.ik.targets import targets_from
@@ -119,6 +120,7 @@ _HOMES = {
         "solvers",
     ),
     "synovia.files.goals": ("read_goals", "write_goals"),
+    "synovia.files.poses": ("load_pose", "save_pose"),
     "synovia.tracking": ("Tracked",),
     "synovia.viewer": ("View", "view", "write_page"),
     "scipy.spatial.transform": ("Rotation",),
@@ -179,6 +181,7 @@ __all__ = [
     "fit_positions",
     "foot_lock",
     "load_motion",
+    "load_pose",
     "load_skeleton",
     "make_problems",
     "picture",
@@ -193,6 +196,7 @@ __all__ = [
     "render",
     "retarget",
     "save_motion",
+    "save_pose",
     "solve",
     "solvers",
     "targets_from",

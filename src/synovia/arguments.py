@@ -1,10 +1,14 @@
-"""Misspelt and surplus arguments of settings and goals: refused, with the name that was probably meant."""
+"""Calls: misspelt and surplus arguments are refused, and objects are shown as the call that makes them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Self, cast
+
+import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 
@@ -18,6 +22,14 @@ class ChecksArguments:
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        """Keep ``__repr__``: a dataclass would replace the one that it inherits."""
+        cls.__repr__ = cls.__repr__
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self)
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Check names and number of the arguments before ``__init__`` sees them."""
@@ -50,3 +62,42 @@ def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
         float("inf") if variable[0] in kinds else sum(parameter.kind in placed for parameter in given),
         variable[1] in kinds,
     )
+
+
+_LONGEST: Final = 6  # numbers or items that are shown one by one
+
+
+def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:
+    """Return an object as the call that makes it, without the arguments that have their defaults.
+
+    Args:
+        thing: The object.
+        values: Its arguments by name; None for its attributes of these names.
+    """
+    parts: list[str] = []
+    for parameter in list(inspect.signature(type(thing).__init__).parameters.values())[1:]:
+        name, default = parameter.name, parameter.default
+        value = getattr(thing, name, default) if values is None else values.get(name, default)
+        if value is default or (not isinstance(value, np.ndarray) and value == default):
+            continue
+        first = not parts and default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY
+        parts.append(shown(value) if first else f"{name}={shown(value)}")
+    return f"{type(thing).__name__}({', '.join(parts)})"
+
+
+def shown(value: Any) -> str:
+    """Return a value in a few words, as ``as_call`` shows it."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    if len(shape) > 1 or shape > (_LONGEST,):
+        return f"<array {shape}>"
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list | np.ndarray):
+        items = [shown(item) for item in cast("Sequence[Any]", value)]
+        if len(items) > _LONGEST:
+            return f"<{len(items)} items>"
+        return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) else repr(value)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from synovia import diagnosis
 from synovia.errors import InputError
 from synovia.goals import Goal
-from synovia.ik.compiled import CompiledProblem
+from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
 from synovia.ik.parallel import Progress, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
@@ -19,7 +18,8 @@ from synovia.kernels.layout import ATTEMPTS, MAX_STEPS, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
-from synovia.solver import Solver, lister_of
+from synovia.model.root import Root
+from synovia.solver import Solver, SolverName, lister_of
 from synovia.solver.base import Kernel
 from synovia.tracking import track
 
@@ -51,17 +51,19 @@ class IK(CompiledProblem):
     _lister: Kernel | None = None  # lists the branches of a closed form
 
     def solve(
-        self, targets: Targets | None = None, start: Pose | Any = None, deadline: float | None = None
+        self, targets: Targets | None = None, start: Start | None = None, deadline: float | None = None
     ) -> Solution:
         """Return the pose that meets the goals, or the best that was met, and how far it got.
 
         Args:
             targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
-                transform. Goals without one keep their own; without that they stay where the start is.
-            start: Pose to start from, or joint values (nq,); the rest pose without.
+                transform. It may stand alone where one goal takes a target. Goals without one keep their own; without
+                that they stay where the start is.
+            start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; the rest pose
+                without.
             deadline: Seconds after which the best pose so far comes back, as a miss with status ``MAX_STEPS`` unless it
                 reaches the goals; ``solution.interrupted`` tells. A kernel's first use is loaded or compiled whole:
-                ``warm()`` does that ahead.
+                ``precompile()`` does that ahead.
 
         Raises:
             InputError: If a value cannot be used.
@@ -94,7 +96,7 @@ class IK(CompiledProblem):
             self.idle.append(workspace)
         return Solution(self, row, start)
 
-    def branches(self, targets: Targets | None = None, start: Pose | Any = None) -> Solutions:
+    def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
 
         Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.
@@ -120,17 +122,17 @@ class IK(CompiledProblem):
 
     track = track
 
-    def warm(self) -> None:
+    def precompile(self) -> None:
         """Load or compile also what only a miss needs, ahead of the first."""
         self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
 
     def solve_many(
         self,
         targets: Targets,
-        starts: Any = None,
+        starts: Starts | None = None,
         *,
         threads: int | None = None,
-        lanes: bool | str = False,
+        simd: bool | str = False,
         progress: Progress | None = None,
         deadline: float | None = None,
     ) -> Solutions:
@@ -139,9 +141,9 @@ class IK(CompiledProblem):
         Args:
             targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
                 or (B, 4, 4).
-            starts: One pose for all, or joint values (B, nq); the rest pose without.
+            starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose without.
             threads: Number of threads; all cores without.
-            lanes: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
+            simd: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
                 ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
                 but the bits are not those of ``solve``.
             progress: Called after each block of problems with (problems done, all).
@@ -155,17 +157,16 @@ class IK(CompiledProblem):
         """
         workers = checked_threads(threads)
         watch = Watch(deadline_of(deadline))
-        simd = lanes is not False
-        kernel = simd_kernel(lanes, self.solver, self.reduced, self.kernel) if simd else self.kernel
+        kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         table = self.writer.table_of_many(targets)
         given = self.as_starts(starts, len(table))
         first = inside_limits(self.skeleton, given)
         rows = self.solve_rows(
-            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd
+            table, first, progress, targets=targets, threads=workers, watch=watch, kernel=kernel, simd=simd is not False
         )
         return Solutions(self, rows, given)
 
-    def errors_after(self, steps: int, targets: Targets | None = None, starts: Any = None) -> Array:
+    def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
 
         Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
@@ -199,11 +200,11 @@ class IK(CompiledProblem):
 def solve(
     skeleton: Skeleton,
     goals: Goal | Iterable[Goal],
-    solver: Solver | str | None = None,
-    start: Pose | Any = None,
+    solver: Solver | SolverName | None = None,
+    start: Start | None = None,
     *,
     tolerance: tuple[float, float] | None = None,
-    root: str | Sequence[str] = "fixed",
+    root: Root = "fixed",
     deadline: float | None = None,
 ) -> Solution:
     """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
@@ -212,7 +213,7 @@ def solve(
         skeleton: The skeleton.
         goals: One goal or several.
         solver: Settings, a solver's name, or None for the default.
-        start: Pose to start from, or joint values (nq,); None for the rest pose.
+        start: As in ``IK.solve``.
         tolerance: As in ``IK``.
         root: As in ``IK``.
         deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.

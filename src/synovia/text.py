@@ -52,7 +52,7 @@ def parse_json(text: str, where: str) -> object:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise FormatError(
-            f"no JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
+            f"is not JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
         ) from error
     except RecursionError as error:
         raise FormatError("is nested too deeply", where=where) from error
@@ -92,7 +92,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except RecursionError as error:
         raise FormatError("is nested too deeply", where=where) from error
     except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"is no TOML: {error}", where=where) from error
+        raise FormatError(f"is not TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
 

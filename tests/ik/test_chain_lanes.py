@@ -43,7 +43,7 @@ def test_lanes_walk_the_way_of_the_scalar_kernel(own_starts):
     targets[9:12] += 99.0  # out of reach
     starts = np.stack([body.random_pose(i).q for i in range(150)]) if own_starts else None
     scalar = ik.solve_many({BONES: targets}, starts)
-    many = ik.solve_many({BONES: targets}, starts, lanes=True)
+    many = ik.solve_many({BONES: targets}, starts, simd=True)
     np.testing.assert_array_equal(many.status, scalar.status)
     assert (many.status[9:12] == Status.UNREACHABLE).all()
     # steps, attempts, the attempt that won; rounding may end one of many a step earlier
@@ -60,7 +60,7 @@ def test_every_answer_in_lanes_is_verified_in_double_precision(lanes, tolerance)
     body = arc()
     ik = problem(body, tolerance)
     targets = around(body, 60, high=0.9)
-    many = ik.solve_many({BONES: targets}, lanes=lanes)
+    many = ik.solve_many({BONES: targets}, simd=lanes)
     assert many.reached.all()
     assert many._rows[:, 1].max() > 3
     for answer, target in zip(many, targets, strict=True):
@@ -72,7 +72,7 @@ def test_a_straight_chain_towards_its_root_is_left_to_the_scalar_kernel():
     line = sy.Skeleton.chain(np.column_stack([np.zeros(BONES + 1), np.arange(BONES + 1.0), np.zeros(BONES + 1)]))
     ik = problem(line)
     targets = np.array([[0.0, 5.0, 0.0], [0.0, -3.0, 0.0]])
-    many = ik.solve_many({BONES: targets}, lanes=True)
+    many = ik.solve_many({BONES: targets}, simd=True)
     assert many.reached.all()
     np.testing.assert_array_equal(many.q, ik.solve_many({BONES: targets}).q)
 
@@ -82,10 +82,10 @@ def test_chains_in_lanes_give_the_same_bits_for_any_number_of_threads_and_any_or
     body = arc()
     ik = problem(body)
     targets = np.concatenate([around(body, 300)] * 7)
-    one = ik.solve_many({BONES: targets}, lanes=True, threads=1)
-    two = ik.solve_many({BONES: targets}, lanes=True, threads=2)
+    one = ik.solve_many({BONES: targets}, simd=True, threads=1)
+    two = ik.solve_many({BONES: targets}, simd=True, threads=2)
     np.testing.assert_array_equal(one._rows, two._rows)
-    back = ik.solve_many({BONES: targets[::-1].copy()}, lanes=True, threads=2)
+    back = ik.solve_many({BONES: targets[::-1].copy()}, simd=True, threads=2)
     np.testing.assert_array_equal(one._rows, back._rows[::-1])
 
 
@@ -97,15 +97,15 @@ def test_a_refused_target_of_a_chain_is_named_as_in_the_scalar_path():
     with pytest.raises(InputError) as scalar:
         problem(body).solve_many({BONES: targets})
     with pytest.raises(InputError) as lanes:
-        problem(body).solve_many({BONES: targets}, lanes=True)
+        problem(body).solve_many({BONES: targets}, simd=True)
     assert str(lanes.value) == str(scalar.value)
     assert "67" in str(lanes.value)
 
 
 def test_two_bones_and_bodies_have_no_lanes():
     two = sy.IK(arc(2), sy.PositionGoal(2), sy.Fabrik())
-    with pytest.raises(UnsupportedError, match="no lanes"):
-        two.solve_many({2: np.zeros((2, 3))}, lanes=True)
+    with pytest.raises(UnsupportedError, match="no SIMD kernel"):
+        two.solve_many({2: np.zeros((2, 3))}, simd=True)
     person = sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_hand"), sy.Fabrik())
-    with pytest.raises(UnsupportedError, match="no lanes"):
-        person.solve_many({"left_hand": np.zeros((2, 3))}, lanes=True)
+    with pytest.raises(UnsupportedError, match="no SIMD kernel"):
+        person.solve_many({"left_hand": np.zeros((2, 3))}, simd=True)

@@ -46,7 +46,7 @@ def test_lanes_keep_the_promises_of_the_scalar_path(name, lanes):
     targets = transforms(body, tip, 300)
     targets[::50, :3, 3] += 9.0  # out of reach
     scalar = ik.solve_many({tip: targets})
-    many = ik.solve_many({tip: targets}, lanes=lanes)
+    many = ik.solve_many({tip: targets}, simd=lanes)
     assert (many.status == scalar.status).all()
     assert (many.status[::50] == Status.UNREACHABLE).all()
     lower, upper = body.limits
@@ -72,7 +72,7 @@ def test_close_to_the_target_lanes_walk_the_way_of_the_scalar_path(name):
     goals = np.clip(starts + rng.uniform(-0.01, 0.01, starts.shape), lower, upper)
     targets = np.stack([sy.Pose(body, q).transform(tip) for q in goals])
     scalar = ik.solve_many({tip: targets}, starts)
-    many = ik.solve_many({tip: targets}, starts, lanes=True)
+    many = ik.solve_many({tip: targets}, starts, simd=True)
     both = scalar.reached & many.reached & (scalar._rows[:, 3] == 0) & (many._rows[:, 3] == 0)
     assert both.mean() > 0.9
     apart = np.abs(many.q - scalar.q)[both].max(axis=1)
@@ -85,12 +85,12 @@ def test_lanes_give_the_same_bits_for_any_number_of_threads_and_any_order():
     ik = sy.IK(body, sy.PoseGoal("tool"), tolerance=(1e-6, 1e-6))
     targets = np.concatenate([transforms(body, "tool", 400)] * 6)
     told = []
-    one = ik.solve_many({"tool": targets}, lanes=True, threads=1, progress=lambda done, all_: told.append((done, all_)))
+    one = ik.solve_many({"tool": targets}, simd=True, threads=1, progress=lambda done, all_: told.append((done, all_)))
     assert told[-1] == (2400, 2400)
     assert one.reached.all()
-    two = ik.solve_many({"tool": targets}, lanes=True, threads=2)
+    two = ik.solve_many({"tool": targets}, simd=True, threads=2)
     np.testing.assert_array_equal(one._rows, two._rows)
-    back = ik.solve_many({"tool": targets[::-1].copy()}, lanes=True, threads=2)
+    back = ik.solve_many({"tool": targets[::-1].copy()}, simd=True, threads=2)
     np.testing.assert_array_equal(one._rows, back._rows[::-1])
 
 
@@ -99,9 +99,9 @@ def test_lanes_serve_positions_or_rotations_alone_from_starts_of_their_own():
     body = sy.bundled("arm7")
     targets = transforms(body, "tool", 60)
     starts = np.stack([body.random_pose(1000 + i).q for i in range(60)])
-    place = sy.IK(body, sy.PositionGoal("tool")).solve_many({"tool": targets[:, :3, 3]}, starts, lanes=True)
+    place = sy.IK(body, sy.PositionGoal("tool")).solve_many({"tool": targets[:, :3, 3]}, starts, simd=True)
     assert place.reached.all()
-    turn = sy.IK(body, sy.RotationGoal("tool")).solve_many({"tool": targets[:, :3, :3]}, starts, lanes=True)
+    turn = sy.IK(body, sy.RotationGoal("tool")).solve_many({"tool": targets[:, :3, :3]}, starts, simd=True)
     assert turn.reached.all()
 
 
@@ -113,16 +113,16 @@ def test_a_refused_target_is_named_as_in_the_scalar_path():
     with pytest.raises(InputError) as scalar:
         ik.solve_many({"tool": targets})
     with pytest.raises(InputError) as lanes:
-        ik.solve_many({"tool": targets}, lanes=True)
+        ik.solve_many({"tool": targets}, simd=True)
     assert str(lanes.value) == str(scalar.value)
 
 
 def test_lanes_are_for_arms_alone():
     person = sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_hand"))
-    with pytest.raises(UnsupportedError, match="no lanes"):
-        person.solve_many({"left_hand": np.zeros((2, 3))}, lanes=True)
+    with pytest.raises(UnsupportedError, match="no SIMD kernel"):
+        person.solve_many({"left_hand": np.zeros((2, 3))}, simd=True)
     with pytest.raises(InputError, match="lanes"):
-        person.solve_many({"left_hand": np.zeros((2, 3))}, lanes="double")
+        person.solve_many({"left_hand": np.zeros((2, 3))}, simd="double")
 
 
 def test_progress_is_told_in_order():

@@ -95,7 +95,7 @@ def test_a_deadline_is_a_number_of_seconds(deadline):
 def test_a_long_solve_ends_at_its_deadline():
     """And has used the time: the pose is better than the start."""
     ik = endless()
-    ik.warm()
+    ik.precompile()
     begun = time.monotonic()
     solution = ik.solve({"tool": HARD}, deadline=0.2)
     assert 0.2 <= time.monotonic() - begun < 5.0
@@ -127,7 +127,7 @@ def test_lanes_end_at_a_deadline_too():
     """What the lanes leave is not begun."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     targets = np.array([ARM.random_pose(k).transform("tool") for k in range(100)])
-    found = ik.solve_many({"tool": targets}, lanes=True, threads=1, deadline=0.0)
+    found = ik.solve_many({"tool": targets}, simd=True, threads=1, deadline=0.0)
     assert found.interrupted.all()
     assert not found.reached.any()
     assert np.allclose(
@@ -136,7 +136,8 @@ def test_lanes_end_at_a_deadline_too():
 
 
 @pytest.mark.parametrize(
-    ("solver", "options"), [("lm", {}), ("lm", {"warm": False}), ("fabrik", {"starts": 2}), ("lm", {"smoothness": 0.1})]
+    ("solver", "options"),
+    [("lm", {}), ("lm", {"warm_start": False}), ("fabrik", {"candidates": 2}), ("lm", {"smoothness": 0.1})],
 )
 def test_frames_that_a_track_does_not_begin_hold_the_last_pose(solver, options):
     """Their errors are those of that pose, and nothing of it is left in the next track."""
@@ -192,7 +193,7 @@ def test_functions_of_ones_own_are_hardly_called_after_the_deadline():
 def test_ctrl_c_ends_a_long_solve(ctrl_c):
     """KeyboardInterrupt as anywhere in Python; the problem is as it was."""
     ik = endless()
-    ik.warm()
+    ik.precompile()
     pose = ARM.random_pose(5)
     before = ik.solve({"tool": pose.transform("tool")})
     for _ in range(3):
@@ -210,7 +211,7 @@ def test_ctrl_c_ends_a_long_solve(ctrl_c):
 def test_a_handler_of_ones_own_decides_what_a_signal_does():
     """One that raises nothing lets the solve go on, to the same bits; what one raises comes out."""
     ik = sy.IK(ARM, sy.PoseGoal("tool"), sy.LevenbergMarquardt(attempts=30_000))
-    ik.warm()
+    ik.precompile()
     quiet = ik.solve({"tool": HARD})
     seen = []
 
@@ -246,11 +247,11 @@ def test_a_handler_of_ones_own_decides_what_a_signal_does():
 def test_ctrl_c_ends_problems_on_all_threads(ctrl_c, threads):
     """Threads see no signals: the main one tells them, and waits for none to finish its problem."""
     ik = endless()
-    ik.warm()
+    ik.precompile()
     many = {"tool": np.repeat(HARD[None], 64, axis=0)}
     for work in (
         lambda: ik.solve_many(many, threads=threads),
-        lambda: ik.track({"tool": many["tool"][:3]}, starts=2, threads=threads),
+        lambda: ik.track({"tool": many["tool"][:3]}, candidates=2, threads=threads),
     ):
         ctrl_c(0.2)
         begun = time.monotonic()

@@ -36,7 +36,7 @@ def test_every_frame_is_met_and_neighbours_are_close():
     start = start_pose()
     clip = sy.IK(ARM, sy.PoseGoal("tool")).track({"tool": circle(200, start)}, start, fps=50)
     assert clip.reached.all()
-    assert clip.missed == clip.jumps == ()
+    assert clip.missed_frames == clip.jumps == ()
     assert np.abs(np.diff(clip.q, axis=0)).max() < 0.05
     assert clip.motion.fps == 50
     assert len(clip.motion) == 200
@@ -63,8 +63,8 @@ def test_frames_out_of_reach_are_listed_and_the_track_goes_on():
     targets = circle(60, start)[:, :3, 3].copy()
     targets[20:40] = (3.0, 0.5, 0.5)
     clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": targets}, start)
-    assert clip.missed == tuple(range(20, 40))
-    assert {clip[b].status for b in clip.missed} == {sy.Status.UNREACHABLE}
+    assert clip.missed_frames == tuple(range(20, 40))
+    assert {clip[b].status for b in clip.missed_frames} == {sy.Status.UNREACHABLE}
     assert set(clip.jumps) <= {40}  # a stretched arm may need another start
     assert np.abs(np.diff(clip.q[20:40], axis=0)).max() < 1e-6
 
@@ -168,7 +168,7 @@ def test_no_frames_give_no_answers():
     """An empty clip is a clip."""
     clip = sy.IK(ARM, sy.PositionGoal("tool")).track({"tool": np.zeros((0, 3))})
     assert len(clip) == 0
-    assert clip.missed == clip.jumps == ()
+    assert clip.missed_frames == clip.jumps == ()
 
 
 @pytest.mark.parametrize("fps", [0, -1, np.nan, np.inf, "fast", None])
@@ -193,7 +193,7 @@ def test_the_best_of_several_starts_moves_least():
     targets = {"tool": circle(60, start, 0.15)}
     awkward = ARM.random_pose(11)
     told = []
-    how = {"starts": 4, "both_ways": True, "smoothness": 0.0}
+    how = {"candidates": 4, "both_ways": True, "smoothness": 0.0}
     one, best = ik.track(targets, awkward), ik.track(targets, awkward, **how, progress=lambda *done: told.append(done))
     assert best.reached.all()
     assert np.sum(np.diff(best.q, axis=0) ** 2) <= np.sum(np.diff(one.q, axis=0) ** 2)
@@ -222,10 +222,10 @@ def test_smoothness_calms_and_says_what_it_misses():
     assert bend[1] < 0.3 * bend[0]
     off = [np.linalg.norm(s.pose.position("tool") - t) for s, t in zip(calm, targets, strict=True)]
     np.testing.assert_allclose(calm.errors[:, 0, 0], off, atol=1e-12)
-    assert set(calm.missed) == set(np.flatnonzero(np.array(off) > ik.tolerance[0]))
-    assert calm.smoothed_off == calm.missed
-    assert (rough.missed, rough.smoothed_off, calm.late) == ((), (), ())
-    told = calm[calm.missed[0]].explain()
+    assert set(calm.missed_frames) == set(np.flatnonzero(np.array(off) > ik.tolerance[0]))
+    assert calm.smoothed_off == calm.missed_frames
+    assert (rough.missed_frames, rough.smoothed_off, calm.late) == ((), (), ())
+    told = calm[calm.missed_frames[0]].explain()
     assert "smoothness=" in told[0]
     assert len(told) == 2
 
@@ -239,10 +239,10 @@ def test_velocities_hold_and_what_they_cost_is_told():
     targets[10:] += (0.0, 0.2, 0.0)
     clip = ik.track({"tool": targets}, start, velocity=0.5)
     assert np.abs(np.diff(clip.q, axis=0)).max() * 30 <= 0.5 + 1e-9
-    assert clip.missed
-    assert clip.missed[0] == 10
-    assert 29 not in clip.missed
-    assert clip.late == clip.missed
+    assert clip.missed_frames
+    assert clip.missed_frames[0] == 10
+    assert 29 not in clip.missed_frames
+    assert clip.late == clip.missed_frames
     assert clip.smoothed_off == ()
     assert "velocity=" in clip[10].explain()[0]
     targets[10] = (9.0, 0.0, 0.0)  # missed without it too
@@ -281,7 +281,7 @@ def test_cold_frames_are_those_of_a_batch():
     start = start_pose()
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     targets = {"tool": circle(20, start)}
-    np.testing.assert_array_equal(ik.track(targets, start, warm=False).q, ik.solve_many(targets, start).q)
+    np.testing.assert_array_equal(ik.track(targets, start, warm_start=False).q, ik.solve_many(targets, start).q)
 
 
 @pytest.mark.compiled

@@ -41,8 +41,8 @@ arm, chain = sy.bundled("arm7"), sy.Skeleton.chain(np.cumsum(np.ones((6, 3)), ax
 target = arm.random_pose(1).transform("tool")
 ik = sy.IK(arm, sy.PoseGoal("tool", transform=target))
 ik.solve(start=arm.random_pose(2))
-ik.warm()
-ik.solve_many({"tool": target[None]}, lanes="single")
+ik.precompile()
+ik.solve_many({"tool": target[None]}, simd="single")
 sy.IK(chain, sy.PositionGoal(chain.joint_names[-1], (1.0, 1.0, 1.0)), "fabrik").solve()
 for name in entries.ENTRIES:
     module, _, function = name.rpartition(".")

@@ -67,7 +67,7 @@ def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_pa
     shutil.copytree(copied, other, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copy)
     assert run(LISTEN + USE + TELL, other.parent, SYNOVIA_CACHE_DIR=str(cache))[1:] == [folder, "1"]
     helper = copied / "kernels" / "tree" / "variables.py"
-    old = "q[at] = min(max(q[at], limit[k, 0]), limit[k, 1])"
+    old = "q[at] = min(max(q[at], limit[k, LOWER]), limit[k, UPPER])"
     text = helper.read_text(encoding="utf-8")
     assert old in text
     helper.write_text(text.replace(old, "q[at] = 42.0"), encoding="utf-8")

@@ -384,7 +384,7 @@ def test_the_projector_lets_nothing_leak_into_the_goals(name, seed):
     """J z = 0 whatever the damping of the method, and z is what linear algebra has: (J⁺J - 1) ∇H."""
     goal, pose = reaching(seed, sy.PositionGoal)
     settings = {"damping": 0.3} if name == "dls" else {}
-    step = Step(ARM, goal, free(name, null_space=sy.NullSpace(centre=1.0), **settings), pose)
+    step = Step(ARM, goal, free(name, null_space=sy.NullSpace(center=1.0), **settings), pose)
     assert np.abs(step.held @ step.z).max() < 1e-12
     expected = (np.linalg.pinv(step.J) @ step.J - np.eye(7)) @ step.wish
     if (step.held == step.J).all() and np.linalg.cond(step.J) < 1e3:
@@ -403,7 +403,7 @@ def test_the_projector_holds_in_a_singular_pose():
     """A straight arm: J has rank 1, and what moves the tip to second order only may be used."""
     arm = hinges(4, sy.Interval(-2.0, 3.0))
     step = Step(
-        arm, sy.PositionGoal("tip", (4.0, 0.0, 0.0)), free("lm", null_space=sy.NullSpace(centre=1.0)), [0.0] * 4
+        arm, sy.PositionGoal("tip", (4.0, 0.0, 0.0)), free("lm", null_space=sy.NullSpace(center=1.0)), [0.0] * 4
     )
     assert np.linalg.matrix_rank(step.J) == 1
     assert np.abs(step.J @ step.z).max() < 1e-12
@@ -414,7 +414,7 @@ def test_the_projector_holds_in_a_singular_pose():
 def test_wishes_have_the_gradient_that_differences_have(seed):
     """Middle of the range, margins and manipulability, on hinges and on limited balls."""
     body = sy.bundled("humanoid")
-    wishes = sy.NullSpace(centre=0.7, margins=0.4, margin=0.6, manipulability=0.3)
+    wishes = sy.NullSpace(center=0.7, margins=0.4, margin=0.6, manipulability=0.3)
     for skeleton, tip in ((ARM, "tool"), (body, "left_hand")):
         pose = skeleton.random_pose(seed)
         solver = free("lm", null_space=wishes)

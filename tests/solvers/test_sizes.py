@@ -254,7 +254,7 @@ def test_aim_stays_inside_degenerate_limits(script):
 
 
 def test_the_frame_of_a_limit_is_what_the_solvers_use():
-    """Rounded to six digits it is no rotation; solvers and limit now hold the nearest one."""
+    """Rounded to six digits it is not a rotation; solvers and limit now hold the nearest one."""
     exact = sy.Rotation.from_rotvec((0.3, -1.0, 0.8)).as_matrix()
     limit = sy.SwingTwist(x=(1, 1), y=(1, 1), frame=np.round(exact, 6))
     frame = np.array(limit.frame)

@@ -49,7 +49,7 @@ def laid_onto(a, b, v):
     return v if sine < 1e-15 else rodrigues(axis / sine, np.arctan2(sine, a @ b), v)
 
 
-def expected(start, target, *, soften=0.0, pole=None, twist=0.0):
+def expected(start, target, *, softening=0.0, pole=None, twist=0.0):
     """Return where knee and foot have to be.
 
     The knee is on the circle in which the spheres about hip and foot meet; where on it says the pole, or the direction
@@ -59,8 +59,12 @@ def expected(start, target, *, soften=0.0, pole=None, twist=0.0):
     a, b = np.linalg.norm(B - A), np.linalg.norm(C - B)
     longest, x = a + b, np.linalg.norm(target - A)
     line = unit(target - A)
-    edge = (1.0 - soften) * longest
-    d = x if x <= edge or soften == 0.0 else longest - soften * longest * np.exp((edge - x) / (soften * longest))
+    edge = (1.0 - softening) * longest
+    d = (
+        x
+        if x <= edge or softening == 0.0
+        else longest - softening * longest * np.exp((edge - x) / (softening * longest))
+    )
     d = min(max(d, abs(a - b)), longest)
     along = (d * d + a * a - b * b) / (2.0 * d)
     radius = np.sqrt(max(a * a - along * along, 0.0)) if abs(a - b) < d < longest else 0.0
@@ -75,13 +79,13 @@ def expected(start, target, *, soften=0.0, pole=None, twist=0.0):
 CASES = {
     "inside": (0.6, {}),
     "folded": (0.2, {}),
-    "softened": (0.775, {"soften": 0.1}),
-    "softened, out of reach": (1.2, {"soften": 0.05}),
+    "softened": (0.775, {"softening": 0.1}),
+    "softened, out of reach": (1.2, {"softening": 0.05}),
     "out of reach": (1.5, {}),
     "twisted": (0.5, {"twist": 0.8}),
     "pole": (0.6, {"pole": np.array([0.4, 1.5, 0.9])}),
     "pole, twisted": (0.6, {"pole": np.array([0.4, 1.5, 0.9]), "twist": -2.5}),
-    "pole, softened": (0.76, {"pole": np.array([-0.4, 0.5, -0.9]), "soften": 0.2}),
+    "pole, softened": (0.76, {"pole": np.array([-0.4, 0.5, -0.9]), "softening": 0.2}),
 }
 
 
@@ -110,7 +114,7 @@ def test_knee_and_foot_are_where_two_spheres_meet(name, mid):
         np.testing.assert_allclose(solution.pose.position("knee"), knee, rtol=0, atol=1e-9)
         beyond = distance > 0.8
         assert (solution.status is sy.Status.UNREACHABLE) == beyond
-        asks_otherwise = "soften" in case or ("pole" in case and "twist" in case)
+        asks_otherwise = "softening" in case or ("pole" in case and "twist" in case)
         assert solution.reached == (not beyond and not asks_otherwise)
 
 
@@ -135,7 +139,7 @@ def test_mirrored_and_scaled_parents(tmp_path):
             start = skeleton.random_pose(k)
             hip = start.position("hip")
             target, pole = hip + size * np.array([0.3, -0.4, 0.2 * k]), hip + size * np.array([1.0, 0.3, 0.2])
-            for case in ({}, {"pole": pole}, {"pole": pole, "soften": 0.5}):
+            for case in ({}, {"pole": pole}, {"pole": pole, "softening": 0.5}):
                 solution = solved(skeleton, start, target, case)
                 knee, foot = expected(start, target, **case)
                 np.testing.assert_allclose(solution.pose.position("foot"), foot, rtol=0, atol=1e-9 * size)
@@ -180,23 +184,23 @@ def test_the_knee_keeps_calm_near_full_extension_when_softened():
     for direction in ([0.2, -1.0, 0.3], [0.0, -1.0, 0.0], [1.0, 0.4, -0.2]):
         targets = hip + np.arange(0.7, 0.85, 0.0005)[:, None] * unit(np.array(direction))
         most = {}
-        for soften in (0.0, 0.02):
-            ik = sy.IK(skeleton, sy.PositionGoal("foot"), sy.TwoBone(soften=soften))
+        for softening in (0.0, 0.02):
+            ik = sy.IK(skeleton, sy.PositionGoal("foot"), sy.TwoBone(softening=softening))
             q = ik.track({"foot": targets}, start=ik.solve({"foot": targets[0]}).pose).q
             hips = sy.Rotation.from_quat(q[:, skeleton.q_slice("hip")])
             turns = [(hips[:-1].inv() * hips[1:]).magnitude(), np.abs(np.diff(q[:, skeleton.q_slice("knee")][:, 0]))]
-            most[soften] = np.degrees(np.max(turns))
+            most[softening] = np.degrees(np.max(turns))
         assert most[0.02] < 0.5 < 3.0 < most[0.0]
 
 
 def test_what_settings_leave_is_told_as_theirs_and_not_as_steps_that_ran_out():
-    """A closed form has one step: what ``soften`` leaves, and a plane on its way to a pole, are told by name."""
+    """A closed form has one step: what ``softening`` leaves, and a plane on its way to a pole, are told by name."""
     skeleton = limb(Kind.BALL)
     hip = skeleton.rest_pose().position("hip")
     foot, pole = sy.PositionGoal("foot", hip + np.array([0.0, -0.765, 0.0])), sy.PoleGoal("knee")
-    eased = sy.IK(skeleton, foot, sy.TwoBone(soften=0.1)).solve()
+    eased = sy.IK(skeleton, foot, sy.TwoBone(softening=0.1)).solve()
     assert eased.status is sy.Status.STALLED
-    assert "soften=0.1" in " ".join(eased.explain())
+    assert "softening=0.1" in " ".join(eased.explain())
     assert "more attempts" not in " ".join(eased.explain())
     ik = sy.IK(skeleton, [foot, pole], "two-bone")
     poles = hip + np.array([(0.0, -0.3, -0.02), (0.0, -0.3, 0.02)])

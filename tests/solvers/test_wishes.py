@@ -51,7 +51,7 @@ def test_a_users_gradient_leads_where_the_same_built_in_term_does():
     middle, half = 0.5 * (ARM.limits[1] + ARM.limits[0]), 0.5 * (ARM.limits[1] - ARM.limits[0])
     goal = there(ARM.random_pose(6))
     for others in ({}, {"manipulability": 0.3}):
-        built_in = sy.LevenbergMarquardt(null_space=sy.NullSpace(posture=0.0, centre=0.7, **others))
+        built_in = sy.LevenbergMarquardt(null_space=sy.NullSpace(posture=0.0, center=0.7, **others))
         in_python = own(lambda pose: 1.4 * (pose.q - middle) / half**2, posture=0.0, **others)
         start = sy.solve(ARM, goal, "lm", ARM.random_pose(5)).pose
         one, other = (sy.solve(ARM, goal, solver, start) for solver in (built_in, in_python))
@@ -182,7 +182,7 @@ def railed(scale):
 
 
 @pytest.mark.parametrize(
-    "wishes", [{"posture": 1.0}, {"posture": 0.0, "centre": 1.0}, None], ids=["posture", "centre", "rest"]
+    "wishes", [{"posture": 1.0}, {"posture": 0.0, "center": 1.0}, None], ids=["posture", "center", "rest"]
 )
 @pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01])
 def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
@@ -202,7 +202,7 @@ def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
     reach = ik.reach / scale
 
     def wish(x):
-        if wishes is not None and "centre" in wishes:
+        if wishes is not None and "center" in wishes:
             return np.sum(((x - 0.5 * (low + high)) / (0.5 * (high - low))) ** 2)
         stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if wishes is not None else np.ones(4)
         return np.sum(stiffness * ((x - liked) / [reach, 1.0, 1.0, 1.0]) ** 2)

@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install pl
 import synovia as sy
 from browsing import Heard, browser_path, chromium, pixel, until
 from cli_runs import run
-from synovia.files.poses import read_pose
+from synovia.files.poses import load_pose
 from synovia.viewer import View, view
 from synovia.viewer.panel.why import Why
 
@@ -195,7 +195,7 @@ def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
     root = ["--root", "free"] if visit.session.mode == "free" else []
     ran = run("solve", model, "-g", goals, "--start", pose, "-o", out, "--json", *root)
     assert ran.code == 0, ran.err
-    np.testing.assert_allclose(read_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
+    np.testing.assert_allclose(load_pose(out, visit.session.skeleton).q, visit.session.pose.q, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -265,8 +265,8 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     arm.put("joint4 °", -90)
     arm.wait(lambda: session.pose["joint4"] == pytest.approx(-np.pi / 2, abs=1e-6), "the joint did not turn")
     arm.open("Solver")
-    arm.put("damping", "0.5")
-    arm.wait(lambda: session.solver.damping == 0.5, "the setting did not change")
+    arm.put("error damping", "0.5")
+    arm.wait(lambda: session.solver.error_damping == 0.5, "the setting did not change")
     arm.put("max steps", 10**9)
     arm.tab.get_by_text("too large").wait_for()
     arm.pick("Solver", "dls")

@@ -70,7 +70,7 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
         ("Target m", "1, 2", "takes 3 numbers"),
         ("Target m", "1e99 0 0", "too far"),
         ("Turn °", "1, inf, 2", "not finite"),
-        ("damping", "nan", "damping"),
+        ("error damping", "nan", "error_damping"),
         ("max steps", "1000000", "too large"),
     ],
 )

@@ -9,8 +9,7 @@ import pytest
 
 import synovia as sy
 from synovia.draw.arcs import limit_arcs, range_lines
-from synovia.files.poses import read_pose
-from synovia.ik.root import with_root
+from synovia.files.poses import load_pose
 from synovia.ik.solution import GoalError
 from synovia.viewer.bodies import build, from_z
 from synovia.viewer.clip import blend, sample
@@ -369,7 +368,7 @@ def test_saved_goals_give_the_same_pose_on_the_command_line_and_in_python(tmp_pa
     start.write_bytes(pose_file(session))
     result = run("solve", "arm7", "--goals", str(goals), "--start", str(start), "-o", str(out))
     assert result.code == 0
-    np.testing.assert_allclose(read_pose(out, session.given).q, frame.pose.q, atol=1e-9)
+    np.testing.assert_allclose(load_pose(out, session.given).q, frame.pose.q, atol=1e-9)
     space: dict = {}
     exec(python_text(session, "arm7"), space)
     np.testing.assert_allclose(space["solution"].pose.q, frame.pose.q, atol=1e-9)
@@ -382,7 +381,7 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     from cli_runs import run
 
     session = _arm()
-    session.set_solver(session.solver.replace(seed=5, damping=1e-5))
+    session.set_solver(session.solver.replace(seed=5, error_damping=1e-5))
     session.set_root("x,y")
     session.move(1, (1.9, 0.1, 0.7))
     _settled(session)
@@ -394,12 +393,12 @@ def test_a_root_that_slid_is_kept(mode: str, tmp_path: Path) -> None:
     start.write_bytes(pose_file(session))
     lines = command_line(session, "arm7").splitlines()
     words = shlex.split(lines[0])[1:]
-    assert "damping=1e-05" in lines[1]
+    assert "error_damping=1e-05" in lines[1]
     assert words[words.index("--seed") + 1] == "5"
     words = [{"goals.toml": str(goals), "pose.json": str(start)}.get(word, word) for word in words]
     assert run(*words, "-o", str(out)).code == 0
     root = words[words.index("--root") + 1]
-    again = read_pose(out, with_root(session.given, root))
+    again = load_pose(out, session.given.with_root(root))
     np.testing.assert_allclose(again.position("tool"), frame.pose.position("tool"), atol=1e-9)
     assert len(lines) == (2 if mode == "x,y" else 3)
     assert f"root={root!r}" in python_text(session, "arm7")

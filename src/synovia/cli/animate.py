@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from synovia.cli.completion import models
 from synovia.cli.inputs import (
     Clip,
     Deadline,
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 def animate(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A model, or a clip for --foot-lock alone.", show_default=False),
+        typer.Argument(
+            metavar="FILE", autocompletion=models, help="A model, or a clip for --foot-lock alone.", show_default=False
+        ),
     ],
     goals: Annotated[
         Path | None,
@@ -68,8 +71,8 @@ def animate(
     clip: Clip = None,
     solver: Solver = None,
     root: Annotated[str | None, root_option("fixed with --goals, else free")] = None,
-    starts: Annotated[
-        int, typer.Option("--starts", metavar="N", min=1, help="Poses to begin from; the best clip is taken.")
+    candidates: Annotated[
+        int, typer.Option("--candidates", metavar="N", min=1, help="Poses to begin from; the best clip is taken.")
     ] = 1,
     both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
     smooth: Annotated[
@@ -111,7 +114,7 @@ def animate(
     _check_sources([goals, follow, points], foot_lock=foot_lock)
     if goals is None and follow is None:
         tracking = {
-            "--solver": solver, "--velocity": velocity, "--both-ways": both_ways, "--starts": starts > 1,
+            "--solver": solver, "--velocity": velocity, "--both-ways": both_ways, "--candidates": candidates > 1,
             "--smooth": smooth > 0.0, "--deadline": deadline is not None,
         }  # fmt: skip
         for option, given in tracking.items():
@@ -127,16 +130,17 @@ def animate(
     tracked = fitted = locked = None
     if goals is not None or follow is not None:
         from synovia.facade import IK
+        from synovia.solver import as_solver
 
         skeleton = load_body(file)
         speed = None if velocity is None else _velocity(velocity)
         wanted, targets, fps, frames, start = (
             _keyframes(goals) if goals is not None else _followed(follow or "", clip, joints, skeleton)
         )
-        ik = IK(skeleton, wanted, solver, root=root or ("free" if goals is None else "fixed"))
+        ik = IK(skeleton, wanted, as_solver(solver), root=root or ("free" if goals is None else "fixed"))
         with Bar("following", count=frames) as bar:
             tracked = ik.track(
-                targets, start, fps=fps, starts=starts, both_ways=both_ways, smoothness=smooth, velocity=speed,
+                targets, start, fps=fps, candidates=candidates, both_ways=both_ways, smoothness=smooth, velocity=speed,
                 threads=jobs, progress=bar, deadline=deadline,
             )  # fmt: skip
         made = tracked.motion
@@ -161,7 +165,7 @@ def animate(
         emit("\n".join(clip_text(motion, tracked, fitted, locked)))
         if output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
-    raise typer.Exit(MISSED if tracked is not None and tracked.missed else REACHED)
+    raise typer.Exit(MISSED if tracked is not None and tracked.missed_frames else REACHED)
 
 
 def _check_sources(sources: list[Path | str | None], *, foot_lock: bool) -> None:

@@ -31,7 +31,6 @@ _REPORT_BUG: Final = (
 )
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,  # rich would double the time of --help
     pretty_exceptions_enable=False,
     no_args_is_help=True,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from synovia.cli.completion import solvers
 from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, joints_option, load_body, parse_tolerance
 from synovia.cli.output import emit_json, emit_rich, number, unit_name
 from synovia.cli.progress import Bar
@@ -27,7 +28,9 @@ def bench(
     ] = None,
     solver: Annotated[
         list[str] | None,
-        typer.Option("--solver", metavar="NAME", help="A solver; repeat for more.", show_default="all"),
+        typer.Option(
+            "--solver", metavar="NAME", autocompletion=solvers, help="A solver; repeat for more.", show_default="all"
+        ),
     ] = None,
     pose: Annotated[bool, typer.Option("--pose", help="Ask for orientations too.")] = False,
     problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Separate problems.")] = 200,

@@ -11,8 +11,6 @@ from synovia.cli.inputs import Clip, Force, load_body, load_clip
 from synovia.cli.output import talk
 from synovia.errors import FormatError
 
-_GLTF = (".glb", ".gltf")
-
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A model or a clip.", show_default=False)],
@@ -31,25 +29,24 @@ def convert(
 
     For example: synovia convert walk.bvh walk.csv
     """
-    from synovia.io.load import is_bundled
-    from synovia.io.save import save_motion, suffixes
-    from synovia.io.toml import write_skeleton
+    from synovia.io.load import endings, formats, is_bundled
+    from synovia.io.save import save_motion
 
-    ending = output.suffix.lower()
-    if ending == ".toml":
-        write_skeleton(load_body(source), output, force=force)
+    writers = [fmt for fmt in formats() if fmt.write_motion or fmt.write_skeleton]
+    fmt = next((fmt for fmt in writers if output.suffix.lower() in fmt.extensions), None)
+    if fmt is None:
+        what = "nothing can be written with this extension"
+        raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
+    if fmt.write_skeleton is not None:
+        fmt.write_skeleton(load_body(source), output, force=force)
         talk(f"{output}: skeleton of {source}")
         return
-    if ending not in suffixes():
-        raise FormatError(
-            "nothing can be written with this extension", where=str(output), value=output.suffix or None,
-            expected=f"{', '.join(suffixes())} for clips, .toml for skeletons",
-        )  # fmt: skip
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
-    if ending in _GLTF and Path(into or source).suffix.lower() not in _GLTF:
+    if fmt.copies and Path(into or source).suffix.lower() not in fmt.extensions:
         raise FormatError(
-            "a glTF is written as a copy of the one that the clip belongs to", where=str(output), value=into or source,
+            f"a {fmt.name} is written as a copy of the one that the clip belongs to", where=str(output),
+            value=into or source,
             expected="--into with a .glb or .gltf file; 'synovia retarget' brings a clip onto another body",
         )  # fmt: skip
     motion = load_clip(source, clip)

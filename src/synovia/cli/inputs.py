@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from synovia.cli.completion import joints, models, roots, solvers
 from synovia.cli.output import printable, talk
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
+        autocompletion=models,
         help="A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, arm7, quadruped.",
         show_default=False,
     ),
@@ -33,7 +35,13 @@ Clip = Annotated[
 ]
 Solver = Annotated[
     str | None,
-    typer.Option("--solver", metavar="NAME", help="Algorithm, for example lm, dls, fabrik or ccd.", show_default="lm"),
+    typer.Option(
+        "--solver",
+        metavar="NAME",
+        autocompletion=solvers,
+        help="Algorithm, for example lm, dls, fabrik or ccd.",
+        show_default="lm",
+    ),
 ]
 Jobs = Annotated[
     int | None,
@@ -72,7 +80,7 @@ def _parse_root(text: str | None) -> str | None:
     if text is None:
         return None
     from synovia.errors import InputError
-    from synovia.ik.root import as_root
+    from synovia.model.root import as_root
 
     try:
         return as_root(text)
@@ -89,6 +97,7 @@ def root_option(default: str | None) -> typer.models.OptionInfo:
     return typer.Option(
         "--root",
         metavar="fixed|free|AXES",
+        autocompletion=roots,
         help="How the root of the model may move; axes of x, y, z, roll, pitch, yaw, such as 'x,y,yaw'.",
         callback=_parse_root,
         show_default=default or True,
@@ -105,7 +114,9 @@ def joints_option(text: str, default: str) -> typer.models.OptionInfo:
         text: What is done with such a joint.
         default: Which joints are taken without it.
     """
-    return typer.Option("--joint", metavar="JOINT", help=f"{text}; repeat for more.", show_default=default)
+    return typer.Option(
+        "--joint", metavar="JOINT", autocompletion=joints, help=f"{text}; repeat for more.", show_default=default
+    )
 
 
 def output_option(metavar: str, text: str) -> typer.models.OptionInfo:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from synovia.cli.completion import joints, models
 from synovia.cli.inputs import Clip, Force, Jobs, joints_option, load_body, load_clip, output_option
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
@@ -69,13 +70,24 @@ def render(
 
 
 def plot(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A clip, or a model for --reach.", show_default=False)],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", autocompletion=models, help="A clip, or a model for --reach.", show_default=False
+        ),
+    ],
     output: _Output,
     joint: Annotated[list[str] | None, joints_option("A joint to draw", "the twelve that move most")] = None,
     feet: Annotated[bool, typer.Option("--feet", help="Draw height and speed of the feet instead.")] = False,
     reach: Annotated[
         str | None,
-        typer.Option("--reach", metavar="JOINT", help="Draw where this joint can go instead.", show_default=False),
+        typer.Option(
+            "--reach",
+            metavar="JOINT",
+            autocompletion=joints,
+            help="Draw where this joint can go instead.",
+            show_default=False,
+        ),
     ] = None,
     clip: Clip = None,
     force: Force = False,

@@ -14,7 +14,6 @@ from synovia.files.poses import values_of
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.solution import length_text
-from synovia.io.base import joint_keys
 from synovia.model.geometry import matrix_to_quat
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
     still = 0
     skeleton = pose.skeleton
     own_start = start.q if len(start.q) == skeleton.nq else skeleton.rest_q
-    for row, key in enumerate(joint_keys(skeleton)):
+    for row, key in enumerate(skeleton.joint_keys):
         kind, place = skeleton.joints[row].kind, skeleton.q_slice(row)
         if kind is Kind.FIXED:
             continue
@@ -205,7 +204,7 @@ def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, lo
 
 def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
     """Return how targets were followed."""
-    reached = len(tracked) - len(tracked.missed)
+    reached = len(tracked) - len(tracked.missed_frames)
     lines = [f"reached in {reached} of {len(tracked)} frames ({tracked.ik.solver.name})"]
     errors = tracked.errors
     for i, goal in enumerate(tracked.ik.goals):
@@ -215,8 +214,8 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
         lines.append(
             f"--deadline cut {int(tracked.interrupted.sum())} frames short: those not begun hold the last pose"
         )
-    if tracked.missed:
-        lines.append(f"missed: frames {_listed(tracked.missed)}")
+    if tracked.missed_frames:
+        lines.append(f"missed: frames {_listed(tracked.missed_frames)}")
     if tracked.late:
         lines.append(f"{_of_these(tracked.late)} late: joints may not be faster than --velocity")
     if tracked.smoothed_off:
@@ -295,8 +294,8 @@ def _track_object(tracked: Tracked) -> dict[str, Any]:
     errors = tracked.errors
     return {
         "solver": tracked.ik.solver.name,
-        "reached": len(tracked) - len(tracked.missed),
-        "missed": list(tracked.missed),
+        "reached": len(tracked) - len(tracked.missed_frames),
+        "missed": list(tracked.missed_frames),
         "interrupted": bool(tracked.interrupted.any()),
         "late": list(tracked.late),
         "smoothed_off": list(tracked.smoothed_off),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from synovia.cli.completion import models
 from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip, output_option
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
@@ -21,9 +22,14 @@ SCHEMA: Final = "synovia.retarget/1"
 
 def retarget(
     source: Annotated[
-        str, typer.Argument(metavar="SRC", help="The clip: a BVH, glTF/GLB or npz file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="SRC", autocompletion=models, help="The clip: a BVH, glTF/GLB or npz file.", show_default=False
+        ),
     ],
-    target: Annotated[str, typer.Argument(metavar="DST", help="The model that shall move.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(metavar="DST", autocompletion=models, help="The model that shall move.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         output_option("OUT", "Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip)."),
@@ -76,7 +82,7 @@ def retarget(
         emit(answer.report())
         if output is None:
             talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
-    raise typer.Exit(MISSED if answer.missed else REACHED)
+    raise typer.Exit(MISSED if answer.missed_frames else REACHED)
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
@@ -109,6 +115,6 @@ def _object(answer: Retargeted) -> dict[str, Any]:
             for part in answer.parts
         ],
         "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
-        "missed": list(answer.missed),
+        "missed": list(answer.missed_frames),
         "worst": answer.worst,
     }

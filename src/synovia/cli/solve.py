@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from synovia.cli.completion import targets
 from synovia.cli.inputs import (
     Deadline,
     Force,
@@ -42,6 +43,7 @@ def solve(
             "--target",
             "-t",
             metavar="JOINT=X,Y,Z",
+            autocompletion=targets,
             help="World position of a joint, in the length unit of the file. Repeat for more joints. A joint is"
             " named by its name, body, role or row.",
             show_default=False,
@@ -53,6 +55,7 @@ def solve(
             "--rotation",
             "-r",
             metavar="JOINT=AXES:A,B,C",
+            autocompletion=targets,
             help="World rotation of a joint: Euler angles in degrees, for example hand=xyz:10,20,30 about fixed axes,"
             " XYZ about turned ones; or quat_xyzw:X,Y,Z,W, or quat_wxyz:W,X,Y,Z. Repeat for more joints.",
             show_default=False,
@@ -128,9 +131,9 @@ def solve(
         ik.solve(start=begin)
         seconds = time.perf_counter() - seconds
     if output is not None:
-        from synovia.files.poses import write_pose
+        from synovia.files.poses import save_pose
 
-        write_pose(output, solution.pose, force=force)
+        save_pose(solution.pose, output, force=force)
     if picture is not None:
         from synovia import draw
 
@@ -159,9 +162,9 @@ def _start(text: str, seed: int | None, skeleton: Skeleton) -> Pose | None:
         return None
     if seed is not None:
         return skeleton.random_pose(seed)
-    from synovia.files.poses import read_pose
+    from synovia.files.poses import load_pose
 
-    return read_pose(Path(text), skeleton)
+    return load_pose(Path(text), skeleton)
 
 
 def _check_files(output: Path | None, picture: Path | None, *, force: bool) -> None:

@@ -17,7 +17,6 @@ from synovia.clips import guess, prior
 from synovia.clips.points import Points, pieces_of, points_of
 from synovia.errors import InputError
 from synovia.goals import PositionGoal
-from synovia.ik.root import with_free_root
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
@@ -97,7 +96,7 @@ def fit_positions(
     References:
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*, for the guess.
     """
-    body = with_free_root(skeleton)
+    body = skeleton.with_root("free")
     before = len(body) - len(skeleton)
     points = points_of(skeleton, positions, joints, offsets, confidence)
     points.rows[:] = [row + before for row in points.rows]

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import as_call
 from synovia.clips.feet import Bools, Foot, contacts, feet_of, up_axis
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
@@ -50,6 +51,10 @@ class FootLocked:
     slide: float
     depth_before: float
     depth: float
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self)
 
 
 def foot_lock(

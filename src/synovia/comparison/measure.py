@@ -14,7 +14,7 @@ from synovia.errors import UnsupportedError
 from synovia.facade import IK
 from synovia.ik import Status
 from synovia.model.geometry import Array
-from synovia.solver import Solver, solvers
+from synovia.solver import Solver, as_solver, solvers
 
 _ROUNDS: Final = 3  # the fastest of so many counts
 _CURVES: Final = 60  # problems of the curves of convergence
@@ -79,6 +79,10 @@ class Comparison:
     reach: float
     rows: tuple[Row, ...]
 
+    def __repr__(self) -> str:
+        """Return the problems and the solvers."""
+        return f"Comparison({self.problems!r}, {', '.join(row.solver for row in self.rows)})"
+
 
 def compare(
     problems: Problems,
@@ -109,11 +113,11 @@ def compare(
         rows.append(row)
         say(f"making {row.solver} ready", 0.5 * place / len(chosen))
         try:
-            ik = IK(problems.skeleton, problems.goals, solver, tolerance=tolerance, root=root)
+            ik = IK(problems.skeleton, problems.goals, as_solver(solver), tolerance=tolerance, root=root)
         except UnsupportedError as error:
             row.refused = error.what
             continue
-        ik.warm()  # whatever is compiled only for a miss is compiled before the clock runs
+        ik.precompile()  # whatever is compiled only for a miss is compiled before the clock runs
         ready.append((row, ik))
     _solve(ready, problems, budget, say)
     for place, (row, ik) in enumerate(ready):

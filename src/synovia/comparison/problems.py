@@ -37,6 +37,12 @@ class Problems:
     targets: dict[str, Array]
     path: dict[str, Array]
 
+    def __repr__(self) -> str:
+        """Return the skeleton, the joints with a goal, and how many problems and frames there are."""
+        joints = ", ".join(self.targets)
+        counts = [len(next(iter(table.values()), ())) for table in (self.targets, self.path)]
+        return f"Problems({self.skeleton.name!r}, {joints}; {counts[0]} problems, {counts[1]} frames)"
+
     def of_kind(self, transforms: dict[str, Array]) -> dict[str, Array]:
         """Return transforms as the goals take them: positions (B, 3), or the transforms themselves."""
         return {

@@ -51,7 +51,7 @@ def explain(solution: Solution) -> list[str]:
     held = None if solution.frame is None else solution.frame.held
     lines = [meaning if held is None else _HELD[held]]
     say = partial(length_text, meters_per_unit=unit)
-    lines += [f"Goal {goal.label!r} {goal.missed(*error, say)}." for goal, error in missed]
+    lines += [f"Goal {goal.label!r} {goal.describe_miss(*error, say)}." for goal, error in missed]
     if held is not None:
         return lines
     if hint := unit_hint(solution):

@@ -28,7 +28,6 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.solution import GoalError, Reason, Relief, Solution
 from synovia.kernels.layout import FIRST_Q, FOLLOWER, GIVEN, LEADER, TRANSFORM_WIDTH
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.derived import with_joints
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
@@ -134,7 +133,7 @@ def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
     for other, joint in enumerate(joints):
         if joint.mimic is not None and joint.mimic.binds and tables.ints[other, FIRST_Q] in elements:
             joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
-    return with_joints(skeleton, joints)
+    return skeleton.with_joints(joints)
 
 
 def _solve(

@@ -166,7 +166,7 @@ def bones_of(skeleton: Skeleton) -> list[int]:
     A free joint has no bone, unless it is the only child of a ball (toes that a clip also moves). Of a character only
     the joints below its hips are body: those above place it in its file.
     """
-    hips = skeleton.index(skeleton.roles["hips"]) if "hips" in skeleton.roles else None
+    hips = next((row for row, joint in enumerate(skeleton.joints) if joint.role == "hips"), None)
     inside = [hips in (None, row) for row in range(len(skeleton))]
     rows: list[int] = []
     for row, parent in enumerate(skeleton.parents):

@@ -8,14 +8,14 @@ Values are those of ``Pose``: radians and length units of the model's file, ball
 from __future__ import annotations
 
 import json
+import os
 import sys
-from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
 
 from synovia.errors import FormatError, InputError, restated, unknown_name
-from synovia.io.base import joint_keys, read_bytes, read_text, write_bytes
+from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
 
@@ -26,7 +26,7 @@ _LARGEST: Final = 2**26  # bytes; 20,000 joints need a tenth of it
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
     """Return the values of the joints that move, by their names in a pose file: a number each, or a list."""
     out: dict[str, float | list[float]] = {}
-    for row, key in enumerate(joint_keys(pose.skeleton)):
+    for row, key in enumerate(pose.skeleton.joint_keys):
         value = pose[row]
         if not isinstance(value, np.ndarray):
             out[key] = value
@@ -35,32 +35,37 @@ def values_of(pose: Pose) -> dict[str, float | list[float]]:
     return out
 
 
-def write_pose(path: Path, pose: Pose, *, force: bool = False) -> None:
-    """Write a pose file.
+def save_pose(pose: Pose, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a pose as JSON, by the names of the joints, as ``synovia solve -o`` does.
+
+    Args:
+        pose: The pose.
+        path: The file, by custom with the extension ``.json``.
+        force: Whether an existing file may be replaced.
 
     Raises:
-        FileError: If it exists and ``force`` is not set, or cannot be written.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
     content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
-    write_bytes(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode(), force=force)
+    write_text(as_path(path), json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
 
 
-def read_pose(path: Path, skeleton: Skeleton) -> Pose:
-    """Return the pose of a file; joints that it does not name are at rest.
+def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
+    """Return the pose of a file; joints that the file does not name are at rest.
 
     Args:
         path: The file.
-        skeleton: The skeleton that it poses.
+        skeleton: The skeleton that it poses, with the root that it was solved with (see ``Skeleton.with_root``).
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no pose file, names a joint that the skeleton does not have, or a value cannot be used.
+        FormatError: If it is not a pose file, names a joint that the skeleton does not have, or a value cannot be used.
     """
+    path = as_path(path)
     where = str(path)
-    read_bytes(path, most=_LARGEST)
-    content = parse_json(read_text(path), where)
+    content = parse_json(read_text(path, most=_LARGEST), where)
     if not isinstance(content, dict) or cast(dict[str, Any], content).get("schema") != SCHEMA:
-        raise FormatError("is no pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
+        raise FormatError("is not a pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
     fields = cast(dict[str, Any], content)
     for field in fields:
         if field not in ("schema", "model", "q"):
@@ -68,7 +73,7 @@ def read_pose(path: Path, skeleton: Skeleton) -> Pose:
     values: Any = fields.get("q")
     if not isinstance(values, dict):
         raise FormatError("has no joint values", where=where, value=values, expected='"q": {joint: value}')
-    keys = joint_keys(skeleton)
+    keys = skeleton.joint_keys
     rows = {key: row for row, key in enumerate(keys)}
     by_row: dict[Any, Any] = {}
     for key, value in cast(dict[str, Any], values).items():

@@ -39,7 +39,7 @@ class AimGoal(Goal):
 
     Example:
         >>> AimGoal("head", (0.0, 1.6, 3.0), axis=(0, 0, 1))
-        AimGoal('head', weight=1, priority=0)
+        AimGoal('head', point=(0, 1.6, 3))
     """
 
     __slots__ = ()
@@ -70,11 +70,16 @@ class AimGoal(Goal):
         super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="aim", angles=3, takes=POSITION),)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the axis points past the point."""
         return f"points {describe.degrees(angle)} past its target"
 

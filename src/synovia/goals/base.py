@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
-from synovia.arguments import ChecksArguments
+from synovia.arguments import ChecksArguments, as_call
 from synovia.errors import InputError, restated
 from synovia.goals.describe import (
     JOINT,
@@ -205,10 +205,7 @@ class Goal(ChecksArguments):
     @property
     def takes(self) -> int:
         """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        bits = self.place
-        for term in self.terms:
-            bits |= term.takes
-        return bits
+        return self.place
 
     @property
     def measures(self) -> int:
@@ -252,7 +249,7 @@ class Goal(ChecksArguments):
         """Whether its target is in the world, where a person could move it to be met."""
         return self.place > 0
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by how much it is missed: what follows its name in a sentence.
 
         Args:
@@ -297,9 +294,20 @@ class Goal(ChecksArguments):
         return place.at
 
     def __repr__(self) -> str:
-        """Return the goal as it is written."""
-        joint = "" if self.joint is None else f"{self.joint!r}, "
-        return f"{type(self).__name__}({joint}weight={self.weight:g}, priority={self.priority})"
+        """Return the call that makes it, without defaults."""
+        values = self._values()
+        if self.target is not None:
+            place = dict.fromkeys(("position", "point", "direction"), self.target[:3, 3])
+            values = (place if self.given & POSITION else {}) | values
+            values |= {"rotation": self.target[:3, :3]} if self.given & ROTATION else {}
+        if "axis" not in values and any(field.name == "axis" for field in self.fields):  # the z axis of the offset
+            values["axis"] = tuple((self.offset[:3, 2] + 0.0).tolist())
+            values["offset"] = rigid(self.offset[:3, 3])
+        for name in {"offset", "other_offset"} & values.keys():
+            place = values[name]
+            if np.array_equal(place[:3, :3], np.eye(3)):
+                values[name] = place[:3, 3] if place[:3, 3].any() else None
+        return as_call(self, values)
 
 
 def _restore(kind: type[_G], values: dict[str, Any]) -> _G:

@@ -11,7 +11,6 @@ from synovia.errors import InputError
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
 from synovia.goals.describe import Sketch, View
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
@@ -75,6 +74,11 @@ class CenterOfMassGoal(Goal):
         self._keep(polygon=corners, up=upwards)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION if self.polygon is None else 0
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A place, or a way in the plane."""
         if self.polygon is None:
@@ -91,16 +95,18 @@ class CenterOfMassGoal(Goal):
                 expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
                 hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
             )
-        return self if self.polygon is None or self.up is not None else self._with(up=up_vector(skeleton, "up="))
+        return self if self.polygon is None or self.up is not None else self._with(up=skeleton.up_vector("up="))
 
     @property
     def can_move(self) -> bool:
         """Whether it has a position."""
         return self.polygon is None
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the centre is from its place, or outside its support."""
-        return super().missed(length, angle, say) if self.polygon is None else f"is {say(length)} outside its support"
+        if self.polygon is None:
+            return super().describe_miss(length, angle, say)
+        return f"is {say(length)} outside its support"
 
     def sketch(self, view: View) -> Sketch:
         """Return the centre's place, or the polygon on the floor and the line down to it."""

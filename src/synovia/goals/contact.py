@@ -17,7 +17,6 @@ from synovia.goals.base import (
     placed,
 )
 from synovia.goals.describe import Sketch, View
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
@@ -139,6 +138,11 @@ class ContactGoal(Goal):
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION if self.keep == "point" else POSITION | ROTATION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The direction of the normal, where it is kept."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
@@ -149,7 +153,7 @@ class ContactGoal(Goal):
             return self
         axis = self.axis
         if axis is None:
-            axis = skeleton.rest_pose().matrix(self.joints[0]).T @ up_vector(skeleton, "axis=")
+            axis = skeleton.rest_pose().matrix(self.joints[0]).T @ skeleton.up_vector("axis=")
         offset = self.offset.copy()
         offset[:3, :3] = align_z(axis)
         return self._with(offset=offset, axis=axis)

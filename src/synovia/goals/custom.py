@@ -125,7 +125,7 @@ class CustomGoal(Goal):
         """Length of its residual up to which it is reached."""
         return self.tolerance
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return the length of the residual, in its own unit."""
         return f"is missed by {length:.3g}"
 

@@ -34,7 +34,7 @@ class DirectionGoal(Goal):
 
     Example:
         >>> DirectionGoal("left_hand", (0, 0, 1), direction=(0, -1, 0))
-        DirectionGoal('left_hand', weight=1, priority=0)
+        DirectionGoal('left_hand', direction=(0, -1, 0))
     """
 
     __slots__ = ()
@@ -70,11 +70,16 @@ class DirectionGoal(Goal):
         super().__init__(joint, position=way, weight=weight, priority=priority, offset=frame, name=name)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the axis points elsewhere."""
         return f"points {describe.degrees(angle)} away from its direction"
 

@@ -104,6 +104,11 @@ class DistanceGoal(Goal):
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION if self.other is None else 0
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
         frames = () if self.other is None else (self.other_offset,)
@@ -114,7 +119,7 @@ class DistanceGoal(Goal):
             ),
         )  # fmt: skip
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the distance is from what is allowed."""
         to = "" if self.other is None else f" to {self.other!r}"
         return f"is {say(length)} off the distance{to} that is allowed"

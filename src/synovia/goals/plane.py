@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, placed
 from synovia.goals.describe import Sketch, View
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
@@ -76,6 +75,11 @@ class PlaneGoal(Goal):
         )
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION | ROTATION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
         return (Term(kind="plane", lengths=1, takes=POSITION | ROTATION),)
@@ -85,10 +89,10 @@ class PlaneGoal(Goal):
         if self.target is None or self.given & ROTATION:
             return self
         target = self.target.copy()
-        target[:3, :3] = align_z(up_vector(skeleton, "normal="))
+        target[:3, :3] = align_z(skeleton.up_vector("normal="))
         return self._with(target=target, given=self.given | ROTATION)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far it is behind the plane."""
         return f"is {say(length)} behind its plane"
 

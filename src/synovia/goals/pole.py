@@ -82,6 +82,11 @@ class PoleGoal(Goal):
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return POSITION
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """An angle."""
         return (Term(kind="pole", angles=1, takes=POSITION, frames=(rigid(), rigid())),)
@@ -112,7 +117,7 @@ class PoleGoal(Goal):
             tip = below[0]
         return self._with(root=root, tip=tip)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by which angle the limb bends away from its pole."""
         return f"bends {describe.degrees(angle)} away from its pole"
 

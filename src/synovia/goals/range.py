@@ -123,7 +123,7 @@ class RangeGoal(Goal):
         lower = -math.inf if joint.kind is Kind.BALL and self.lower <= 0.0 else self.lower
         return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return how far the value is outside the range."""
         ends = [say(x) if self.slides else describe.degrees(x) for x in (self.lower, self.upper)]
         within = f"{ends[0]} to {ends[1]}"

@@ -117,6 +117,11 @@ class RelativeGoal(Goal):
         return (*super().joints, self.other)
 
     @property
+    def takes(self) -> int:
+        """Parts of a target that it takes."""
+        return _PARTS[self.parts]
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """A place, an orientation or both."""
         bits = _PARTS[self.parts]
@@ -128,9 +133,9 @@ class RelativeGoal(Goal):
         """The other joint."""
         return self.other
 
-    def missed(self, length: float, angle: float, say: Callable[[float], str]) -> str:
+    def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
         """Return by how much it is missed, and from where that is seen."""
-        return f"{super().missed(length, angle, say)}, seen from {self.other!r}"
+        return f"{super().describe_miss(length, angle, say)}, seen from {self.other!r}"
 
     def sketch(self, view: View) -> Sketch:
         """Return where the other joint carries the target, and a line to there."""

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
 
+from synovia.arguments import shown
 from synovia.errors import InputError
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import Watch, has_ended, new_scratch, raise_signal
 from synovia.ik.parallel import Progress, run_rows
-from synovia.ik.root import as_root, with_root, with_root_at_rest
 from synovia.ik.status import mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, shape_of
 from synovia.kernels.layout import OUT_HEAD, TRANSFORM_WIDTH
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
-from synovia.model.pose import checked_q
+from synovia.model.pose import JointValues, Numbers, checked_q
+from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.problem import pack, reduce
-from synovia.solver import Solver, as_solver
+from synovia.solver import Solver, SolverName, as_solver
 
+Start = Pose | Literal["rest"] | Numbers | JointValues
+Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
 _JOINTS: Final = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
 _TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
 _GOAL: Final = "for example PositionGoal(joint, position)"
@@ -77,10 +80,10 @@ class CompiledProblem:
         self,
         skeleton: Skeleton,
         goals: Goal | Iterable[Goal],
-        solver: Solver | str | None = None,
+        solver: Solver | SolverName | None = None,
         *,
         tolerance: tuple[float, float] | None = None,
-        root: str | Sequence[str] = "fixed",
+        root: Root = "fixed",
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         if not isinstance(skeleton, Skeleton):
@@ -91,7 +94,7 @@ class CompiledProblem:
         self.solver.check(self.goals)
         self.goals = tuple(goal.resolved(skeleton) for goal in self.goals)
         self.given = skeleton
-        self.skeleton = with_root(skeleton, root)
+        self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
         self.hangs: tuple[tuple[int, ...], ...] = tuple(
@@ -132,6 +135,12 @@ class CompiledProblem:
     def rows(self) -> tuple[int, ...]:
         """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
         return tuple(rows[0] if rows else -1 for rows in self.hangs)
+
+    def __repr__(self) -> str:
+        """Return the skeleton, the goals, the solver and what differs from the defaults."""
+        goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
+        root = "" if self.root == "fixed" else f", root={self.root!r}"
+        return f"{type(self).__name__}({self.given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
@@ -202,8 +211,11 @@ class CompiledProblem:
             self.writer.refuse(code, targets)
         return out
 
-    def as_start(self, start: Pose | Any) -> Pose:
-        """Return a start, a pose or joint values, as a pose of the skeleton that is solved.
+    def as_start(self, start: Any) -> Pose:
+        """Return a start as a pose of the skeleton that is solved.
+
+        Args:
+            start: A pose, ``"rest"``, or joint values: (nq,), or some of them by joint.
 
         Raises:
             InputError: If it is a pose of another skeleton, or a value cannot be used.
@@ -215,6 +227,10 @@ class CompiledProblem:
             if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):
                 raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(skeleton))
             start = start.q
+        elif isinstance(start, str):
+            if start != "rest":
+                raise InputError("start is not known", value=start, expected="'rest', a pose, or joint values")
+            return self.default_start
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
         return Pose(skeleton, start)
@@ -228,7 +244,7 @@ class CompiledProblem:
         if starts is None:
             return self.rest
         skeleton, given = self.skeleton, self.given
-        if isinstance(starts, Pose) or dimensions(starts) == 1:
+        if isinstance(starts, Pose | str | Mapping) or dimensions(starts) == 1:
             return self.as_start(starts).values.reshape(1, -1)
         if given is not skeleton and shape_of(starts)[1:] == (given.nq,):
             starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)

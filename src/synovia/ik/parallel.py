@@ -92,13 +92,13 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         UnsupportedError: If the method has no such kernel for the problem.
     """
     if choice is not True and choice != "single":
-        raise InputError("there are no such lanes", value=choice, expected="False, True (double precision) or 'single'")
-    lanes = solver.lanes(reduced)
+        raise InputError("simd is out of range", value=choice, expected="False, True (double precision) or 'single'")
+    lanes = solver.simd_kernel(reduced)
     if lanes is None:
         hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "
         hint += "chain of three or more balls without limits"
-        raise UnsupportedError(f"{solver.name} has no lanes for this problem", hint=hint)
-    size = solver.lane_room(reduced)
+        raise UnsupportedError(f"{solver.name} has no SIMD kernel for this problem", hint=hint)
+    size = solver.simd_size(reduced)
     precision = np.float32 if choice == "single" else np.float64
 
     def solve(

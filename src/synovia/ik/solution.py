@@ -17,6 +17,7 @@ from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import CUT, FINISH, STATUS, STEPS, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
+from synovia.model.notebook import Pictured
 
 _EVERY_STATUS = tuple(Status)
 
@@ -74,7 +75,7 @@ class Frame(NamedTuple):
     held: str | None
 
 
-class Solution:
+class Solution(Pictured):
     """The answer of a solve. A miss is a normal answer: the best pose that was met, and why it is not better.
 
     Everything but the status is unpacked when it is asked for.

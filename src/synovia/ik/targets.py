@@ -8,7 +8,8 @@ transform. All other forms are checked on the way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -21,7 +22,16 @@ from synovia.model.geometry import Array, as_matrix, as_numbers, as_transform, d
 from synovia.model.joint import LONGEST
 from synovia.model.motion import Motion
 
-Targets = Mapping[Any, Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.spatial.transform import Rotation
+
+    from synovia.model.pose import Numbers
+
+_Rotation: TypeAlias = "NDArray[Any] | Sequence[Sequence[float]] | Rotation"
+# One target: a position, a rotation, a pair of both, or a 4x4 transform; with a leading axis for many problems.
+Target: TypeAlias = "NDArray[Any] | Sequence[float] | Sequence[Sequence[float]] | Rotation | tuple[Numbers, _Rotation]"
+Targets: TypeAlias = "Mapping[str, Target] | Mapping[int, Target] | Mapping[str | int, Target] | Target"
 _BOTH: Final = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 _POINT, _FRAME = (3,), (4, 4)
@@ -67,6 +77,8 @@ class TargetWriter:
     def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> None:
         """Learn the names of the goals and their own targets."""
         self.goals = goals
+        self._skeleton = skeleton
+        self._rows = rows
         self._book = _address_book(skeleton, goals, rows)
         self._takes = [float(goal.takes) for goal in goals]
         self.own = np.zeros((1, len(goals), TARGET_WIDTH))  # the goals' own targets
@@ -115,15 +127,16 @@ class TargetWriter:
         workspace.table[...] = self.own
         if targets is not None:
             given: dict[int, int] = {}
-            for key, value in _checked_table(targets).items():
+            for key, value in _checked_table(targets, self.goals).items():
                 i = self._claimed(given, key, parts_of(value))
                 _write(workspace.table[0, i], self.goals[i], value)
 
     def table_of_many(self, targets: Targets) -> Array:
         """Return the table (B, goals, 17) of many problems."""
-        table = np.repeat(self.own, _count_of(_checked_table(targets)), axis=0)
+        by_key = _checked_table(targets, self.goals)
+        table = np.repeat(self.own, _count_of(by_key), axis=0)
         given: dict[int, int] = {}
-        for key, value in targets.items():
+        for key, value in by_key.items():
             i = self._claimed(given, key, parts_of(value, many=True))
             _write_many(table[:, i], self.goals[i], value)
         return table
@@ -135,7 +148,7 @@ class TargetWriter:
         """
         row, i = divmod(-1 - code, len(self.goals))
         goal, target = self.goals[i], self.own[0, i].copy()
-        for key, value in (targets or {}).items():
+        for key, value in _checked_table({} if targets is None else targets, self.goals).items():
             one = value
             if not parts_of(value):  # of many problems
                 one = tuple(part[row] for part in value) if _is_pair(value, many=True) else value[row]
@@ -153,10 +166,17 @@ class TargetWriter:
     def _goal_of(self, key: Any, parts: int) -> int:
         """Return the index of the goal that a key means for a target with these parts.
 
+        A key that no goal knows may be the role of a joint.
+
         Raises:
             UnknownNameError: If there is none, or several.
         """
         goals = self.goals
+        if isinstance(key, str) and key not in self._book:
+            with suppress(UnknownNameError):
+                row = self._skeleton.index(key)
+                same = [i for i, at in enumerate(self._rows) if at == row and goals[i].takes]
+                self._book.update({key: same} if same else {})
         try:
             places = self._book.get(key)
         except TypeError as error:
@@ -248,18 +268,22 @@ def _address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]
     return book
 
 
-def _checked_table(targets: Any) -> Targets:
-    """Return targets if they are a table of targets by name.
+def _checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
+    """Return targets by name; a bare target is that of the only goal that takes one.
 
     Raises:
         InputError: If they are anything else.
     """
     if isinstance(targets, Mapping):
-        return cast("Targets", targets)
+        return cast("Mapping[Any, Any]", targets)
+    asked = [goal for goal in goals if goal.takes]
+    if len(asked) == 1 and not isinstance(targets, str):
+        goal = asked[0]
+        return {goal.joint if goal.name is None and goal.joint is not None else goal.label: targets}
     raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
 
 
-def _count_of(targets: Targets) -> int:
+def _count_of(targets: Mapping[Any, Any]) -> int:
     """Return the number of problems in a table of targets with a leading axis.
 
     Raises:

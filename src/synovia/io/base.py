@@ -1,4 +1,4 @@
-"""What every file format shares: reading bytes safely, writing without losing anything, and the form of a reader."""
+"""Shared by all file formats: safe reading, atomic writing, and the description of a format."""
 
 from __future__ import annotations
 
@@ -23,14 +23,19 @@ _REPLACE: Final = "pass force=True (--force) to replace it"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file format.
+    """One file format: what it can read and write.
+
+    A new format is one module or package of ``synovia.io`` with a ``FORMAT``, and its name in ``synovia.io.load``.
 
     Args:
         name: What people call it.
         extensions: Endings that it uses, lower case with the dot.
         looks_like: Whether the first few thousand bytes of a file are of this format.
-        read_skeleton: Reader of the skeleton, from a path.
-        read_motions: Reader of all motions of a file, None where the format has none.
+        read_skeleton: Read the skeleton of a file.
+        read_motions: Read all motions of a file.
+        write_skeleton: Write a skeleton: ``write_skeleton(skeleton, path, force=...)``.
+        write_motion: Write a motion: ``write_motion(motion, path, force=...)``, with ``into=`` if it ``copies``.
+        copies: Whether a motion goes into a copy of the file that its skeleton came from, ``into``.
     """
 
     name: str
@@ -38,6 +43,9 @@ class Format:
     looks_like: Callable[[bytes], bool]
     read_skeleton: Callable[[Path], Skeleton]
     read_motions: Callable[[Path], list[Motion]] | None = None
+    write_skeleton: Callable[..., None] | None = None
+    write_motion: Callable[..., None] | None = None
+    copies: bool = False
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
@@ -57,15 +65,6 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
 
-def joint_keys(skeleton: Skeleton) -> tuple[str, ...]:
-    """Return what each joint is called where values are kept: its name, with its row where others share it."""
-    names = skeleton.joint_names
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in enumerate(names))
-
-
 def listed(names: Sequence[str]) -> str:
     """Return the first few names in quotes and how many more there are, for a note."""
     more = len(names) - _LISTED
@@ -82,7 +81,7 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
         if path.is_dir():
             raise FileError("is a folder", where=str(path), expected="a file")
         if not path.is_file() and path.exists():
-            raise FileError("is no ordinary file", where=str(path), expected="a file")
+            raise FileError("is not an ordinary file", where=str(path), expected="a file")
         size = path.stat().st_size
         if size > most:
             raise FileError("file is too large", where=str(path), value=size, expected=f"at most {most} bytes")
@@ -100,7 +99,7 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
 
 
 def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
-    """Return a text file's content, without a byte-order mark; bytes that are no UTF-8 are read as Latin-1.
+    """Return a text file's content, without a byte-order mark; bytes that are not UTF-8 are read as Latin-1.
 
     Raises:
         FileError: As ``read_bytes`` does.
@@ -134,7 +133,7 @@ def check_writable(path: Path, *, force: bool) -> None:
 
 
 def most_numbers(size: int) -> int:
-    """Return how many numbers of a motion, or of its targets, a file of so many bytes may describe.
+    """Return how many numbers of a motion, or of its targets, a file of ``size`` bytes may describe.
 
     Files can describe more than they hold, by packing, by sampling between keys, or by naming the same bytes often.
     """

@@ -33,7 +33,7 @@ def bundled(name: str) -> Skeleton:
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
     with as_file(known[name]) as path:
-        return import_module("synovia.io.toml").FORMAT.read_skeleton(path)  # by name, like every format in io.load
+        return import_module("synovia.io.toml").FORMAT.read_skeleton(path)
 
 
 def _models() -> dict[str, Traversable]:

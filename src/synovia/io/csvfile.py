@@ -13,12 +13,12 @@ import os
 from array import array
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
 from synovia.errors import FormatError, InputError, did_you_mean, restated
-from synovia.io.base import as_path, joint_keys, read_text, write_text
+from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -30,7 +30,7 @@ _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
 def columns(skeleton: Skeleton) -> list[str]:
     """Return the name of each number of q."""
     names: list[str] = []
-    for key, joint in zip(joint_keys(skeleton), skeleton.joints, strict=True):
+    for key, joint in zip(skeleton.joint_keys, skeleton.joints, strict=True):
         parts = _PARTS.get(joint.kind)
         names += [f"{key}.{part}" for part in parts] if parts else [key] * joint.kind.q_size
     return names
@@ -97,7 +97,7 @@ def read_table(
     Raises:
         FileError: If the file cannot be read.
         FormatError: If the first column is not ``time``, a name stands twice, a row has more or fewer cells than there
-            are names, or a cell is no number; names the line.
+            are names, or a cell is not a number; names the line.
     """
     rows = csv.reader(io.StringIO(read_text(path), newline=""))
     head: list[str] = []
@@ -117,7 +117,7 @@ def read_table(
                 raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{len(head)}, one for each name")
             numbers.extend([_number(cell, place, gap) for cell in row])
     except csv.Error as error:
-        raise FormatError(f"is no comma-separated text: {error}", where=f"{path}, line {line}") from error
+        raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
     if not head:
         raise FormatError("first column is not time", where=f"{path}, line 1", expected=expected)
     return head, np.array(numbers, np.float64).reshape(-1, len(head))
@@ -146,7 +146,9 @@ def _number(cell: str, place: str, gap: float | None) -> float:
             raise ValueError
         return float(text)
     except ValueError:
-        raise FormatError("cell is no number", where=place, value=text, expected="for example -0.5 or 1e-3") from None
+        raise FormatError(
+            "cell is not a number", where=place, value=text, expected="for example -0.5 or 1e-3"
+        ) from None
 
 
 def frame_rate(times: Array, path: Path) -> float | None:
@@ -159,3 +161,18 @@ def frame_rate(times: Array, path: Path) -> float | None:
     if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
         raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
     return (len(times) - 1) / length if len(times) > 1 else None
+
+
+def _refuse(path: Path) -> NoReturn:
+    """Refuse to read a table alone."""
+    raise FormatError("a table does not hold its skeleton", where=str(path), hint="synovia.read_csv(path, skeleton)")
+
+
+FORMAT: Final = Format(
+    name="CSV",
+    extensions=(".csv",),
+    looks_like=lambda head: False,
+    read_skeleton=_refuse,
+    read_motions=_refuse,
+    write_motion=write_csv,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,21 +15,22 @@ from synovia.io.base import Format, as_path
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
+from synovia.model.root import Root
 
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
-_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz")
+_MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz", "csvfile")
 _SNIFF: Final = 4096  # bytes that tell what a file is
 _TOLD: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
 
 def formats() -> list[Format]:
-    """Return all formats that can be read."""
+    """Return all formats."""
     return [import_module(f"synovia.io.{module}").FORMAT for module in _MODULES]
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file: its content decides where it can, else its extension.
+    """Return the format to read a file with: its content decides where it can, else its extension.
 
     Raises:
         FormatError: If neither tells.
@@ -50,14 +51,17 @@ def format_of(path: Path) -> Format:
         from synovia.io.base import read_bytes
 
         read_bytes(path)
-    endings = ", ".join(ending for fmt in known for ending in fmt.extensions)
-    hint = "a table does not hold its skeleton: synovia.read_csv(path, skeleton)" if path.suffix == ".csv" else None
     raise FormatError(
-        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings}", hint=hint
+        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
     )
 
 
-def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
+def endings(some: Iterable[Format]) -> str:
+    """Return the extensions of some formats, for a message."""
+    return ", ".join(ending for fmt in some for ending in fmt.extensions)
+
+
+def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> Skeleton:
     """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
     A ``UserWarning`` tells what of the file was not kept, such as the constraints that close a loop; ``skeleton.notes``
@@ -65,6 +69,7 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
 
     Args:
         path: The file. Its content decides the format where it can, else its extension.
+        root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
 
     Raises:
         FileError: If the file cannot be read.
@@ -75,7 +80,7 @@ def load_skeleton(path: str | os.PathLike[str]) -> Skeleton:
     skeleton = _skeleton(where)
     if skeleton.notes:
         warnings.warn(f"{where}: {brief(skeleton.notes)}", UserWarning, stacklevel=2)
-    return skeleton
+    return skeleton if root is None else skeleton.with_root(root)
 
 
 def brief(notes: Sequence[str]) -> str:
@@ -128,7 +133,8 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
     where = as_path(path)
     fmt = format_of(where)
     if fmt.read_motions is None:
-        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected="a BVH, glTF or npz file")
+        others = endings(fmt for fmt in formats() if fmt.read_motions is not None)
+        raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
     motions = load_motions(where)
     if not motions:
         raise FormatError("file has no motion", where=str(where))

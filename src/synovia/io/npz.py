@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from synovia.errors import FormatError, InputError, restated
 from synovia.io.base import Format, as_path, most_numbers, read_bytes, write_bytes
-from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 SCHEMA: Final = "synovia.motion/1"
@@ -56,23 +55,13 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     write_bytes(as_path(path), data.getvalue(), force=force)
 
 
-def read_skeleton(path: Path) -> Skeleton:
-    """Return the skeleton of an archive."""
-    return _read(path).skeleton
-
-
-def read_motions(path: Path) -> list[Motion]:
+def _read(path: Path) -> Motion:
     """Return the motion of an archive.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no archive of a motion.
+        FormatError: If it is not an archive of a motion.
     """
-    return [_read(path)]
-
-
-def _read(path: Path) -> Motion:
-    """Return the motion."""
     from synovia.io.toml.read import parse_skeleton
 
     content = read_arrays(path, (*_NEEDED, "stretch"), "a motion as .npz")
@@ -80,7 +69,7 @@ def _read(path: Path) -> Motion:
     schema = texts_of(content["schema"]) if "schema" in content else None
     if missing or schema != [SCHEMA]:
         raise FormatError(
-            "archive is no motion of this version",
+            "archive is not a motion of this version",
             where=str(path),
             value=schema,
             expected=f"schema {SCHEMA!r} and arrays {', '.join(_NEEDED[1:])}",
@@ -135,7 +124,7 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
     except FormatError:
         raise
     except Exception as error:  # damaged archives raise a dozen types
-        raise FormatError(f"is no NumPy archive ({error})", where=str(path), expected=expected) from error
+        raise FormatError(f"is not a NumPy archive ({error})", where=str(path), expected=expected) from error
     return content
 
 
@@ -181,4 +170,11 @@ def texts_of(array: NDArray[Any]) -> list[str] | None:
     return [str(text) for text in array.ravel().tolist()]
 
 
-FORMAT = Format("Synovia motion", (".npz",), lambda head: head.startswith(_MARK), read_skeleton, read_motions)
+FORMAT: Final = Format(
+    name="Synovia motion",
+    extensions=(".npz",),
+    looks_like=lambda head: head.startswith(_MARK),
+    read_skeleton=lambda path: _read(path).skeleton,
+    read_motions=lambda path: [_read(path)],
+    write_motion=write_npz,
+)

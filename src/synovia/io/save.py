@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from synovia.errors import FormatError, InputError
-from synovia.io.base import as_path, check_writable
+from synovia.io.base import Format, as_path, check_writable
+from synovia.io.load import endings, formats
 from synovia.model.motion import Motion
 
 
@@ -33,45 +34,30 @@ def save_motion(
         InputError: If a glTF is wanted without ``into``, or the motion is not of its skeleton.
     """
     where = as_path(path)
-    ending = where.suffix.lower()
-    if ending in (".glb", ".gltf"):
-        from synovia.io.gltf.write import write_gltf
-
-        if into is None:
-            raise InputError(
-                "a glTF needs the file that the skeleton came from", where=str(where), hint="pass into=that file"
-            )
-        write_gltf(motion, where, into=into, force=force)
-        return
-    writer = _writer(ending)
-    if writer is None:
-        raise FormatError(
-            "no motion can be written with this extension", where=str(where), value=ending or None,
-            expected=", ".join(suffixes()),
-        )  # fmt: skip
-    writer(motion, where, force=force)
+    fmt, write = _writer(where)
+    if fmt.copies and into is None:
+        what = f"a {fmt.name} needs the file that the skeleton came from"
+        raise InputError(what, where=str(where), hint="pass into=that file")
+    more = {"into": into} if fmt.copies else {}
+    write(motion, where, force=force, **more)
 
 
-def _writer(ending: str) -> Callable[..., None] | None:
-    """Return the writer of an extension."""
-    if ending == ".bvh":
-        from synovia.io.bvh import write_bvh
+def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
+    """Return the format of a motion's file by its extension, and its writer.
 
-        return write_bvh
-    if ending == ".npz":
-        from synovia.io.npz import write_npz
-
-        return write_npz
-    if ending == ".csv":
-        from synovia.io.csvfile import write_csv
-
-        return write_csv
-    return None
-
-
-def suffixes() -> tuple[str, ...]:
-    """Return the extensions that ``save_motion`` knows."""
-    return ".bvh", ".glb", ".gltf", ".npz", ".csv"
+    Raises:
+        FormatError: If there is none.
+    """
+    known = formats()
+    for fmt in known:
+        if fmt.write_motion is not None and path.suffix.lower() in fmt.extensions:
+            return fmt, fmt.write_motion
+    raise FormatError(
+        "no motion can be written with this extension",
+        where=str(path),
+        value=path.suffix or None,
+        expected=f"one of {endings(fmt for fmt in known if fmt.write_motion)}",
+    )
 
 
 def check_target(path: Path, *, force: bool) -> None:
@@ -81,9 +67,5 @@ def check_target(path: Path, *, force: bool) -> None:
         FileError: As ``check_writable`` does.
         FormatError: If no format has its extension.
     """
-    if path.suffix.lower() not in suffixes():
-        raise FormatError(
-            "no motion can be written with this extension", where=str(path), value=path.suffix or None,
-            expected=", ".join(suffixes()),
-        )  # fmt: skip
+    _writer(path)
     check_writable(path, force=force)

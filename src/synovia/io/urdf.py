@@ -164,20 +164,20 @@ def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
 
 
 def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
-    """Return the one link that is no joint's child."""
+    """Return the one link that is not a child of any joint."""
     children = {edge.child for edge in edges}
     roots = [name for name in links if name not in children]
     if not roots:
         raise robot.error(
             "there is no root: every link is the child of a joint, so the joints form a cycle",
             value=[edge.name for edge in edges[:6]],
-            expected="one link that is no joint's child",
+            expected="one link that is not a child of any joint",
         )
     if len(roots) > 1:
         raise links[roots[1]].error(
             f"there are {len(roots)} root links",
             value=roots[:6],
-            expected="one link that is no joint's child",
+            expected="one link that is not a child of any joint",
             hint="join the others to it by joints of type fixed",
         )
     return roots[0]

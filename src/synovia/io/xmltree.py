@@ -132,7 +132,7 @@ def parse(data: bytes, where: str, *, root: str | None, most: Mapping[str, int])
         most: How many elements of some names there may be.
 
     Raises:
-        FormatError: If it is no XML, of another kind, has a document type, or is nested too deep or too large;
+        FormatError: If it is not XML, of another kind, has a document type, or is nested too deep or too large;
             the message names the line.
     """
     return _Builder(where, root, dict(most)).build(data)
@@ -160,14 +160,14 @@ class _Builder:
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
             raise FormatError(
-                f"is no well-formed XML: {reason}",
+                f"is not well-formed XML: {reason}",
                 where=f"{self.where}:{error.lineno}",
                 hint=f"look near column {error.offset + 1}; the file may be cut off or not UTF-8",
             ) from error
         except FormatError:
             raise
         except (ValueError, LookupError) as error:  # an encoding that Python or the parser does not know
-            raise FormatError(f"is no readable XML ({error})", where=self.where, hint="save it as UTF-8") from error
+            raise FormatError(f"is not readable XML ({error})", where=self.where, hint="save it as UTF-8") from error
         if self.top is None:
             raise FormatError("has no element", where=self.where, expected=f"<{self.root}>")
         return self.top

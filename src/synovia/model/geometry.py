@@ -1,7 +1,7 @@
-"""Rotations, transforms and numbers that users give: checked, and turned into plain arrays with NumPy alone.
+"""Check numbers, rotations and transforms that users give, and convert them to plain arrays with NumPy alone.
 
-Everything here runs once per file, goal or call; what runs once per step is in ``kernels``. Quaternions in arrays are
-xyzw. SciPy's ``Rotation`` is accepted everywhere and imported nowhere.
+This code runs once per file, goal or call; code that runs in every step is in ``kernels``. Quaternions in arrays are
+xyzw. All functions accept SciPy's ``Rotation``; none imports SciPy.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def as_direction(value: Any, what: str) -> Array:
     """Return a unit vector.
 
     Raises:
-        InputError: If the value is no vector of three, or has no direction.
+        InputError: If the value is not a vector of three numbers, or has no direction.
     """
     vector = as_numbers(value, (3,), what)
     largest = float(np.abs(vector).max())
@@ -107,7 +107,7 @@ def as_matrix(value: Any, what: str = "rotation") -> Array:
     One that is orthonormal already comes back bit for bit.
 
     Raises:
-        InputError: If the value is no rotation; a bare quaternion is refused because its order cannot be seen.
+        InputError: If the value is not a rotation; a bare quaternion is refused because its order cannot be seen.
     """
     if hasattr(value, "as_matrix"):
         value = value.as_matrix()
@@ -120,7 +120,7 @@ def as_matrix(value: Any, what: str = "rotation") -> Array:
         return matrix
     error, determinant = _measured(*matrix.ravel().tolist())
     if not error <= ORTHONORMAL or determinant < 0.0:
-        kind = "mirrors" if error <= ORTHONORMAL else f"is no rotation (RᵀR differs from 1 by {error:.2g})"
+        kind = "mirrors" if error <= ORTHONORMAL else f"is not a rotation (RᵀR differs from 1 by {error:.2g})"
         raise InputError(f"{what} {kind}", value=matrix.tolist(), expected="an orthonormal matrix of determinant 1")
     return matrix if error <= EXACT else quat_to_matrix(matrix_to_quat(matrix))
 
@@ -158,7 +158,7 @@ def as_unit_quat(value: ArrayLike, what: str = "quaternion", *, slack: float = 1
     """Return a quaternion (xyzw) of length exactly 1.
 
     Raises:
-        InputError: If its length differs from 1 by more than ``slack`` (a zero quaternion is no rotation).
+        InputError: If its length differs from 1 by more than ``slack`` (a zero quaternion is not a rotation).
     """
     quat = as_numbers(value, (4,), what)
     with np.errstate(over="ignore"):  # infinity is refused

@@ -1,4 +1,4 @@
-"""One joint of a skeleton, as a file or a person describes it."""
+"""Joints: how each moves, its limit, its body, and its coupling to another joint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from synovia.arguments import as_call
 from synovia.errors import InputError, restated
 from synovia.model.geometry import Array, as_direction, as_numbers, as_transform
 from synovia.model.limits import Interval, Limit, SwingTwist
@@ -31,7 +32,12 @@ class Kind(IntEnum):
     @property
     def v_size(self) -> int:
         """Degrees of freedom: 0, 1, 1, 3 or 6."""
-        return (0, 1, 1, 3, 6)[self]
+        return len(DOF_NAMES[self])
+
+
+# Endings of the names of each kind's degrees of freedom, in the order of the kinds.
+_TURNS: Final = (".rx", ".ry", ".rz")
+DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,10 @@ class Mimic:
     ratio: float = 1.0
     offset: float = 0.0
     binds: bool = False
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self)
 
 
 LONGEST: Final = 1e15  # length units, and any other number of a joint: products of several stay far from overflow
@@ -148,6 +158,11 @@ class Joint:
                 value=numbers,
                 expected=f"numbers of at most {LONGEST:g}, mass and stiffness not negative",
             )
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults and places."""
+        known = {each.name: getattr(self, each.name) for each in fields(self)}
+        return as_call(self, {name: value for name, value in known.items() if not isinstance(value, np.ndarray)})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values.

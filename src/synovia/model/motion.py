@@ -95,4 +95,4 @@ class Motion:
 
     def __repr__(self) -> str:
         """Return name, frames and rate."""
-        return f"Motion({self.name!r}, {len(self)} frames at {self.fps:g} fps, {self.skeleton.name!r})"
+        return f"{type(self).__name__}({self.name!r}, {len(self)} frames at {self.fps:g} fps, {self.skeleton.name!r})"

@@ -1,22 +1,27 @@
-"""A pose: joint values of a skeleton, and where they put everything."""
+"""Poses: the joint values of a skeleton, and the world frames that follow from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK_Q, FIRST_Q
 from synovia.model.geometry import Array, as_numbers, dimensions, frames_to_transforms
-from synovia.model.joint import LONGEST
+from synovia.model.joint import LONGEST, Kind
+from synovia.model.notebook import Pictured
+from synovia.model.tree import ancestors
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from synovia.model.skeleton import Skeleton
 
+Numbers = NDArray[Any] | Sequence[float]
+JointValues = Mapping[str, float | Numbers]  # by joint; the others are at rest
 _CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
 _ROUNDING = 1e-15  # of a length that was made 1
 _DOUBLE = np.dtype(np.float64)
@@ -37,7 +42,7 @@ def world_frames(skeleton: Skeleton, q: Array) -> Array:
 def inside_limits(skeleton: Skeleton, q: Array) -> Array:
     """Return joint values (T, nq) brought inside the limits: the same array where nothing was outside."""
     inside = np.empty(q.shape)
-    skeleton.gate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
+    skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
@@ -89,12 +94,13 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     return out
 
 
-class Pose:
+class Pose(Pictured):
     """Joint values of a skeleton; world transforms are computed once, when first asked for. Immutable.
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Limits are not checked here.
+        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Or some of them by joint, as
+            ``with_values`` takes them: the other joints are at rest. Limits are not checked here.
 
     Raises:
         InputError: If q has the wrong shape, is not finite, holds a quaternion that is not of length 1, or contradicts
@@ -108,8 +114,10 @@ class Pose:
 
     __slots__ = ("_frames", "_inside", "_q", "ready", "skeleton")
 
-    def __init__(self, skeleton: Skeleton, q: Any) -> None:
+    def __init__(self, skeleton: Skeleton, q: Numbers | JointValues) -> None:
         """Check and copy the values."""
+        if isinstance(q, Mapping):
+            q = skeleton.rest_pose().with_values(q).q
         if dimensions(q) != 1:
             as_numbers(q, (skeleton.nq,), "q")
         self.skeleton = skeleton
@@ -131,9 +139,9 @@ class Pose:
 
     @classmethod
     def quick(cls, skeleton: Skeleton, q: Any) -> Pose | None:
-        """Return a pose of plain float64 values (nq,), checked by one compiled call; None where it takes a longer look.
+        """Return a pose of plain float64 values (nq,), checked by one compiled call; None if that check is not enough.
 
-        For loops that hand over joint values; it loads the kernels, which an ordinary pose does not need.
+        It is meant for loops that pass joint values. It loads the kernels, which an ordinary pose does not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
@@ -141,12 +149,12 @@ class Pose:
         if q.strides != _PACKED:
             q = q.copy()
         inside = _empty(skeleton.nq)
-        told = skeleton.gate(q, inside)
-        if told < 0:
+        code = skeleton.validate(q, inside)
+        if code < 0:
             return None
         pose = _new(cls)
         pose.skeleton = skeleton
-        pose._q = inside if told else q.copy()
+        pose._q = inside if code else q.copy()
         pose._frames = None
         pose._inside = inside
         pose.ready = None
@@ -161,12 +169,12 @@ class Pose:
 
     @property
     def values(self) -> Array:
-        """Joint values, (nq,), as the kernels take them: writable, and never to be written."""
+        """Joint values, (nq,), as the kernels take them: writable, but nobody may write to them."""
         return self._q
 
     @property
     def inside(self) -> Array:
-        """Joint values brought inside the limits, (1, nq), as the kernels take them: never to be written."""
+        """Joint values brought inside the limits, (1, nq), as the kernels take them; nobody may write to them."""
         ready = self.ready
         if ready is None:
             known = self._inside
@@ -205,6 +213,51 @@ class Pose:
         """Return the 4x4 transform from a joint's frame to the world."""
         return frames_to_transforms(self.frames[self.skeleton.index(joint)])
 
+    def jacobian(self, joint: str | int) -> Array:
+        """Return the derivative of a joint's world frame by the velocities of all joints, (6, nv).
+
+        Rows 0 to 2 are the velocity of the joint's origin (length units), rows 3 to 5 the angular velocity of its frame
+        (radians), both in world axes. The columns are in the order of ``skeleton.dof_names``:
+
+        - a hinge (per radian) or slide (per length unit) has one;
+        - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
+        - a free joint has six: the velocity of its origin in its frame at rest, carried along by its parent (world
+          axes, unless that frame is turned), then the angular velocity as for a ball.
+
+        The column of a joint that follows another is zero: its motion is part of its leader's column.
+
+        Args:
+            joint: Name, body, role or row of the joint.
+
+        Example:
+            >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])  # doctest: +SKIP
+            >>> arm.rest_pose().jacobian("joint2")[:3, 2]  # doctest: +SKIP
+            array([-2., 0., 0.])
+        """
+        skeleton, frames = self.skeleton, self.frames
+        target = skeleton.index(joint)
+        out = np.zeros((6, skeleton.nv))
+        for row in ancestors(skeleton.parents, target):
+            moving = skeleton.joints[row]
+            if not moving.kind.v_size:
+                continue
+            first, ratio = skeleton.dof_columns[row]
+            turned = frames[row, :9].reshape(3, 3)
+            scalar = moving.kind.v_size == 1
+            axes = ratio * (turned @ moving.axis)[:, None] if scalar else turned
+            if moving.kind is Kind.SLIDE:
+                out[:3, first] += axes[:, 0]
+                continue
+            if moving.kind is Kind.FREE:
+                above = skeleton.parents[row]
+                outer = np.eye(3) if above < 0 else frames[above, :9].reshape(3, 3)
+                out[:3, first : first + 3] = outer @ moving.rest[:3, :3]
+                first += 3
+            columns = slice(first, first + axes.shape[1])
+            out[:3, columns] += np.cross(axes.T, frames[target, 9:] - frames[row, 9:]).T
+            out[3:, columns] += axes
+        return out
+
     def center_of_mass(self) -> Array:
         """Return the centre of mass in the world, (3,), length units of the file.
 
@@ -223,7 +276,7 @@ class Pose:
         values = self._q[self.skeleton.q_slice(joint)]
         return float(values[0]) if len(values) == 1 else values.copy()
 
-    def with_values(self, values: dict[str, float | Sequence[float] | Array]) -> Pose:
+    def with_values(self, values: JointValues) -> Pose:
         """Return a pose with some joints at other values; followers move along.
 
         Args:

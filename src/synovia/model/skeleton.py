@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -28,18 +29,22 @@ from synovia.kernels.layout import (
     TWIST_UPPER,
     UPPER,
 )
-from synovia.model.geometry import Array, as_numbers, rigid
-from synovia.model.joint import Joint, Kind
-from synovia.model.limits import SwingTwist
+from synovia.model.geometry import Array, as_numbers, axis_vector, rigid
+from synovia.model.joint import DOF_NAMES, Joint, Kind
+from synovia.model.limits import Interval, Limit, SwingTwist
+from synovia.model.names import ALIASES
+from synovia.model.notebook import Pictured
 from synovia.model.pose import Pose
-from synovia.model.tables import Tables, gate_of, pack
+from synovia.model.roles import Found, Roles, recognize
+from synovia.model.root import Root, as_root, free_root, root_joints
+from synovia.model.tables import Tables, pack, validator_of
 from synovia.model.tree import address_book, ancestors, topological
 
 MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
 LONGEST_COUPLING: Final = 100  # joints that follow one another in a row; each is followed to the first
 
 
-class Skeleton:
+class Skeleton(Pictured):
     """An immutable tree of joints.
 
     Args:
@@ -134,10 +139,83 @@ class Skeleton:
         ]
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
+    def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
+        """Return a skeleton of other joints, with the name, the length unit, the axes and the notes of this one."""
+        return Skeleton(
+            joints,
+            name=self.name,
+            meters_per_unit=self.meters_per_unit,
+            up=self.up,
+            forward=self.forward,
+            notes=self.notes,
+        )
+
+    def with_limits(self, limits: Mapping[str | int, Limit | tuple[float, float] | None]) -> Skeleton:
+        """Return the skeleton with other limits on some joints; those of all other joints stay.
+
+        Args:
+            limits: By joint: ``(lower, upper)`` or an ``Interval`` for a hinge (radians) or slide (length units), a
+                ``SwingTwist`` for a ball or free joint, None for no limit.
+
+        Raises:
+            InputError: If a joint cannot have such a limit, or a joint is named twice.
+            UnknownNameError: If there is no such joint.
+
+        Example:
+            >>> finger = Skeleton([Joint("knuckle", kind=Kind.HINGE, axis=(1, 0, 0))])
+            >>> finger.with_limits({"knuckle": (0.0, 1.5)}).limits
+            (array([0.]), array([1.5]))
+        """
+        joints = list(self.joints)
+        changed: set[int] = set()
+        for name, given in limits.items():
+            row = self.index(name)
+            if row in changed:
+                raise InputError("joint has two limits", where=self.name, value=name, expected="each joint once")
+            changed.add(row)
+            limit = given
+            if limit is not None and not isinstance(limit, Limit):
+                lower, upper = as_numbers(limit, (2,), f"limit of joint {name!r}", finite=False).tolist()
+                limit = Interval(lower, upper)
+            joints[row] = replace(joints[row], limit=limit)
+        return self.with_joints(joints)
+
+    def with_root(self, root: Root) -> Skeleton:
+        """Return the skeleton with a root that may move, as ``root=`` of ``solve`` and ``IK`` makes it.
+
+        Args:
+            root: ``"free"`` puts a free joint before a skeleton that has none. Axes such as ``"xy"``, ``"x,y,yaw"`` or
+                ``("x", "yaw")`` put a slide or a hinge for each before it: x, y and z along the axes of the world,
+                roll, pitch and yaw about them, through the first joint at rest. ``"fixed"`` fixes a free root at rest.
+
+        Raises:
+            InputError: If it is none of these.
+
+        Example:
+            >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+            >>> arm.with_root("x,yaw").joint_names
+            ('root_x', 'root_yaw', 'joint0', 'joint1')
+        """
+        root = as_root(root)
+        joints, free = list(self.joints), free_root(self.joints, self.parents)
+        if root in ("fixed", "free") and (root == "free") == (free is not None):
+            return self
+        if root == "fixed" and free is not None:
+            joints[free] = replace(joints[free], kind=Kind.FIXED, limit=None, preferred=None, channels=None)
+            return self.with_joints(joints)
+        pivot = self.rest_pose().position(0)
+        taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)}
+        before = root_joints(root, pivot, taken)
+        back = rigid() if root == "free" else rigid(-pivot)
+        for row, parent in enumerate(self.parents):
+            rest = joints[row].rest if parent >= 0 else back @ joints[row].rest
+            joints[row] = replace(joints[row], parent=parent + len(before), rest=rest)
+        return self.with_joints([*before, *joints])
+
     @cached_property
-    def gate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of values of one or more q; see ``tables.gate_of``."""
-        return gate_of(self.tables, self.nq)
+    def validate(self) -> Callable[[Array, Array], int]:
+        """The compiled check of values of one or more q; see ``tables.validator_of``."""
+        return validator_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:
         """Copy and pickle without what is computed on demand: copies of those arrays would be writable."""
@@ -152,6 +230,20 @@ class Skeleton:
         """Return name, joints and degrees of freedom."""
         return f"Skeleton({self.name!r}, {len(self)} joints, {self.nv} degrees of freedom)"
 
+    def up_vector(self, instead: str) -> Array:
+        """Return the unit vector (3,) that points up in the world.
+
+        Args:
+            instead: The argument that can be given where the file does not say, for the message: ``"axis="``.
+
+        Raises:
+            InputError: If the file does not say which way is up.
+        """
+        if self.up is None:
+            expected = f"a skeleton with up, or {instead}"
+            raise InputError("the model does not say which way is up", where=self.name, expected=expected)
+        return axis_vector(self.up)
+
     def index(self, joint: str | int) -> int:
         """Return the row of a joint, addressed by its name, else the body that it carries, else its role, or its row.
 
@@ -165,8 +257,11 @@ class Skeleton:
                 return int(joint)
             raise UnknownNameError(f"no joint {joint} in {self.name}", expected=f"0 to {len(self) - 1}")
         rows = self._rows.get(joint) if isinstance(joint, str) else None
+        if rows is None and isinstance(joint, str):
+            rows = self._parts.get(joint) or self._parts.get(ALIASES.get(joint, joint))
         if rows is None:
-            known = dict.fromkeys([*self.joint_names, *(body for joint in self.joints if (body := joint.body))])
+            bodies = (body for joint in self.joints if (body := joint.body))
+            known = dict.fromkeys([*self.joint_names, *bodies, *self._parts])
             raise unknown_name("joint", joint, known, self.name)
         if len(rows) > 1:
             listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
@@ -185,12 +280,45 @@ class Skeleton:
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
-        """Names of the joints that have a role, by role; the first where several claim the same one."""
-        names: dict[str, str] = {}
-        for joint in self.joints:
-            if joint.role:
-                names.setdefault(joint.role, joint.name)
-        return MappingProxyType(names)
+        """Names of the joints by their role in the body: the file's own roles, and the parts that names tell.
+
+        Roles are those of VRM in snake case, such as ``"hips"``, ``"left_hand"`` or ``"right_lower_leg"``, and
+        ``"left_index_1"`` for fingers. Each also addresses its joint, as do ``"left_elbow"``, ``"left_wrist"``,
+        ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty where no part is recognized. Where the
+        file has several bodies, the roles are those of the first.
+        """
+        return Roles({role: self.joint_names[rows[0]] for role, rows in self._parts.items()})
+
+    @cached_property
+    def _parts(self) -> Found:
+        """The rows of each role."""
+        return recognize(self)
+
+    @cached_property
+    def dof_names(self) -> tuple[str, ...]:
+        """Names of the degrees of freedom, (nv,), in the order of the columns of ``Pose.jacobian``.
+
+        A hinge or slide has its joint's name. A ball has ``NAME.rx``, ``.ry`` and ``.rz``; a free joint has ``NAME.x``,
+        ``.y`` and ``.z`` before these. Where several joints share a name, the row is added: ``"hand (joint 7).rx"``.
+        """
+        keyed = zip(self.joint_keys, self.joints, strict=True)
+        return tuple(key + ending for key, joint in keyed for ending in DOF_NAMES[joint.kind])
+
+    @cached_property
+    def dof_columns(self) -> tuple[tuple[int, float], ...]:
+        """The first velocity that moves each joint, and how fast it does: a follower has its leader's and the ratio."""
+        firsts = np.cumsum([0, *(joint.kind.v_size for joint in self.joints)]).tolist()
+        columns = [(first, 1.0) for first in firsts[: len(self)]]
+        for row, (leader, ratio, _) in self._leaders().items():
+            columns[row] = (firsts[leader], ratio)
+        return tuple(columns)
+
+    @cached_property
+    def joint_keys(self) -> tuple[str, ...]:
+        """What files call each joint: its name, with its row where several joints share it."""
+        counts = Counter(self.joint_names)
+        named = enumerate(self.joint_names)
+        return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in named)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

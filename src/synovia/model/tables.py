@@ -1,4 +1,4 @@
-"""A skeleton as the kernels read it: flat arrays, packed once.
+"""The flat arrays of a skeleton that the kernels read, packed once.
 
 Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.tree.forward``), and what can move
 is listed as variables with their limits (see ``kernels.tree.variables``).
@@ -67,7 +67,7 @@ class Tables:
     coupling: Array
 
 
-def gate_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
+def validator_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
     """Return the compiled check of values (T * nq,), which writes them brought inside the limits; see ``admit``."""
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.tree.tables import admit

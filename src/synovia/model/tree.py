@@ -1,12 +1,20 @@
-"""The tree behind a skeleton: joints in an order with parents first, who is above whom, and what names mean."""
+"""The tree of a skeleton: the order of its joints, their ancestors, and the names that address them."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Protocol
 
 from synovia.errors import InputError
 from synovia.model.joint import Joint
+
+
+class JointTree(Protocol):
+    """Joints and their parents: what of a skeleton tells the parts of a body."""
+
+    joints: tuple[Joint, ...]
+    parents: tuple[int, ...]
 
 
 def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...], tuple[int, ...]]:

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from synovia.model.geometry import Array
+from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
-from synovia.retargeting.names import SIDES
 
 SAME: Final = np.radians(15.0)  # two rest poses closer than this are one: joint centres of two rigs differ by as much
 # Each part with the part at its other end and the part whose alignment it inherits

@@ -11,9 +11,9 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, axis_vector
+from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.names import SIDES
-from synovia.retargeting.roles import find_roles
+from synovia.retargeting.shape import find_roles
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # parts that carry all others

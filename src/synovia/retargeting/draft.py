@@ -7,7 +7,7 @@ from typing import Any
 
 from synovia.model import Skeleton
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.roles import find_roles
+from synovia.retargeting.shape import find_roles
 
 
 def draft_map(

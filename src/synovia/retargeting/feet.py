@@ -12,9 +12,9 @@ from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
+from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.names import SIDES
 from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]

@@ -9,10 +9,9 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Skeleton
-from synovia.model.derived import with_joints
 from synovia.model.geometry import Array, as_numbers
-from synovia.retargeting.names import SIDES
-from synovia.retargeting.roles import find_roles
+from synovia.model.names import SIDES
+from synovia.retargeting.shape import find_roles
 
 # Role: share of the whole in percent, how far along its bone the centre of mass is, where the bone leads to, and which
 # part carries it where a skeleton has no such joint. de Leva (1996), Table 4, males.
@@ -83,7 +82,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
         )
         for row, joint in enumerate(skeleton.joints)
     ]
-    return with_joints(skeleton, joints)
+    return skeleton.with_joints(joints)
 
 
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:

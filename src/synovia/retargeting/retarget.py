@@ -10,7 +10,6 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
-from synovia.ik.root import with_free_root
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, same_side
@@ -33,7 +32,7 @@ class Retargeted:
         target: The body that follows.
         scale: Length of the target's legs over that of the source's: lengths of the path are multiplied by it.
         contacts: Frames (first, past the last) in which each foot stands, by role.
-        missed: Frames in which a foot could not be brought to where it belongs.
+        missed_frames: Frames in which a foot could not be brought to where it belongs.
         worst: Largest distance of a foot from where it belongs, length units of the target.
     """
 
@@ -43,8 +42,12 @@ class Retargeted:
     target: Body
     scale: float
     contacts: Mapping[str, Spans]
-    missed: tuple[int, ...]
+    missed_frames: tuple[int, ...]
     worst: float
+
+    def __repr__(self) -> str:
+        """Return the motion, how many parts were matched, and how many frames were missed."""
+        return f"Retargeted({self.motion!r}, {len(self.parts)} parts, {len(self.missed_frames)} frames missed)"
 
     def joint_map(self) -> dict[str, tuple[str, str]]:
         """Return the names of the matched joints, (source, target) by role, as ``retarget`` takes them."""
@@ -66,7 +69,9 @@ class Retargeted:
             lines.append(f"{role} stands {len(spans)} times, {sum(b - a for a, b in spans)} frames")
         unit = " m" if self.target.skeleton.meters_per_unit == 1.0 else ""
         far = f"feet within {self.worst:.2g}{unit} of where they belong"
-        lines.append(far if not self.missed else f"{far}; {len(self.missed)} frames missed: {_listed(self.missed)}")
+        if self.missed_frames:
+            far = f"{far}; {len(self.missed_frames)} frames missed: {_listed(self.missed_frames)}"
+        lines.append(far)
         return "\n".join(lines)
 
 
@@ -106,7 +111,7 @@ def retarget(
     """
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    moving = with_free_root(skeleton)
+    moving = skeleton.with_root("free")
     if joint_map is None:
         source, target = Body.of(motion.skeleton), Body.of(moving)
     else:
@@ -131,7 +136,7 @@ def retarget(
         target=target,
         scale=target.leg / source.leg,
         contacts={role: spans for role, (_, spans) in paths.items()},
-        missed=missed,
+        missed_frames=missed,
         worst=worst,
     )
 

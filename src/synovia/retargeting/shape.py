@@ -6,8 +6,15 @@ import numpy as np
 
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, axis_vector
+from synovia.model.roles import recognize
 
 _ALIKE = 0.05  # relative difference of bone lengths between the two sides of a body
+
+
+def find_roles(skeleton: Skeleton) -> dict[str, int]:
+    """Return the row of each part of the body by role: as ``Skeleton.roles``, and by shape where no name tells legs."""
+    found = recognize(skeleton, lambda: limbs_by_shape(skeleton))
+    return {role: rows[0] for role, rows in found.items()}
 
 
 def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal, cast
 
 from synovia.errors import InputError, UnknownNameError, UnsupportedError, did_you_mean
 from synovia.problem import Reduced
@@ -36,8 +36,13 @@ _GENERAL = (
     SelectivelyDamped,
     FullBody,
 )
+SolverName = Literal[
+    "fabrik", "ccd", "particles", "lm", "dls", "transpose", "pinv", "sdls", "full-body", "aim", "hinges", "segments",
+    "two-bone",
+]  # fmt: skip
 _CLOSED = (Aim, Hinges, Segments, TwoBone)  # made for a few joints each
-solvers: Final[Mapping[str, type[Solver]]] = MappingProxyType({cls.name: cls for cls in (*_GENERAL, *_CLOSED)})
+_by_name = {cls.name: cls for cls in (*_GENERAL, *_CLOSED)}
+solvers: Final = MappingProxyType(cast("Mapping[SolverName, type[Solver]]", _by_name))
 
 
 def as_solver(solver: object) -> Solver:
@@ -49,13 +54,13 @@ def as_solver(solver: object) -> Solver:
     if solver is None:
         return LevenbergMarquardt()
     if isinstance(solver, str):
-        if solver not in solvers:
+        if solver not in _by_name:
             raise UnknownNameError(
                 f"no solver named {solver!r}",
                 expected="one of " + ", ".join(solvers),
                 hint=near if (near := did_you_mean(solver, solvers)).startswith("did") else None,
             )
-        return solvers[solver]()
+        return _by_name[solver]()
     if isinstance(solver, Solver):
         return solver
     raise InputError("solver is no solver", value=solver, expected="settings such as sy.Fabrik(), or a name")
@@ -92,6 +97,7 @@ __all__ = [
     "Segments",
     "SelectivelyDamped",
     "Solver",
+    "SolverName",
     "TwoBone",
     "as_solver",
     "lister_of",

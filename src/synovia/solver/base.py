@@ -142,12 +142,12 @@ class Solver(ChecksArguments, ABC):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the compiled entry point for a problem (imported here, so that only this one is compiled)."""
 
-    def lanes(self, reduced: Reduced) -> Kernel | None:
+    def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the entry point that solves many problems in lockstep, None where this algorithm has none."""
         del reduced
         return None
 
-    def lane_room(self, reduced: Reduced) -> int:
+    def simd_size(self, reduced: Reduced) -> int:
         """Return how many numbers of memory of their own the lanes need."""
         del reduced
         return 0
@@ -261,7 +261,6 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "largest_turn": (1e-6, LARGEST, False),
     "largest_step": (1e-6, LARGEST, False),
     "joints": (0, 2, True),
-    "soften": (0, 1, False),
     "twist": (-LARGEST, LARGEST, False),
     "weight": (0, 1, False),
     "softening": (0.0, 0.5, False),

@@ -44,7 +44,7 @@ class Fabrik(Heuristic):
 
         return fabrik if reduced.plain else fabrik_any
 
-    def lanes(self, reduced: Reduced) -> Kernel | None:
+    def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of a plain chain; two bones need no iteration."""
         if not reduced.ball_chain or len(reduced.rows) < _SHORTEST:
             return None
@@ -52,7 +52,7 @@ class Fabrik(Heuristic):
 
         return fabrik_lanes
 
-    def lane_room(self, reduced: Reduced) -> int:
+    def simd_size(self, reduced: Reduced) -> int:
         """Return the numbers of 32 chains of points."""
         return 32 * 3 * (len(reduced.rows) + 1)
 

@@ -33,7 +33,7 @@ class FullBody(Solver):
         max_steps: Steps of one attempt.
         attempts: Attempts, restarts included. Goals that lose to others are no reason for many.
         seed: Seed of the restarts.
-        damping: Factor of a level's squared error in its damping.
+        error_damping: Factor of a level's squared error in its damping.
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
         largest_step: Radians (lengths: reaches) that a level may move a joint in one step.
         largest_move: Radians (lengths: reaches) that a joint may move in one solve, or in one frame of ``track``: its
@@ -55,7 +55,7 @@ class FullBody(Solver):
 
     max_steps: int = 60
     attempts: int = 10
-    damping: float = 0.1
+    error_damping: float = 0.1
     constant_damping: float = 1e-10
     largest_step: float = 0.5
     largest_move: float = LARGEST
@@ -101,7 +101,7 @@ class FullBody(Solver):
         return {
             PROGRESS: self.progress[1],
             DAMPING: max(self.constant_damping, 1e-14),
-            ERROR_DAMPING: self.damping,
+            ERROR_DAMPING: self.error_damping,
             LARGEST_STEP: self.largest_step,
             LARGEST_MOVE: self.largest_move if self.largest_move < LARGEST else float("inf"),
             SETTLED: self.rest_step,

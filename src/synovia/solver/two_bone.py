@@ -32,7 +32,7 @@ class TwoBone(Solver):
     are still on their way miss the pole goal and say by how much.
 
     Args:
-        soften: Last part of the reach over which the tip eases: with the reach L and s = ``soften``, a target at
+        softening: Last part of the reach over which the tip eases: with the reach L and s = ``softening``, a target at
             distance x > (1 - s) L is reached for at L (1 - s exp(-(x - (1 - s) L) / (s L))). 0: the limb straightens
             exactly at its reach, and snaps a little on the way there; 0.02 keeps a knee calm. What is left to the
             target counts as a miss.
@@ -56,7 +56,7 @@ class TwoBone(Solver):
 
     max_steps: int = 1
     attempts: int = 1
-    soften: float = 0.0
+    softening: float = 0.0
     twist: float = 0.0
     weight: float = 1.0
     pace: float = 35.0
@@ -108,8 +108,8 @@ class TwoBone(Solver):
     def reasons(self) -> Sequence[str]:
         """Say which settings keep the tip or the plane from where the goals want them."""
         reasons: list[str] = []
-        if self.soften:
-            reasons.append(f"soften={self.soften:g} stops the tip short of targets in the last part of the reach.")
+        if self.softening:
+            reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")
         if self.weight < 1.0:
             reasons.append(f"weight={self.weight:g} goes only that part of the way from the start.")
         if self.twist:
@@ -119,7 +119,7 @@ class TwoBone(Solver):
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
         twist = math.remainder(self.twist, 2.0 * math.pi)
-        return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.soften, 1.0), PACE: self.pace}
+        return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.softening, 1.0), PACE: self.pace}
 
     def spare(self, residuals: int, columns: int) -> int:
         """Return room for how far the goals moved, and for two sets of values."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.ik.compiled import CompiledProblem
+from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
@@ -65,7 +65,7 @@ class Tracked(Solutions):
         return Motion(self.ik.skeleton, self.q, self.fps)
 
     @property
-    def missed(self) -> tuple[int, ...]:
+    def missed_frames(self) -> tuple[int, ...]:
         """Frames in which a goal is missed."""
         return tuple(np.flatnonzero(~self.reached).tolist())
 
@@ -81,7 +81,7 @@ class Tracked(Solutions):
 
     def _missed_by(self, option: str) -> tuple[int, ...]:
         """Return the missed frames that an option of ``track`` made misses of."""
-        return tuple(frame for frame in self.missed if self._held[frame] == option)
+        return tuple(frame for frame in self.missed_frames if self._held[frame] == option)
 
     @property
     def jumps(self) -> tuple[int, ...]:
@@ -96,11 +96,11 @@ class Tracked(Solutions):
 def track(
     ik: CompiledProblem,
     targets: Targets,
-    start: Pose | Any = None,
+    start: Start | None = None,
     *,
     fps: float = 30.0,
-    warm: bool = True,
-    starts: int = 1,
+    warm_start: bool = True,
+    candidates: int = 1,
     both_ways: bool = False,
     smoothness: float = 0.0,
     velocity: Any = None,
@@ -119,15 +119,16 @@ def track(
         targets: As in ``solve_many``, B being the frames.
         start: Pose before the first frame; the rest pose without.
         fps: Frames per second, for the motion that comes out.
-        warm: Whether a frame starts from the one before; otherwise each starts from ``start``.
-        starts: Poses to begin from, random ones after ``start``; of all tracks the path that moves least is taken.
+        warm_start: Whether a frame starts from the one before; otherwise each starts from ``start``.
+        candidates: Number of poses to begin from, random ones after ``start``; the path that moves
+            least is taken.
         both_ways: Whether the clip is also tracked from its end, for the best path through both.
         smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
         velocity: Highest velocity of all joints, or by joint: radians or length units per second.
-        threads: Number of threads for several starts, and without ``warm``; all cores without. Same bits.
+        threads: Number of threads for several candidates, and without ``warm_start``; all cores without. Same bits.
         progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
         deadline: Seconds after which the track ends, as in ``solve``: frames not begun hold the last pose, and what
-            would look at all frames (several starts, smoothness, jumps of a closed form) is left out.
+            would look at all frames (several candidates, smoothness, jumps of a closed form) is left out.
 
     Raises:
         InputError: If a value cannot be used.
@@ -144,17 +145,17 @@ def track(
         raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
     if seconds < 0.0:
         raise InputError("smoothness is negative", value=smoothness, expected="seconds from 0")
-    if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
-        raise InputError("starts is out of range", value=starts, expected="a whole number from 1")
+    if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)) or candidates < 1:
+        raise InputError("candidates is out of range", value=candidates, expected="a whole number from 1")
     most = None if velocity is None else velocity_limits(ik, velocity)
     follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
-    if warm:
+    if warm_start:
         follow = partial(solve_frames, targets=targets, watch=watch)
-    parts = int(starts) * (2 if both_ways else 1) + (seconds > 0.0)
+    parts = int(candidates) * (2 if both_ways else 1) + (seconds > 0.0)
     shared = _SharedProgress(progress, parts, len(table), watch)
-    rows, jumped = _follow_best(ik, table, pose, follow, int(starts), both_ways, workers, shared)
+    rows, jumped = _follow_best(ik, table, pose, follow, int(candidates), both_ways, workers, shared)
     held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
-    whole = starts > 1 or both_ways or ik.solver.closed  # something has looked at all frames
+    whole = candidates > 1 or both_ways or ik.solver.closed  # something has looked at all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
@@ -231,7 +232,7 @@ def _follow_best(
     table: Array,
     pose: Pose,
     follow: Follow,
-    starts: int,
+    candidates: int,
     both_ways: bool,
     threads: int,
     shared: _SharedProgress,
@@ -243,13 +244,13 @@ def _follow_best(
         table: Targets, (T, goals, 17).
         pose: The first start.
         follow: Returns the rows of one track, from targets, a start, and what it tells of its progress.
-        starts: Starts, the first one included.
+        candidates: Starts, the first one included.
         both_ways: Whether the last frame of each track is a start of the way back.
         threads: How many tracks are followed at once.
         shared: Told of the progress of each.
     """
     first = follow(ik, table, pose.inside, shared.part(0))
-    if len(table) < 2 or (starts == 1 and not both_ways) or shared.late:
+    if len(table) < 2 or (candidates == 1 and not both_ways) or shared.late:
         return first, find_jumps(ik, table, pose.inside, first, follow, switches=not shared.late)
     full = complete(ik, table, first)
 
@@ -260,15 +261,15 @@ def _follow_best(
         if both_ways:
             end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
-            back = follow(ik, reverse, end, shared.part(starts + k))
+            back = follow(ik, reverse, end, shared.part(candidates + k))
             jumped = find_jumps(ik, reverse, end, back, follow, switches=not shared.late)
             jumped = np.concatenate([[False], jumped[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found
 
-    with ThreadPoolExecutor(min(threads, starts)) as pool:
+    with ThreadPoolExecutor(min(threads, candidates)) as pool:
         try:
-            found = list(pool.map(there_and_back, range(starts)))
+            found = list(pool.map(there_and_back, range(candidates)))
         except BaseException:
             shared.stop()
             raise

@@ -15,7 +15,6 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
 from synovia.model import Pose, Skeleton
-from synovia.model.derived import up_vector
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.editor import GoalEditor, address, kind_of
 
@@ -40,7 +39,7 @@ def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
         if editor.values["keep"] == "normal":
             axis = editor.values.get("axis")
             if axis is None:
-                axis = skeleton.rest_pose().matrix(editor.row).T @ up_vector(skeleton, "axis=")
+                axis = skeleton.rest_pose().matrix(editor.row).T @ skeleton.up_vector("axis=")
             turn = align_z(as_direction(axis, "axis"))
         elif editor.values.pop("axis", None) is not None or editor.values["keep"] == "point":
             turn = np.eye(3)

@@ -136,7 +136,7 @@ class Engine:
                 self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
-                self.ik.warm()  # while the page says that it is busy, not in the middle of a drag
+                self.ik.precompile()  # while the page says that it is busy, not in the middle of a drag
                 self._beside = [rooted.skeleton.random_pose(seed).q for seed in range(_NUDGES)]
             except SynoviaError as error:
                 self._trouble = str(error)

@@ -27,7 +27,9 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
 
 
 def ends_of(skeleton: Skeleton, word: str) -> list[int]:
-    """Return the rows of the left and the right hand or foot, by role or by name; an empty list unless there are two.
+    """Return the rows of the left and the right hand or foot; an empty list unless there are two.
+
+    The file's own roles come first, then names, then the roles that names tell.
 
     Robots have wrists and ankles: ``left_ankle_roll_joint`` carries the foot.
 
@@ -36,15 +38,16 @@ def ends_of(skeleton: Skeleton, word: str) -> list[int]:
         word: ``hand`` or ``foot``.
     """
     roles = [f"{side}_{word}" for side in ("left", "right")]
-    if all(role in skeleton.roles for role in roles):
-        return [skeleton.index(skeleton.roles[role]) for role in roles]
+    own = {joint.role: row for row, joint in enumerate(skeleton.joints)}
+    if all(role in own for role in roles):
+        return [own[role] for role in roles]
     for said in _WORDS[word]:
         named = [said in joint.name.lower() for joint in skeleton.joints]
         rows = [row for row, is_named in enumerate(named) if is_named]
         top = [row for row in rows if not any(named[above] for above in ancestors(skeleton.parents, row)[1:])]
         if len(top) == 2:
             return top
-    return []
+    return [skeleton.index(role) for role in roles] if all(role in skeleton.roles for role in roles) else []
 
 
 def first_goals(session: Session) -> None:

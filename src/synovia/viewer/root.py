@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from synovia.ik.root import as_root, with_root, with_root_at_rest
 from synovia.model import Kind, Pose, Skeleton
-from synovia.model.derived import with_joints
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid
+from synovia.model.root import as_root, with_root_at_rest
 
 ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
 _SAME: Final = 1e-12  # below, a root is where the file has it
@@ -48,7 +47,7 @@ def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
     """
     mode = as_root(mode)
     held = skeleton if base is None else _placed(skeleton, base)
-    whole = with_root(held, mode)
+    whole = held if mode == "fixed" else held.with_root(mode)
     return Rooted(mode, held, whole, len(whole) - len(held), base)
 
 
@@ -58,7 +57,7 @@ def _placed(skeleton: Skeleton, base: Array) -> Skeleton:
         joint if parent >= 0 else dataclasses.replace(joint, rest=base @ joint.rest)
         for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True)
     ]
-    return with_joints(skeleton, joints)
+    return skeleton.with_joints(joints)
 
 
 def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Rooted, Array]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.files.goals import entry_of, goals_text
-from synovia.files.poses import write_pose
+from synovia.files.poses import save_pose
 from synovia.goals import Goal
 from synovia.io.bvh import write_bvh
 from synovia.io.load import is_bundled
@@ -170,7 +170,7 @@ def pose_file(session: Session) -> bytes:
     """Return the pose as a pose file, with the values of a root that moves, as ``command_line`` names it."""
     with session.lock:
         pose = _own_pose(session)
-    return _written("pose.json", lambda path: write_pose(path, pose))
+    return _written("pose.json", lambda path: save_pose(pose, path))
 
 
 def motion_file(motion: Motion) -> bytes:

@@ -111,7 +111,7 @@ def read_hierarchy(source: Source) -> tuple[list[Node], bool]:
     """
     first = source.word()
     if first.upper() != "HIERARCHY":
-        source.fail("is no BVH file", value=first[:40], expected="HIERARCHY as the first word")
+        source.fail("is not a BVH file", value=first[:40], expected="HIERARCHY as the first word")
     nodes: list[Node] = []
     stack: list[int] = []
     while True:

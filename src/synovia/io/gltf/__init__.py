@@ -19,6 +19,7 @@ from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.clips import Clips
 from synovia.io.gltf.container import looks_like, read_document
 from synovia.io.gltf.scene import read_scene
+from synovia.io.gltf.write import write_gltf
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
@@ -69,4 +70,6 @@ FORMAT: Final = Format(
     looks_like=looks_like,
     read_skeleton=read_skeleton,
     read_motions=read_motions,
+    write_motion=write_gltf,
+    copies=True,
 )

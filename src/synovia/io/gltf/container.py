@@ -126,7 +126,7 @@ def read_document(path: Path) -> Document:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no glTF 2.
+        FormatError: If it is not glTF 2.
         UnsupportedError: If it requires an extension that may change nodes or animations.
     """
     data = read_bytes(path)
@@ -134,7 +134,7 @@ def read_document(path: Path) -> Document:
     root = Element(_parse(path, text), "", str(path))
     version = (root.child("asset") or root).text("version", "")
     if not version.startswith("2."):
-        raise root.error("is no glTF 2", "asset.version", value=version, expected="'2.0'")
+        raise root.error("is not glTF 2", "asset.version", value=version, expected="'2.0'")
     required = root.list("extensionsRequired")
     for i, name in enumerate(required):
         if not isinstance(name, str) or not name.startswith(_HARMLESS):
@@ -155,12 +155,12 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
         raise FormatError("JSON is nested too deeply", where=str(path)) from error
     except json.JSONDecodeError as error:
         raise FormatError(
-            f"is no JSON ({error.msg})", where=f"{path}:{error.lineno}:{error.colno}", expected="a glTF or GLB file"
+            f"is not JSON ({error.msg})", where=f"{path}:{error.lineno}:{error.colno}", expected="a glTF or GLB file"
         ) from error
     except ValueError as error:  # wrong UTF-8, NaN, a number of thousands of digits
-        raise FormatError(f"is no JSON ({error})", where=str(path), expected="a glTF or GLB file") from error
+        raise FormatError(f"is not JSON ({error})", where=str(path), expected="a glTF or GLB file") from error
     if not isinstance(value, dict):
-        raise FormatError("JSON is no object", where=str(path), value=type(value).__name__, expected="an object")
+        raise FormatError("JSON is not an object", where=str(path), value=type(value).__name__, expected="an object")
     return cast("dict[str, Any]", value)
 
 

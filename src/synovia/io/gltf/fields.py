@@ -50,7 +50,7 @@ class Element:
         """Return a text field, or the default where it is missing."""
         value = self.data.get(key, default)
         if not isinstance(value, str):
-            raise self.error(f"{key} is no text", key, value=value, expected="a string")
+            raise self.error(f"{key} is not text", key, value=value, expected="a string")
         if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
             raise self.error(f"{key} holds half of a character", key, value=value, expected="Unicode")
         return value
@@ -59,7 +59,7 @@ class Element:
         """Return a boolean field, False where it is missing."""
         value = self.data.get(key, False)
         if not isinstance(value, bool):
-            raise self.error(f"{key} is no boolean", key, value=value, expected="true or false")
+            raise self.error(f"{key} is not a boolean", key, value=value, expected="true or false")
         return value
 
     def numbers(self, key: str, length: int, default: tuple[float, ...]) -> list[float]:
@@ -76,7 +76,7 @@ class Element:
         """Return a list field, empty where it is missing."""
         value = self.data.get(key, [])
         if not isinstance(value, list):
-            raise self.error(f"{key} is no list", key, value=value, expected="a list")
+            raise self.error(f"{key} is not a list", key, value=value, expected="a list")
         return cast("list[Any]", value)
 
     def indices(self, key: str, count: int, what: str) -> list[int]:
@@ -112,7 +112,7 @@ class Element:
 
     def _wrap(self, value: object, key: str) -> Element:
         if not isinstance(value, dict):
-            raise self.error("is no object", key, value=value, expected="an object")
+            raise self.error("is not an object", key, value=value, expected="an object")
         place = f"{self.place}.{key}" if self.place else key
         return Element(cast("dict[str, Any]", value), place, self.file)
 

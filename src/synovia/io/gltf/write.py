@@ -34,13 +34,13 @@ def write_gltf(
 
     Args:
         motion: The motion; its skeleton is the one that ``into`` gives, or that with a free root put before it.
-        path: The file to write, ``.glb`` or ``.gltf``.
+        path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
         into: The file to copy.
         force: Whether an existing file may be replaced.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
-        FormatError: If ``into`` is no usable glTF.
+        FormatError: If ``into`` is not a usable glTF.
         InputError: If the motion belongs to another skeleton.
         UnsupportedError: If a joint slides below a scale that is not uniform.
     """
@@ -64,7 +64,7 @@ def write_gltf(
         node = nodes[row]
         _as_parts(content["nodes"][node], scene, row)
         clip.add_track(node, what, values)
-    if target.suffix.lower() == ".glb":
+    if target.suffix.lower() != ".gltf":
         write_bytes(target, _packed(content, clip, chunk, source, target), force=force)
     else:
         if chunk is not None:

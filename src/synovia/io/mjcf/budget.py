@@ -1,7 +1,7 @@
-"""What MuJoCo's compiler would make of a model, counted and bounded before it begins.
+"""Bounds on the size of the model that MuJoCo's compiler would make, checked before it begins.
 
 A few words of a model can stand for any number of bodies, corners, cells or simulated steps, and the compiler's time
-grows with their squares. What is bounded here costs it about half a second.
+grows with their squares. A model within these bounds takes it about half a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_USER: Final = 100  # user data of each element
 
 
 class Budget:
-    """What the compiler is going to make of all files of a model, counted and bounded before it begins."""
+    """Counts the things that all files of a model make, and refuses a model with too many."""
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}

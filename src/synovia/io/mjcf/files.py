@@ -1,4 +1,4 @@
-"""What an MJCF file refers to, looked at before MuJoCo may open it.
+"""Check the files that an MJCF model refers to, before MuJoCo may open them.
 
 MuJoCo reads every file that a model names, wherever it lies, and copies parts of a model as often as it is told to. So
 the model and what it includes are read here first. MJCF files that it includes by a relative path may lie anywhere, as
@@ -32,7 +32,7 @@ _MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # of old f
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a model names.
+    """The files that a model names.
 
     Args:
         several: Whether it consists of several MJCF files.
@@ -46,14 +46,14 @@ class Files:
 
 
 def check_files(path: Path) -> Files:
-    """Look at a model and at everything that it names.
+    """Check a model and all files that it names.
 
     Args:
         path: The model.
 
     Raises:
         FileError: If the model or a file that it includes cannot be read.
-        FormatError: If a file is malformed or would be too large, or one that is no shape is missing or may not be
+        FormatError: If a file is malformed or would be too large, or one that is not a shape is missing or may not be
             opened.
     """
     home = path.resolve().parent

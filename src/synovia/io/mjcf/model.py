@@ -339,7 +339,7 @@ class _Reader:
                 self.couplings[j] = _Coupling(leader, float(c[1]), offset, binds=bool(m.jnt_limited[j]))
 
     def constraint_text(self, e: int) -> str:
-        """Return what is lost with an equality that is no coupling of joints."""
+        """Return what is lost with an equality that is not a coupling of joints."""
         m, kinds = self.model, self.mujoco.mjtEq
         kind = str(kinds(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
         name = self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_EQUALITY, e)

@@ -31,7 +31,10 @@ was not kept of the file that the model was made from. A joint without parent is
 may be the joint's number in the file, from 0. Keys that are not known are refused.
 """
 
-from synovia.io.toml.read import FORMAT, parse_skeleton, read_skeleton
+from synovia.io.base import Format
+from synovia.io.toml.read import looks_like, parse_skeleton, read_skeleton
 from synovia.io.toml.write import skeleton_text, write_skeleton
+
+FORMAT = Format("Synovia TOML", (".toml",), looks_like, read_skeleton, write_skeleton=write_skeleton)
 
 __all__ = ["FORMAT", "parse_skeleton", "read_skeleton", "skeleton_text", "write_skeleton"]

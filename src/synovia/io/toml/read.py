@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean
-from synovia.io.base import Format, read_bytes
+from synovia.io.base import read_bytes
 from synovia.io.toml.table import AXES, SCHEMA, Table
 from synovia.model import Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix, rigid
@@ -35,7 +35,7 @@ def read_skeleton(path: Path) -> Skeleton:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no TOML or does not describe a skeleton; the message names the line.
+        FormatError: If it is not TOML or does not describe a skeleton; the message names the line.
     """
     return parse_skeleton(read_bytes(path, most=_LARGEST), path)
 
@@ -48,7 +48,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     top = Table(content, path, "", lines[0])
     if content.get("schema") != SCHEMA:
         raise top.error(
-            "is no skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
+            "is not a skeleton file of this version", value=content.get("schema"), expected=f'schema = "{SCHEMA}"'
         )
     top.only(_TOP)
     entries = content.get("joint")
@@ -86,7 +86,7 @@ def _decoded(data: bytes, path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError("is no UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
+        raise FormatError("is not UTF-8 text", where=f"{path}, line {line}", expected="TOML in UTF-8") from error
 
 
 def _lines(text: str) -> list[dict[str, int]]:
@@ -188,9 +188,6 @@ def _mimic(table: Table) -> Mimic | None:
     return Mimic(leader, 1.0 if ratio is None else ratio, offset or 0.0, inner.flag("binds"))
 
 
-def _looks_like(head: bytes) -> bool:
+def looks_like(head: bytes) -> bool:
     """Return whether a file begins like one of ours, of any version."""
     return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.skeleton/""", head) is not None
-
-
-FORMAT: Final = Format("Synovia TOML", (".toml",), _looks_like, read_skeleton)

@@ -75,7 +75,7 @@ class Table:
         if value is None:
             return None
         if not isinstance(value, list) or not all(isinstance(word, str) for word in cast("list[Any]", value)):
-            raise self.error(f"{key} is no list of texts", key, value=value, expected="for example ['Zrotation']")
+            raise self.error(f"{key} is not a list of texts", key, value=value, expected="for example ['Zrotation']")
         return tuple(cast("list[str]", value))
 
     def flag(self, key: str) -> bool:

@@ -28,7 +28,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
+        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is not an axis.
     """
     write_text(as_path(path), skeleton_text(skeleton), force=force)
 
@@ -37,12 +37,14 @@ def skeleton_text(skeleton: Skeleton) -> str:
     """Return the content of a skeleton file.
 
     Raises:
-        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is no axis.
+        InputError: If a name cannot be written as UTF-8, or ``up`` or ``forward`` is not an axis.
     """
     for key in ("up", "forward"):
         axis = getattr(skeleton, key)
         if axis is not None and axis not in AXES:
-            raise InputError(f"{key} is no axis", where=skeleton.name, value=axis, expected="one of " + ", ".join(AXES))
+            raise InputError(
+                f"{key} is not an axis", where=skeleton.name, value=axis, expected="one of " + ", ".join(AXES)
+            )
     head: dict[str, Any] = {"schema": SCHEMA, "name": skeleton.name, "meters_per_unit": skeleton.meters_per_unit}
     head |= {"up": skeleton.up, "forward": skeleton.forward, "notes": list(skeleton.notes) or None}
     blocks = [_block(head)]

@@ -172,9 +172,8 @@ def attempt(problem, work, targets, q):
             lay_out(problem, work, q)
     if k > 0:
         take_turns(problem, work, q)
-    return k, best / (problem.reach * problem.reach) * problem.goal_data[0, POSITION_WEIGHT] * problem.goal_data[
-        0, POSITION_WEIGHT
-    ]
+    weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
+    return k, best * weight * weight
 
 
 @entry

@@ -1,4 +1,4 @@
-"""What every limit has in common."""
+"""The base class of limits."""
 
 from __future__ import annotations
 

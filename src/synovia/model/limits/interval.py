@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.kernels.layout import LIMIT_WIDTH, LOWER, UPPER
 from synovia.model.geometry import as_numbers
@@ -42,6 +43,10 @@ class Interval(Limit):
             raise InputError(
                 "limits leave no value", value=(lower, upper), expected="lower <= upper, a finite number between"
             )
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self)
 
     def contains(self, value: float, slack: float = 1e-9) -> bool:
         """Return whether the value is inside, with the slack that all results are checked with."""

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from synovia.arguments import as_call
 from synovia.errors import InputError
 from synovia.kernels.layout import (
     IS_LIMITED,
@@ -44,7 +45,7 @@ class SwingTwist(Limit):
             axis, that is, the direction of the bone. ``SwingTwist.about`` builds it from a bone.
 
     Raises:
-        InputError: If an angle is out of range or the frame is no rotation.
+        InputError: If an angle is out of range or the frame is not a rotation.
 
     References:
         Yamane & Nakamura (2002), *Natural Motion Animation through Constraining and Deconstraining at Will*.
@@ -71,6 +72,10 @@ class SwingTwist(Limit):
             )
         matrix = as_matrix(self.frame, "limit frame")  # without what rounding left of it: kernels read a quaternion
         object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without defaults."""
+        return as_call(self)
 
     @classmethod
     def about(

@@ -34,7 +34,7 @@ class _Damped(JacobianMethod):
 
         return levenberg if reduced.plain else levenberg_any
 
-    def lanes(self, reduced: Reduced) -> Kernel | None:
+    def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of one arm."""
         if not reduced.serial or len(reduced.rows) > _MOST_JOINTS or not self.bare(reduced):
             return None
@@ -45,7 +45,7 @@ class _Damped(JacobianMethod):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevenbergMarquardt(_Damped):
-    """Levenberg-Marquardt with damping that follows the error: λ = constant_damping + damping · e·e.
+    """Levenberg-Marquardt with damping that follows the error: λ = constant_damping + error_damping · e·e.
 
     The default solver: fast, exact, any goals, limits by an active set. Residuals are radians and lengths per reach. A
     long chain of balls without limits and one position goal takes Newton's method in three numbers (``chain_newton``):
@@ -55,7 +55,7 @@ class LevenbergMarquardt(_Damped):
         max_steps: Steps of one attempt.
         attempts: Attempts, restarts included.
         seed: Seed of the restarts.
-        damping: Factor of the squared error.
+        error_damping: Factor of the squared error.
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
         largest_error: As in every method of the family (see ``PseudoInverse``).
         largest_turn: As there.
@@ -67,7 +67,7 @@ class LevenbergMarquardt(_Damped):
     """
 
     name: ClassVar[str] = "lm"
-    damping: float = 0.02
+    error_damping: float = 0.02
     constant_damping: float = 1e-9
 
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -80,7 +80,7 @@ class LevenbergMarquardt(_Damped):
 
     def damping_terms(self) -> tuple[float, float]:
         """Return constant damping and the factor of the squared error."""
-        return (max(self.constant_damping, 1e-12), self.damping)
+        return (max(self.constant_damping, 1e-12), self.error_damping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ class NullSpace(ChecksArguments):
         posture: Weight of the preferred values: Σ αi (qi - qi,opt)², αi the joint's stiffness (``Joint.stiffness``) and
             qi,opt its preferred value (a ball: its rest; the squared angle from there). Joints without stiffness have
             no say; a ``RestGoal`` has weights and values of its own, and needs no ``NullSpace``.
-        centre: Weight of staying in the middle of the ranges: Σ (q - mid)² / half², over all limited joints.
+        center: Weight of staying in the middle of the ranges: Σ (q - mid)² / half², over all limited joints.
         margins: Weight of staying out of the margins at the ends of the ranges, where the same is counted from the
             margin on; 0 between. Limits are hard with or without it.
         margin: Width of the margins, a fraction of half the range.
@@ -69,7 +69,7 @@ class NullSpace(ChecksArguments):
     """
 
     posture: float = 1.0
-    centre: float = 0.0
+    center: float = 0.0
     margins: float = 0.0
     margin: float = 0.1
     manipulability: float = 0.0
@@ -94,14 +94,14 @@ class NullSpace(ChecksArguments):
                     expected="a finite number from 0" + (" to 1" if most == 1.0 else ""),
                 )
             object.__setattr__(self, setting.name, float(value))
-        if self.gradient is None and not self.posture + self.centre + self.margins + self.manipulability > 0.0:
+        if self.gradient is None and not self.posture + self.center + self.margins + self.manipulability > 0.0:
             raise InputError("NullSpace has no wish", expected="at least one weight above 0, or a gradient")
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places in ``kernels.layout``."""
         return {
             POSTURE_WEIGHT: self.posture,
-            CENTRE_WEIGHT: self.centre,
+            CENTRE_WEIGHT: self.center,
             MARGIN_WEIGHT: self.margins,
             MARGIN: self.margin,
             MANIPULABILITY_WEIGHT: self.manipulability,

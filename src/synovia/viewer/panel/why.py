@@ -20,7 +20,7 @@ from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.solver import Solver, solvers
+from synovia.solver import Solver, as_solver, solvers
 from synovia.viewer.editor import address
 from synovia.viewer.engine import Frame
 from synovia.viewer.page import Tab
@@ -98,7 +98,7 @@ def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
     goals, _ = problem_of(session)
     start = session.skeleton.rest_pose()
     for name in names:
-        settings = session.solver if session.solver.name == name else solvers[name]()
+        settings = session.solver if session.solver.name == name else as_solver(name)
         yield trace(session, settings, goals, start)
 
 

@@ -1,7 +1,7 @@
-"""What joints are called in the skeletons of this world: the words by which a name tells its part of the body.
+"""The words in joint names that tell the part of the body, for the naming conventions of common files.
 
-The roles are those of VRM in snake case. Words are compared without their side, their numbers and what only says how a
-joint turns, so that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
+The roles are those of VRM in snake case. A name is compared without its side, its numbers, and the words that only say
+how a joint turns, so that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
 ``left_hip_yaw_joint`` all mean the left upper leg.
 """
 
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 SIDES: Final = ("left", "right")
 # Words by role, the ones that say it more plainly first: "shoulder" is an upper arm only where nothing else is.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
+HIPS: Final = ("hips", "pelvis")  # for a body whose legs are not found: else hips are where they meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
@@ -26,6 +27,14 @@ LIMBS: Final[dict[str, tuple[str, ...]]] = {
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
 }  # fmt: skip
+
+_ALIASES: Final = {
+    "hip": "upper_leg", "knee": "lower_leg", "ankle": "foot", "elbow": "lower_arm", "wrist": "hand",
+}  # fmt: skip
+# Other words for roles: a part is also addressed by the joint in which it begins.
+ALIASES: Final = {"pelvis": "hips"} | {
+    f"{side}_{a}": f"{side}_{part}" for side in SIDES for a, part in _ALIASES.items()
+}
 
 _PREFIX: Final = re.compile(
     r"^(?:.*[:|/]|(?:def|org|mch|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+", re.IGNORECASE

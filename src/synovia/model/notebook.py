@@ -1,0 +1,44 @@
+"""Pictures in notebooks: a skeleton, a pose and a solution show themselves."""
+
+from __future__ import annotations
+
+import html
+from base64 import b64encode
+from functools import lru_cache
+from importlib import import_module
+from io import BytesIO
+from typing import Any, Final
+
+from synovia.errors import MissingExtraError
+
+_SIZE: Final = (720, 540)  # pixels
+
+
+class Pictured:
+    """Base of what a notebook shows as a picture; without the packages for pictures it shows the text alone."""
+
+    __slots__ = ()
+
+    def _repr_png_(self) -> bytes | None:
+        """Return the picture as a PNG file, None if pictures cannot be drawn."""
+        return _png(self)
+
+    def _repr_html_(self) -> str | None:
+        """Return the text and the picture below it, None if pictures cannot be drawn."""
+        png = _png(self)
+        if png is None:
+            return None
+        image = f'<img alt="" width="{_SIZE[0]}" src="data:image/png;base64,{b64encode(png).decode()}">'
+        return f"<pre>{html.escape(str(self))}</pre>{image}"
+
+
+@lru_cache(maxsize=1)  # a notebook asks for both forms, one after the other
+def _png(thing: Any) -> bytes | None:
+    """Return the picture of a thing."""
+    draw = import_module("synovia.draw")  # by its name: it draws what stands here, and only notebooks ask for it
+    out = BytesIO()
+    try:
+        draw.picture(thing, size=_SIZE).save(out, "PNG")
+    except MissingExtraError:
+        return None
+    return out.getvalue()

@@ -1,0 +1,94 @@
+"""A root that may move: the skeleton's own free joint, a free one put before it, or slides and hinges axis by axis.
+
+Slides go along the axes of the world. Turns (roll about x, pitch about y, yaw about z) are about the place where the
+root is at rest, carried along by the slides: yaw outermost, then pitch, then roll. A free joint of the skeleton's own
+stays where the start has it, on top of what its axes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model.geometry import Array, rigid
+from synovia.model.joint import Joint, Kind
+from synovia.model.tree import ancestors
+
+RootAxis = Literal["x", "y", "z", "roll", "pitch", "yaw"]
+Root = Literal["fixed", "free"] | str | Sequence[RootAxis]  # text: axes such as "xy" or "x,y,yaw"
+_AXES = {
+    "x": (1.0, 0.0, 0.0),
+    "y": (0.0, 1.0, 0.0),
+    "z": (0.0, 0.0, 1.0),
+    "yaw": (0.0, 0.0, 1.0),
+    "pitch": (0.0, 1.0, 0.0),
+    "roll": (1.0, 0.0, 0.0),
+}
+_FREE_NUMBERS = 7  # of a free joint in q; six axes are a free joint, so no other root has as many
+
+
+def as_root(value: Any) -> str:
+    """Return how the root moves: ``"fixed"``, ``"free"``, or its axes, in the order x,y,z,yaw,pitch,roll.
+
+    Args:
+        value: One of those words, axes in one string ("xy", "x,y,yaw"), or a list of axes.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    if isinstance(value, str) and value in ("fixed", "free"):
+        return value
+    words: list[object] = []
+    if isinstance(value, str):
+        for word in value.replace(",", " ").split():
+            words += word if set(word) <= set("xyz") else [word]
+    elif isinstance(value, list | tuple):
+        words += cast("Sequence[object]", value)
+    if not words or len(set(map(str, words))) < len(words) or any(word not in _AXES for word in words):
+        raise InputError(
+            "root cannot be used",
+            value=cast("object", value),
+            expected=f"'fixed', 'free', or axes of {', '.join(_AXES)}, each once, such as 'xy' or 'x,y,yaw'",
+        )
+    return "free" if len(words) == len(_AXES) else ",".join(axis for axis in _AXES if axis in words)
+
+
+def free_root(joints: Sequence[Joint], parents: Sequence[int]) -> int | None:
+    """Return the row of the first joint that moves if it is free and carries all that move, else None."""
+    moving = [row for row, joint in enumerate(joints) if joint.kind is not Kind.FIXED]
+    if not moving or joints[moving[0]].kind is not Kind.FREE:
+        return None
+    return moving[0] if all(moving[0] in ancestors(parents, row) for row in moving) else None
+
+
+def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[Joint]:
+    """Return the joints of a root that moves: a free joint, or a slide or hinge for each axis.
+
+    Args:
+        root: What ``as_root`` returns, but not ``"fixed"``.
+        pivot: Where the axes meet, (3,).
+        taken: Names that these joints may not have.
+    """
+
+    def unused(name: str) -> str:
+        return unused(name + "_") if name in taken else name
+
+    if root == "free":
+        return [Joint(name=unused("root"), kind=Kind.FREE)]
+    out: list[Joint] = []
+    for axis in root.split(","):
+        kind = Kind.SLIDE if axis in "xyz" else Kind.HINGE
+        parent, rest = (out[-1].name, rigid()) if out else (None, rigid(pivot))
+        out.append(Joint(unused(f"root_{axis}"), parent, kind, rest, np.array(_AXES[axis])))
+    return out
+
+
+def with_root_at_rest(q: Array, numbers: int) -> Array:
+    """Return joint values (..., nq) with so many of what was put before the skeleton, at rest, before them."""
+    rest = np.zeros((*q.shape[:-1], numbers))
+    if numbers == _FREE_NUMBERS:
+        rest[..., -1] = 1.0
+    return np.concatenate([rest, q], axis=-1)

@@ -1,0 +1,111 @@
+"""Roles: the parts of a body that names tell, and how they address joints."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from conftest import shared_data_folder
+
+MIXAMO = {
+    "hips": "mixamorig:Hips", "chest": "mixamorig:Spine", "neck": "mixamorig:Neck", "head": "mixamorig:Head",
+    "left_shoulder": "mixamorig:LeftShoulder", "left_upper_arm": "mixamorig:LeftArm",
+    "left_lower_arm": "mixamorig:LeftForeArm", "left_hand": "mixamorig:LeftHand",
+    "right_upper_arm": "mixamorig:RightArm", "left_upper_leg": "mixamorig:LeftUpLeg",
+    "right_upper_leg": "mixamorig:RightUpLeg", "right_lower_leg": "mixamorig:RightLeg",
+    "right_foot": "mixamorig:RightFoot", "right_toes": "mixamorig:RightToeBase",
+}  # fmt: skip
+FILES = {
+    "motion/cmu_07_01_walk.bvh": {"hips": "Hips", "left_hand": "LeftHand", "left_elbow": "LeftForeArm"},
+    "motion/lafan1_walk1_head.bvh": {"hips": "Hips", "right_hand": "RightHand", "right_knee": "RightLeg"},
+    "motion/cmu_jumping_jacks.bvh": {"left_hand": "LeftWrist", "left_shoulder": "LeftCollar", "left_hip": "LeftHip"},
+    "motion/rokoko_jesse_dance.bvh": {"left_hand": "LeftHand", "left_index_2": "LeftHandIndex1"},
+    "character/mannequiny.glb": {"hips": "pelvis", "left_hand": "hand.l", "left_elbow": "lowerarm.l"},
+    "robot/g1_29dof.urdf": {"hips": "pelvis", "left_hand": "left_wrist_yaw_joint", "left_elbow": "left_elbow_joint"},
+    "robot/panda.urdf": {},
+    "robot/schunk_svh_hand_left.urdf": {},
+    "robot/ur5_robot.urdf": {},
+}
+
+
+def mixamo(names=None):
+    """The bundled person under the names of a Mixamo character, without roles."""
+    body = sy.bundled("humanoid")
+    other = {sy.bundled("humanoid").roles[role]: name for role, name in (names or MIXAMO).items()}
+    rename = {name: other.get(name, f"bone{row}") for row, name in enumerate(body.joint_names)}
+    joints = [
+        dataclasses.replace(
+            joint, name=rename[joint.name], role=None, parent=rename[body.joint_names[above]] if above >= 0 else None
+        )
+        for joint, above in zip(body.joints, body.parents, strict=True)
+    ]
+    return sy.Skeleton(joints, up="y", forward="z")
+
+
+def test_a_body_with_other_names_is_addressed_by_role():
+    body = mixamo()
+    for role, name in MIXAMO.items():
+        assert body.roles[role] == name
+        assert body.joint_names[body.index(role)] == name
+    for word, role in (("left_elbow", "left_lower_arm"), ("left_wrist", "left_hand"), ("pelvis", "hips")):
+        assert body.index(word) == body.index(role)
+        assert body.roles[word] == body.roles[role]
+        assert word not in list(body.roles)
+    assert pickle.loads(pickle.dumps(body)).roles == body.roles
+
+
+def test_goals_and_targets_take_roles():
+    body = mixamo()
+    ik = sy.IK(body, [sy.PositionGoal("left_hand"), sy.PositionGoal("left_elbow")])
+    pose = body.random_pose(1)
+    solution = ik.solve({"left_wrist": pose.position("left_hand"), "left_lower_arm": pose.position("left_elbow")})
+    assert solution.reached
+    np.testing.assert_allclose(solution.pose.position(MIXAMO["left_hand"]), pose.position("left_hand"), atol=1e-3)
+
+
+def test_a_joints_own_name_wins_then_its_body_then_a_role():
+    x = (1.0, 0.0, 0.0)
+    arm = [
+        sy.Joint("LeftArm", None, sy.Kind.BALL),
+        sy.Joint("LeftForeArm", "LeftArm", sy.Kind.HINGE, axis=x),
+        sy.Joint("LeftHand", "LeftForeArm", sy.Kind.BALL),
+    ]
+    assert sy.Skeleton(arm).index("left_hand") == 2
+    held = sy.Joint("tool", "LeftHand", body="left_hand")
+    assert sy.Skeleton([*arm, held]).index("left_hand") == 3
+    named = sy.Joint("left_hand", "tool")
+    assert sy.Skeleton([*arm, held, named]).index("left_hand") == 4
+
+
+def test_a_role_that_several_bodies_have_is_refused_with_all_of_them():
+    arms = [sy.Joint(f"{who}:LeftHand", None, sy.Kind.BALL) for who in ("anna", "bert")]
+    pair = sy.Skeleton(arms)
+    with pytest.raises(sy.UnknownNameError, match=r"several joints .*anna:LeftHand.*bert:LeftHand"):
+        pair.index("left_hand")
+    with pytest.raises(sy.UnknownNameError, match="several joints"):
+        pair.index("left_wrist")
+
+
+def test_a_body_that_is_not_recognized_has_no_roles():
+    arm = sy.bundled("arm7")
+    assert not arm.roles
+    assert "left_hand" not in arm.roles
+    with pytest.raises(sy.UnknownNameError, match="no joint named 'left_hand'"):
+        arm.index("left_hand")
+
+
+def test_a_name_that_is_nearly_a_role_is_suggested():
+    with pytest.raises(sy.UnknownNameError, match="did you mean 'left_hand'"):
+        mixamo().index("left_hnd")
+
+
+@pytest.mark.shared_data
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", FILES)
+def test_real_files(name):
+    body = sy.load_skeleton(shared_data_folder() / name)
+    for role, joint in FILES[name].items():
+        assert body.joint_names[body.index(role)] == body.roles[role] == joint
+    assert bool(body.roles) == bool(FILES[name])
