@@ -136,7 +136,8 @@ def test_lanes_end_at_a_deadline_too():
 
 
 @pytest.mark.parametrize(
-    ("solver", "options"), [("lm", {}), ("lm", {"warm": False}), ("fabrik", {"starts": 2}), ("lm", {"smoothness": 0.1})]
+    ("solver", "options"),
+    [("lm", {}), ("lm", {"warm_start": False}), ("fabrik", {"candidates": 2}), ("lm", {"smoothness": 0.1})],
 )
 def test_frames_that_a_track_does_not_begin_hold_the_last_pose(solver, options):
     """Their errors are those of that pose, and nothing of it is left in the next track."""

@@ -193,7 +193,7 @@ def test_the_best_of_several_starts_moves_least():
     targets = {"tool": circle(60, start, 0.15)}
     awkward = ARM.random_pose(11)
     told = []
-    how = {"starts": 4, "both_ways": True, "smoothness": 0.0}
+    how = {"candidates": 4, "both_ways": True, "smoothness": 0.0}
     one, best = ik.track(targets, awkward), ik.track(targets, awkward, **how, progress=lambda *done: told.append(done))
     assert best.reached.all()
     assert np.sum(np.diff(best.q, axis=0) ** 2) <= np.sum(np.diff(one.q, axis=0) ** 2)

@@ -530,7 +530,7 @@ def test_wishes_follow_a_moving_target_without_jumps():
 
 @pytest.mark.parametrize(
     "given",
-    [{"centre": -1.0}, {"margin": 1.5}, {"posture": float("nan")}, {"manipulability": "much"}, {"posture": 0.0}],
+    [{"center": -1.0}, {"margin": 1.5}, {"posture": float("nan")}, {"manipulability": "much"}, {"posture": 0.0}],
 )
 def test_wishes_that_mean_nothing_are_refused(given):
     with pytest.raises(InputError, match=r"NullSpace|out of range"):

@@ -83,7 +83,7 @@ def test_the_projector_lets_nothing_of_a_users_gradient_leak_into_the_goals(seed
 
 def test_a_users_gradient_is_the_sum_with_the_built_in_terms():
     """Each column as finite differences of H = own + centre + manipulability have it."""
-    terms = {"centre": 0.7, "manipulability": 0.3}
+    terms = {"center": 0.7, "manipulability": 0.3}
     pose = ARM.random_pose(5)
     goal = there(ARM.random_pose(6))
     both, plain = (
@@ -222,7 +222,7 @@ def railed(scale):
 
 
 @pytest.mark.parametrize(
-    "wishes", [{"posture": 1.0}, {"posture": 0.0, "centre": 1.0}, None], ids=["posture", "centre", "rest"]
+    "wishes", [{"posture": 1.0}, {"posture": 0.0, "center": 1.0}, None], ids=["posture", "center", "rest"]
 )
 @pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01])
 def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
@@ -242,7 +242,7 @@ def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
     reach = ik.reach / scale
 
     def wish(x):
-        if wishes is not None and "centre" in wishes:
+        if wishes is not None and "center" in wishes:
             return np.sum(((x - 0.5 * (low + high)) / (0.5 * (high - low))) ** 2)
         stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if wishes is not None else np.ones(4)
         return np.sum(stiffness * ((x - liked) / [reach, 1.0, 1.0, 1.0]) ** 2)
