@@ -49,7 +49,7 @@ def theirs(library: ctypes.CDLL, precision: str, n: int, targets: np.ndarray, st
 def ours(precision: str, n: int, targets: np.ndarray, steps: int):
     """Return a call of our lanes in which every chain takes so many iterations and none arrives."""
     ik = sy.IK(chain(n), sy.PositionGoal(n), Endless(max_steps=steps, attempts=1), tolerance=(1e-200, 1e-3))
-    kernel = ik.solver.lanes(ik.reduced)
+    kernel = ik.solver.simd_kernel(ik.reduced)
     rows = ik.writer.table_of_many({n: targets})
     out = np.empty((len(targets), ik.row_shape[1]))
     scratch = np.zeros(ik.scratch_size)

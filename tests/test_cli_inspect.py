@@ -262,7 +262,7 @@ def test_ctrl_c_ends_compiling_ahead_at_once(tmp_path: Path) -> None:
 
 
 def test_examine_is_what_the_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    examine(as_json=False, warm_start=False)
+    examine(as_json=False, warm=False)
     assert capsys.readouterr().out.startswith("versions")
 
 

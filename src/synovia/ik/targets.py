@@ -180,7 +180,7 @@ class TargetWriter:
         try:
             places = self._book.get(key)
         except TypeError as error:
-            raise InputError("a key of targets is no name", value=key, expected="a joint's or a goal's name") from error
+            raise InputError("a target's key is not a name", value=key, expected="a joint's or goal's name") from error
         if places is None:
             if any(goal.label == key for goal in goals):
                 raise InputError(f"goal {key!r} takes no target", expected="one that asks for a position or a rotation")
