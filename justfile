@@ -11,6 +11,15 @@ check *STEPS:
 test *ARGS:
     .venv/bin/pytest {{ ARGS }}
 
+# Compile all kernels ahead, for clones and for platform wheels: --levels x86_64_v3
+kernels *ARGS:
+    .venv/bin/python packaging/kernels.py {{ ARGS }}
+
+# Both wheels: pure Python, and for this platform with compiled kernels
+wheel: kernels
+    uv build --wheel --out-dir dist
+    SYNOVIA_WHEEL=platform uv build --wheel --out-dir dist
+
 # Damaged files of every format, each within a second and 512 MiB: --cases 1000000 for all
 fuzz *ARGS:
     .venv/bin/python benchmarks/fuzz/run.py {{ ARGS }}

@@ -11,9 +11,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
+from synovia.kernels import compiler
+
 REPO = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
-UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
+UNCOMPILED = compiler.mode == "python"
 
 # The first call of a kernel compiles it, so that no deadline would be fair.
 _SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -43,7 +45,7 @@ def _compile_untraced() -> None:
     Dispatcher.compile = untraced
 
 
-if not UNCOMPILED:
+if compiler.mode == "jit":
     _compile_untraced()
 
 
@@ -77,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> list[str]:
     """Say what this run can see."""
     data = _why_no_shared_data() or f"shared data at {shared_data_folder()}"
-    return [f"synovia: {data}; kernels {'uncompiled' if UNCOMPILED else 'compiled'}"]
+    return [f"synovia: {data}; kernels: {compiler.mode} {compiler.prebuilt.level}"]
 
 
 def _group(item: pytest.Item) -> str:
@@ -101,4 +103,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if why_not and item.get_closest_marker("shared_data"):
             item.add_marker(pytest.mark.skip(reason=why_not))
         if UNCOMPILED and item.get_closest_marker("compiled"):
-            item.add_marker(pytest.mark.skip(reason="needs compiled kernels (NUMBA_DISABLE_JIT is set)"))
+            item.add_marker(pytest.mark.skip(reason="needs compiled kernels; they run as plain Python here"))
+        if compiler.mode != "jit" and item.get_closest_marker("jit"):
+            item.add_marker(pytest.mark.skip(reason=f"needs SYNOVIA_KERNELS=jit; the kernels are: {compiler.mode}"))

@@ -1,15 +1,26 @@
 """How kernels are compiled: the decorators, the cache of compiled code, and what kernels ask of their process.
 
-Importing this package starts numba, without SciPy: numba imports its BLAS for functions that our kernels never call,
-which takes longer than everything else together. ``numba`` is None where it is not installed.
+Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
+
+``prebuilt``  the machine code that came with the package, for the processor's level or a level that is named
+``jit``       compiled by numba at their first use
+``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
+``none``      not at all: they raise an error that tells what to install
+
+By default the first of ``prebuilt``, ``jit`` and ``none`` that is possible is taken. numba is imported for ``jit``
+alone, and without SciPy: numba imports its BLAS for functions that our kernels never call, which takes longer than
+everything else together. Otherwise ``numba`` is None.
 """
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Generator
 from importlib.util import find_spec
 from typing import Any
+
+from synovia.kernels.compiler.prebuilt import Prebuilt, load
 
 
 @contextlib.contextmanager
@@ -34,9 +45,8 @@ def _start_numba() -> Any:
 
             started: Any = numba  # its types leave out what follows
             target: Any = cpu_target
-            if not started.config.DISABLE_JIT:
-                target.target_context.refresh()  # loads its implementations of NumPy
-    except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
+            target.target_context.refresh()  # loads its implementations of NumPy
+    except ImportError:
         return None
     arrays: Any = sys.modules.get("numba.np.arraymath")
     if hasattr(arrays, "_HAVE_BLAS"):
@@ -44,9 +54,28 @@ def _start_numba() -> Any:
     return started
 
 
-numba = _start_numba()
+CHOICE = os.environ.get("SYNOVIA_KERNELS", "")
+
+
+def _choose() -> tuple[str, Prebuilt, Any]:
+    """Return how kernels run, those that came compiled, and numba."""
+    if CHOICE == "python" or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return "python", Prebuilt("", {}, "kernels run as plain Python by choice"), None
+    if CHOICE != "jit":
+        found = load("" if CHOICE == "prebuilt" else CHOICE)
+        if found.level:
+            return "prebuilt", found, None
+        if CHOICE:
+            return "none", found, None
+    else:
+        found = Prebuilt("", {}, "SYNOVIA_KERNELS=jit")
+    started = _start_numba()
+    return ("none" if started is None else "jit"), found, started
+
+
+mode, prebuilt, numba = _choose()
 
 
 def compiled() -> bool:
-    """Return whether kernels are compiled; without numba, or with NUMBA_DISABLE_JIT=1, they run as plain Python."""
-    return numba is not None and not numba.config.DISABLE_JIT
+    """Return whether kernels run as machine code."""
+    return mode in ("prebuilt", "jit")

@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from synovia.kernels.compiler import compiled
+from synovia.kernels.compiler import numba
 from synovia.kernels.compiler.sources import digest, name_of
 
 DAYS = 30  # after which an unused folder goes
@@ -61,7 +61,7 @@ def _usable() -> tuple[Path | None, bool]:
     return folder, False
 
 
-ROOT, WRITABLE = _usable() if compiled() else (None, False)
+ROOT, WRITABLE = _usable() if numba is not None else (None, False)
 
 
 @functools.cache
@@ -80,6 +80,8 @@ def cache_folder(file: Path) -> Path | None:
 
 
 try:
+    if numba is None:
+        raise ImportError("nothing is compiled here")
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
     from numba.core.serialize import dumps
 

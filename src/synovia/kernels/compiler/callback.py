@@ -7,12 +7,12 @@ interpreter's lock for the time of the call, so that kernels may run without it 
 
 import ctypes
 
-from synovia.kernels.compiler import compiled
+from synovia.kernels.compiler import numba
 
 # (what is wanted, number of the goal, pointer to the joint values, pointer to what to write) -> a number
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
-if compiled():
+if numba is not None:
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic

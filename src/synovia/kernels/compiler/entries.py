@@ -1,4 +1,4 @@
-"""The entry points that solve: what each is for, how long it takes to compile, and how to compile one ahead.
+"""The entry points of the kernels: what each is for, how long it takes to compile, and how to compile one ahead.
 
 The seconds are an estimate, measured on one core of a server of 2022. Messages and progress bars use them.
 """
@@ -23,6 +23,9 @@ ENTRIES: Final = {
     "tree.forward.forward_many": Entry("poses", 1.5),
     "tree.tables.admit": Entry("joint values", 1.0),
     "tree.tables.random_rows": Entry("random poses", 1.5),
+    "tree.tables.clamp_rows": Entry("poses within their limits", 1.5),
+    "tree.tables.excesses": Entry("distances to limits", 1.0),
+    "tree.tables.violations": Entry("limits that are broken", 1.0),
     "jacobian.arm.arm": Entry("lm and dls on arms", 7.0),
     "jacobian.levenberg.levenberg": Entry("lm", 10.0),
     "jacobian.levenberg.levenberg_general": Entry("lm with general goals", 14.0),
@@ -42,14 +45,21 @@ ENTRIES: Final = {
     "jacobian.family.family_general": Entry("dls, transpose, pinv and sdls with general goals", 18.0),
     "closed_form.two_bone.two_bone": Entry("two-bone", 11.0),
     "closed_form.segments_limb.segments_limb": Entry("segments on limbs", 12.0),
+    "closed_form.segments_limb.segments_limb_branches": Entry("branches of limbs", 5.0),
     "closed_form.segments_seven.segments_seven": Entry("segments on arms of seven hinges", 14.0),
+    "closed_form.segments_seven.segments_seven_branches": Entry("branches of arms of seven hinges", 6.0),
     "closed_form.aim.aim_joint": Entry("aim", 10.0),
     "jacobian.chain_newton.chain_newton": Entry("lm on long chains", 6.0),
     "simd.arm.arm_lanes": Entry("SIMD batches of arms", 9.0),
     "simd.fabrik_chain.fabrik_lanes": Entry("SIMD batches of chains", 5.0),
     "closed_form.hinges.hinges": Entry("hinges", 12.0),
+    "closed_form.hinges.hinges_branches": Entry("branches of hinges", 5.0),
     "closed_form.segments_parallel.segments_parallel": Entry("segments on arms with three parallel axes", 12.0),
+    "closed_form.segments_parallel.segments_parallel_branches": Entry("branches of arms with parallel axes", 5.0),
     "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 12.0),
+    "closed_form.segments_spherical.segments_spherical_branches": Entry("branches of arms with a wrist", 5.0),
+    "tree.orient.orient": Entry("retargeting", 3.0),
+    "goals.trajectory.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
 }
@@ -73,6 +83,17 @@ _OTHERS: Final = {
         ("int32", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 0), ("float64", 1), ("float64", 1)
     ),
     "tree.tables.random_rows": (("int32", 2), ("float64", 2), ("float64", 2), ("int64", 0), ("uint64", 1)),
+    "tree.tables.clamp_rows": (("int32", 2), ("float64", 2), ("float64", 2)),
+    "tree.tables.excesses": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
+    "tree.tables.violations": (("int32", 2), ("float64", 2), ("float64", 2), ("float64", 1), ("int64", 1)),
+    "tree.orient.orient": (
+        ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 1), ("int32", 1),
+        ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),
+    ),
+    "goals.trajectory.evaluate_rows": (
+        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
+        ("float64", 2),
+    ),
 }  # fmt: skip
 _PRECISION: Final = ("like", "room")  # the argument whose type is the precision of a SIMD batch
 

@@ -6,7 +6,8 @@
 ``entry``   called from Python; the only functions that are cached on disk
 ``algorithm``  names a device function so that it can be handed to another kernel
 
-Without numba (no wheel for the platform) the same functions run as plain Python: slower, same results.
+Where kernels came compiled, or run as plain Python, the decorators leave functions as they are, and ``entry`` returns
+the compiled one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from synovia.kernels.compiler import cache, compiled, numba
+from synovia.kernels.compiler import cache, mode, numba, prebuilt
+from synovia.kernels.compiler.entries import ENTRIES
 from synovia.kernels.compiler.sources import name_of
 
 F = np.float64  # the float type of this build of the kernels
@@ -31,7 +33,7 @@ DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # said, or numba takes over what the caller has
 _ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
-if compiled():
+if numba is not None:
     from synovia.kernels.compiler import compile_events, link
 
     compile_events.listen()
@@ -43,19 +45,33 @@ if compiled():
 
 def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
     """Return a decorator with the house's compile options."""
-    if numba is None:  # pragma: no cover
-        return lambda function: function
+    if numba is None:
+        return _other_entry if cached else lambda function: function
     # _nrt: nothing is allocated, so no references are counted either
     options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
-        if cached and compiled():
+        if cached:
             compile_events.guard(kernel)
             _keep(kernel, Path(function.__code__.co_filename))
         return kernel
 
     return decorate
+
+
+def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an entry point where numba compiles nothing: the machine code that came with the package, if it did."""
+    name = f"{function.__module__.removeprefix('synovia.kernels.')}.{function.__name__}"
+    if mode == "none" and name in ENTRIES:
+
+        def entry(*arguments: Any) -> Any:
+            from synovia.errors import MissingExtraError
+
+            raise MissingExtraError(f"kernels need a compiler: {prebuilt.reason}", hint='pip install "synovia[jit]"')
+
+        return entry
+    return prebuilt.entries.get(name, function)
 
 
 def _keep(kernel: Any, file: Path) -> None:
@@ -121,7 +137,7 @@ def algorithm(function: Callable[..., Any]) -> Any:
     kind = namedtuple(f"{module}__{function.__name__}", ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
     kernel = device(function)
     _ALGORITHMS[kind] = kernel
-    if compiled():
+    if numba is not None:
         from numba.extending import overload
 
         @overload(perform, jit_options=_HELPER)  # pyright: ignore[reportArgumentType]  # its type knows no pipeline_class

@@ -27,6 +27,7 @@ CHANGE_NO_CODE = {
     "compiler.cache": "stores and loads compiled code, by keys of its own",
     "compiler.compile_events": "messages, Ctrl-C and the fallback around a compilation",
     "compiler.entries": "lists entry points, and compiles them ahead",
+    "compiler.prebuilt": "loads kernels that were compiled before, if they fit",
     "compiler.sources": "this file: it decides what is hashed",
 }
 
@@ -151,3 +152,12 @@ def digest(file: Path, versions: tuple[str, ...]) -> str:
         shown = name if name in modules() else ""
         out.update(shown.encode() + b"\0" + text + b"\0")
     return out.hexdigest()[:16]
+
+
+def digest_of_all() -> str:
+    """Return a hash of all files of the package that go into compiled code."""
+    out = hashlib.sha256()
+    for name, file in sorted(modules().items()):
+        if name not in CHANGE_NO_CODE:
+            out.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return out.hexdigest()

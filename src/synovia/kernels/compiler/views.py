@@ -6,9 +6,9 @@ view must not outlive the array that it looks into, so it never leaves a kernel.
 
 import numpy as np
 
-from synovia.kernels.compiler import compiled
+from synovia.kernels.compiler import numba
 
-if compiled():
+if numba is not None:
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic

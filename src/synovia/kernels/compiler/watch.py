@@ -21,7 +21,7 @@ import math
 import sys
 import time
 
-from synovia.kernels.compiler import compiled
+from synovia.kernels.compiler import numba
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.layout import ASK, DEADLINE, DEADLINE_PASSED, ENDED, LEFT, MORE, RAISED, SIGNAL, SPENT
 
@@ -36,7 +36,7 @@ def now() -> float:
     return time.perf_counter() if WINDOWS else time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-if compiled():
+if numba is not None:
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic

@@ -1,0 +1,386 @@
+"""Compile all entry points of the kernels ahead, into extension modules that need neither numba nor a compiler.
+
+    python packaging/kernels.py                                   # into src/synovia/kernels/prebuilt
+    python packaging/kernels.py --levels x86_64_v3 --jobs 4
+
+There is one module for each level of the instruction set: three for x86-64, one for arm64 (on such a machine). A module
+is built for CPython's stable ABI, so it serves every version from 3.11 on. numba writes the LLVM code of an entry point
+once, with everything that it calls. LLVM optimises that code for each level, with the passes that numba uses. C code
+that this script writes takes the arguments. The same sources and versions give the same bytes.
+
+Objects are kept in the cache folder by a hash of their sources, so that after an edit only what it changes is compiled.
+The script needs numba, a C compiler and NumPy's headers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+FOLDER = SOURCE / "synovia" / "kernels" / "prebuilt"
+MACHINE = platform.machine().lower().replace("amd64", "x86_64")
+# What LLVM compiles for, by level; the highest level that a processor supports is chosen at run time.
+LEVELS = {
+    "x86_64": {"x86_64": "x86-64", "x86_64_v3": "x86-64-v3", "x86_64_v4": "x86-64-v4"},
+    "aarch64": {"arm64": "generic"},
+    "arm64": {"arm64": "generic"},
+}
+C_TYPES = {
+    "float64": ("double", "NPY_DOUBLE"),
+    "float32": ("float", "NPY_FLOAT"),
+    "int32": ("int32_t", "NPY_INT32"),
+    "int64": ("int64_t", "NPY_INT64"),
+    "uint64": ("uint64_t", "NPY_UINT64"),
+}
+FORM = "1"  # of the object files; another one for each change in how they are made
+C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-Wall", "-Werror", "-Wno-unused-function")
+
+
+class Symbol(NamedTuple):
+    """One compiled function: an entry point for one signature."""
+
+    entry: str  # by module and function
+    name: str  # in C
+    arguments: list[tuple[str, int]]  # kind of number, and dimensions; 0 for a number itself
+    returns: bool  # an int64, or nothing
+
+
+# One process compiles the entry points of one module ------------------------------------------------------------------
+
+
+def compile_entries(names: list[str], levels: dict[str, str], folder: Path) -> None:
+    """Write the object files of some entry points, and a description of them, into a folder."""
+    import gc
+
+    import llvmlite.binding as llvm
+    from numba.core.codegen import create_pass_builder
+
+    gc.disable()  # the compiler makes many objects that live to its end
+    symbols: list[Symbol] = []
+    for symbol, function, code in lower(names):
+        for level, processor in levels.items():
+            module = llvm.parse_bitcode(code)
+            for one in (*module.functions, *module.global_variables):
+                if not one.is_declaration:
+                    one.linkage = llvm.Linkage.internal
+            entry = module.get_function(function)
+            entry.linkage = llvm.Linkage.external
+            entry.name = symbol.name
+            machine = llvm.Target.from_triple(module.triple).create_target_machine(
+                cpu=processor, opt=3, reloc="pic", codemodel="default"
+            )
+            passes = create_pass_builder(machine, opt=3, loop_vectorize=True, slp_vectorize=False)
+            passes.getModulePassManager().run(module, passes)
+            module.verify()
+            (folder / f"{symbol.name}.{level}.o").write_bytes(machine.emit_object(module))
+        symbols.append(symbol)
+    (folder / "symbols.json").write_text(json.dumps(symbols))
+
+
+def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
+    """Yield each signature of some entry points, the name of its function in LLVM, and its code before any pass."""
+    from importlib import import_module
+
+    import numba
+
+    from synovia.kernels.compiler import entries, link
+
+    if link.helper_pipeline is None:
+        raise SystemExit("kernels: this version of numba is built differently from what compiler/link.py knows")
+    for name in names:
+        module, _, function = name.rpartition(".")
+        kernel = getattr(import_module(f"synovia.kernels.{module}"), function)
+        options = {key: value for key, value in kernel.targetoptions.items() if key != "nopython"}
+        # the library of a helper is the code that numba writes, linked with all helpers below it and not optimised
+        helper = numba.njit(**options, no_cpython_wrapper=True, pipeline_class=link.helper_pipeline)(kernel.py_func)
+        for types in entries.signatures(name):
+            helper.compile(types)
+            made = helper.overloads[types]
+            returns = made.signature.return_type
+            if returns not in (numba.int64, numba.none):
+                raise SystemExit(f"kernels: {name} returns {returns}, expected int64 or none")
+            arguments = [(str(getattr(one, "dtype", one)), getattr(one, "ndim", 0)) for one in types]
+            precision = "_single" if ("float32", 1) in arguments else ""
+            symbol = Symbol(name, f"synovia_{name.replace('.', '__')}{precision}", arguments, returns == numba.int64)
+            yield symbol, made.fndesc.llvm_func_name, made.library._get_module_for_linking().as_bitcode()
+
+
+def objects_of(names: list[str], levels: dict[str, str]) -> Path:
+    """Return the folder of the object files of some entry points of one module, compiled if they are not there."""
+    from synovia.kernels.compiler import cache, sources
+
+    module = names[0].rpartition(".")[0]
+    versions = (*map(str, sorted(levels.items())), *made_with().values(), FORM, *names)
+    key = sources.digest(sources.modules()[module], versions)
+    kept = cache.cache_root() / "objects" / f"{module}-{key}"
+    if not (kept / "symbols.json").exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as made:
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(SOURCE),
+                "PYTHONHASHSEED": "0",
+                "SYNOVIA_KERNELS": "jit",
+                "NUMBA_CPU_NAME": next(iter(levels.values())),
+                "NUMBA_CPU_FEATURES": "",
+            }
+            command = [sys.executable, __file__, "--into", made, "--levels", *levels, "--entries", *names]
+            subprocess.run(command, check=True, env=environment)
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(made, kept)
+    return kept
+
+
+def made_with() -> dict[str, str]:
+    """Return the versions that decide on the bytes."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("numba", "llvmlite", "numpy")}
+
+
+# One C file takes the arguments ---------------------------------------------------------------------------------------
+
+_HEAD = """\
+#define Py_LIMITED_API 0x030B0000
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#include <Python.h>
+#include <stdint.h>
+#include <numpy/arrayobject.h>
+
+/* A kernel takes an array as numba does: owner (none), elements, bytes of one, data, shape, strides. */
+#define ARRAY(a) NULL, NULL, (int64_t)PyArray_SIZE(a), (int64_t)PyArray_ITEMSIZE(a), PyArray_DATA(a)
+#define SIZES1(a) (int64_t)PyArray_DIM(a, 0), (int64_t)PyArray_STRIDE(a, 0)
+#define SIZES2(a) (int64_t)PyArray_DIM(a, 0), (int64_t)PyArray_DIM(a, 1), \\
+    (int64_t)PyArray_STRIDE(a, 0), (int64_t)PyArray_STRIDE(a, 1)
+#define SIZES3(a) (int64_t)PyArray_DIM(a, 0), (int64_t)PyArray_DIM(a, 1), (int64_t)PyArray_DIM(a, 2), \\
+    (int64_t)PyArray_STRIDE(a, 0), (int64_t)PyArray_STRIDE(a, 1), (int64_t)PyArray_STRIDE(a, 2)
+
+static int is_array(PyObject *o, int type, int dimensions)
+{
+    PyArrayObject *a = (PyArrayObject *)o;
+    return PyArray_CheckExact(o) && PyArray_TYPE(a) == type && PyArray_NDIM(a) == dimensions
+        && PyArray_IS_C_CONTIGUOUS(a);
+}
+
+static PyObject *refuse(const char *name, Py_ssize_t i, const char *expected)
+{
+    return PyErr_Format(PyExc_TypeError, "%s: argument %zd: expected %s", name, i, expected);
+}
+
+"""
+
+_TAIL = """\
+static struct PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "{name}", "Kernels compiled ahead.", -1, methods}};
+
+PyMODINIT_FUNC PyInit_{name}(void)
+{{
+    import_array();
+    return PyModule_Create(&definition);
+}}
+"""
+
+_LEVEL = """\
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+static PyObject *level(PyObject *self, PyObject *none)
+{
+    const char *name = "arm64";
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    name = __builtin_cpu_supports("x86-64-v4") ? "x86_64_v4"
+         : __builtin_cpu_supports("x86-64-v3") ? "x86_64_v3" : "x86_64";
+#endif
+    return PyUnicode_FromString(name);
+}
+
+static PyMethodDef methods[] = {{"level", level, METH_NOARGS, "Return the level of this processor."}, {NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "processor", NULL, -1, methods};
+PyMODINIT_FUNC PyInit_processor(void) { return PyModule_Create(&definition); }
+"""
+
+
+def wrapper(name: str, symbols: list[Symbol]) -> str:
+    """Return the C code of the module of that name."""
+    parts, methods = [_HEAD], []
+    for entry, group in groupby(symbols, lambda one: one.entry):
+        forms = list(group)
+        parts += [f"extern int32_t {one.name}({_parameters(one)});\n" for one in forms]
+        function = entry.replace(".", "__")
+        parts.append(_method(function, entry, forms))
+        methods.append(f'    {{"{function}", (PyCFunction)(void (*)(void))call_{function}, METH_FASTCALL, NULL}},\n')
+    parts.append(f"static PyMethodDef methods[] = {{\n{''.join(methods)}    {{NULL}},\n}};\n\n")
+    return "".join(parts) + _TAIL.format(name=name)
+
+
+def _parameters(symbol: Symbol) -> str:
+    """Return the types that a kernel takes, as numba passes them."""
+    out = ["int64_t *", "void **"]
+    for kind, dimensions in symbol.arguments:
+        if dimensions:
+            out += ["void *", "void *", "int64_t", "int64_t", "void *", *["int64_t"] * (2 * dimensions)]
+        else:
+            out.append("uint8_t" if kind == "bool" else "int64_t")
+    return ", ".join(out)
+
+
+def _method(function: str, entry: str, forms: list[Symbol]) -> str:
+    """Return the C function that Python calls; of two forms it takes the one of the last array's precision."""
+    first = forms[0].arguments
+    lines = [
+        f"static PyObject *call_{function}(PyObject *self, PyObject *const *args, Py_ssize_t count)\n{{\n",
+        "    int64_t result = 0;\n    void *error = NULL;\n    int32_t status = 0;\n",
+        f"    if (count != {len(first)})\n",
+        f'        return PyErr_Format(PyExc_TypeError, "{entry}: expected {len(first)} arguments, got %zd", count);\n',
+    ]
+    given: list[str] = []
+    for i, (kind, dimensions) in enumerate(first):
+        if dimensions:
+            kinds = sorted({one.arguments[i][0] for one in forms}, reverse=True)
+            fits = " || ".join(f"is_array(args[{i}], {C_TYPES[one][1]}, {dimensions})" for one in kinds)
+            expected = f"a C-contiguous array of {' or '.join(kinds)} with {dimensions} dimensions"
+            lines.append(f'    if (!({fits}))\n        return refuse("{entry}", {i}, "{expected}");\n')
+            array = f"(PyArrayObject *)args[{i}]"
+            given.append(f"ARRAY({array}), SIZES{dimensions}({array})")
+        elif kind == "bool":
+            lines.append(f"    int flag{i} = PyObject_IsTrue(args[{i}]);\n    if (flag{i} < 0)\n        return NULL;\n")
+            given.append(f"(uint8_t)flag{i}")
+        else:
+            lines.append(f"    int64_t number{i} = PyLong_AsLongLong(args[{i}]);\n")
+            lines.append(f"    if (number{i} == -1 && PyErr_Occurred())\n        return NULL;\n")
+            given.append(f"number{i}")
+    lines.append("    Py_BEGIN_ALLOW_THREADS\n")
+    *others, last = forms
+    for one in others:
+        place = next(i for i, pair in enumerate(zip(one.arguments, last.arguments, strict=True)) if pair[0] != pair[1])
+        test = f"PyArray_TYPE((PyArrayObject *)args[{place}]) == {C_TYPES[one.arguments[place][0]][1]}"
+        lines.append(f"    if ({test})\n        status = {one.name}(&result, &error, {', '.join(given)});\n    else\n")
+    lines.append(f"    status = {last.name}(&result, &error, {', '.join(given)});\n    Py_END_ALLOW_THREADS\n")
+    lines.append("    if (status != 0)\n")
+    lines.append(f'        return PyErr_Format(PyExc_RuntimeError, "{entry}: failed with %d", (int)status);\n')
+    result = "PyLong_FromLongLong(result)" if last.returns else "(Py_INCREF(Py_None), Py_None)"
+    lines.append(f"    return {result};\n}}\n\n")
+    return "".join(lines)
+
+
+# All together ---------------------------------------------------------------------------------------------------------
+
+
+def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str] = ()) -> None:
+    """Write the extension modules of some levels, and their description, into a folder in place of what was there.
+
+    Args:
+        folder: The folder.
+        levels: What LLVM compiles for, by level.
+        jobs: How many processes compile.
+        modules: Modules of kernels; none for all. Other kernels then run as plain Python.
+    """
+    import numpy as np
+
+    from synovia.kernels.compiler import sources
+    from synovia.kernels.compiler.entries import ENTRIES
+
+    if shutil.which("cc") is None:
+        raise SystemExit("kernels: expected a C compiler named cc, found none. On Debian: apt install gcc")
+    wanted = [name for name in ENTRIES if not modules or name.rpartition(".")[0] in modules]
+    groups = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
+
+    def compiled(names: list[str]) -> Path:
+        begun = time.perf_counter()
+        out = objects_of(names, levels)
+        print(f"{', '.join(ENTRIES[name].words for name in names)}: {time.perf_counter() - begun:.1f} s", flush=True)
+        return out
+
+    with ThreadPoolExecutor(jobs) as pool:
+        longest_first = sorted(groups, key=lambda names: -sum(ENTRIES[name].seconds for name in names))
+        made = dict(zip([names[0] for names in longest_first], pool.map(compiled, longest_first), strict=True))
+    kept = [made[names[0]] for names in groups]
+    symbols = [
+        Symbol(entry, name, [(kind, dimensions) for kind, dimensions in arguments], returns)
+        for one in kept
+        for entry, name, arguments, returns in json.loads((one / "symbols.json").read_text())
+    ]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        for level in levels:
+            source = Path(temporary, f"{level}.c")
+            source.write_text(wrapper(level, symbols))
+            objects = [str(one / f"{symbol}.{level}.o") for one in kept for symbol in _names(one)]
+            _link(source, [*objects, "-lm"], folder / f"{level}.abi3.so", [f"-I{np.get_include()}"])
+        source = Path(temporary, "processor.c")
+        source.write_text(_LEVEL)
+        _link(source, [], folder / "processor.abi3.so", [])
+    described = {
+        "sources": sources.digest_of_all(),
+        "levels": list(levels),
+        "platform": platform_tag(folder.glob("*.so")),
+        "made with": made_with(),
+    }
+    (folder / "made.json").write_text(json.dumps(described, indent=1) + "\n")
+
+
+def platform_tag(files: Iterable[Path]) -> str:
+    """Return the platform of a wheel with these modules; on Linux that is the oldest C library that serves."""
+    if sys.platform != "linux":
+        return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    needed = subprocess.run(["objdump", "-T", *map(str, files)], check=True, capture_output=True, text=True).stdout
+    newest = max((int(found) for found in re.findall(r"GLIBC_2\.(\d+)", needed)), default=17)
+    return f"manylinux_2_{max(newest, 17)}_{platform.machine()}"
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the symbols whose objects lie in a folder."""
+    return [name for _, name, *_ in json.loads((folder / "symbols.json").read_text())]
+
+
+def _link(source: Path, objects: list[str], out: Path, options: list[str]) -> None:
+    """Compile one C file and link it with objects into a stripped extension module."""
+    include = f"-I{sysconfig.get_path('include')}"
+    prefix = f"-ffile-prefix-map={source.parent}=."
+    ends = ("-Wl,-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--exclude-libs,ALL")
+    subprocess.run(
+        ["cc", "-shared", *C_FLAGS, prefix, include, *options, str(source), *objects, *ends, "-o", str(out)], check=True
+    )
+
+
+def main() -> None:
+    """Build everything, or be one of the processes that compile."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = LEVELS.get(MACHINE, {})
+    parser.add_argument("--levels", nargs="+", choices=list(known), default=list(known))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--modules", nargs="+", default=(), help="for tests: these modules of kernels alone")
+    parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--entries", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not known:
+        raise SystemExit(f"kernels: expected a machine among {', '.join(LEVELS)}, got {MACHINE}")
+    levels = {level: known[level] for level in options.levels}
+    sys.path.insert(0, str(SOURCE))
+    if options.entries:
+        compile_entries(options.entries, levels, options.into)
+    else:
+        os.environ["SYNOVIA_KERNELS"] = "jit"
+        build(options.folder, levels, options.jobs, options.modules)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Kernels compiled ahead: how they are built, when they are used, and what happens where there are none."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+BUILD = REPO / "packaging" / "kernels.py"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.compiled,
+    pytest.mark.skipif(not BUILD.exists() or shutil.which("cc") is None, reason="needs a C compiler"),
+]
+LEVEL = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}.get(os.uname().machine if os.name == "posix" else "")
+
+CLAMP = """
+import sys
+import numpy as np
+from synovia.kernels import compiler
+from synovia.kernels.tree import tables
+q = np.array([[5.0], [0.5]])
+variables, limits = np.zeros((1, 3), np.int32), np.array([[-1.0, 2.0] + [0.0] * 9])
+"""
+TELL = 'tables.clamp_rows(variables, limits, q); print(compiler.mode, q[0, 0], q[1, 0], "numba" in sys.modules)'
+NO_NUMBA = 'import sys; sys.modules["numba"] = None\n'
+
+
+@pytest.fixture(scope="module")
+def prebuilt(tmp_path_factory):
+    """A folder with the smallest kernels, compiled for the lowest level."""
+    pytest.importorskip("numba")
+    if LEVEL is None:
+        pytest.skip("no level for this machine")
+    folder = tmp_path_factory.mktemp("made") / "prebuilt"
+    subprocess.run(
+        [sys.executable, BUILD, "--folder", folder, "--levels", LEVEL, "--modules", "tree.tables", "--jobs", "1"],
+        check=True,
+        env=os.environ | {"SYNOVIA_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))},
+        capture_output=True,
+    )
+    return folder
+
+
+def said(code, prebuilt, **env):
+    kept = {name: value for name, value in os.environ.items() if name not in ("SYNOVIA_KERNELS", "NUMBA_DISABLE_JIT")}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=kept | {"SYNOVIA_PREBUILT": str(prebuilt), "PYTHONPATH": str(REPO / "src"), **env},
+    )
+
+
+@pytest.mark.parametrize("hidden", ["", NO_NUMBA], ids=["numba", "no numba"])
+def test_compiled_kernels_are_used_and_numba_is_not_imported(prebuilt, hidden):
+    assert said(hidden + CLAMP + TELL, prebuilt).stdout.split()[:3] == ["prebuilt", "2.0", "0.5"]
+    assert said(CLAMP + TELL, prebuilt).stdout.split() == ["prebuilt", "2.0", "0.5", "False"]
+
+
+def test_without_them_numba_compiles(tmp_path):
+    assert said(CLAMP + TELL, tmp_path).stdout.split() == ["jit", "2.0", "0.5", "True"]
+
+
+def test_without_both_an_error_says_what_to_install(tmp_path):
+    told = said(NO_NUMBA + CLAMP + TELL, tmp_path)
+    assert told.returncode == 1
+    assert told.stderr.splitlines()[-1].endswith('pip install "synovia[jit]"')
+    shown = said(
+        NO_NUMBA + 'from synovia.cli import main; sys.exit(main(["solve", "arm7", "--target", "tool=0.4,0,0.5"]))',
+        tmp_path,
+    )
+    assert shown.returncode == 4
+    assert shown.stderr.count("\n") == 1
+    assert "synovia[jit]" in shown.stderr
+
+
+@pytest.mark.parametrize(("choice", "mode"), [("jit", "jit"), ("python", "python"), ("prebuilt", "prebuilt")])
+def test_the_way_can_be_chosen(prebuilt, choice, mode):
+    assert said(CLAMP + TELL, prebuilt, SYNOVIA_KERNELS=choice).stdout.split()[:3] == [mode, "2.0", "0.5"]
+
+
+def test_a_level_that_does_not_exist_is_refused(prebuilt):
+    assert "expected a level among" in said(CLAMP + TELL, prebuilt, SYNOVIA_KERNELS="x86_64_v9").stderr
+
+
+def test_kernels_of_other_sources_are_not_used(prebuilt, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(prebuilt, other)
+    made = json.loads((other / "made.json").read_text())
+    (other / "made.json").write_text(json.dumps(made | {"sources": "0" * 64}))
+    assert said(CLAMP + TELL, other).stdout.split()[0] == "jit"
+    (other / "made.json").write_text("{")
+    assert said(CLAMP + TELL, other).stdout.split()[0] == "jit"
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("tables.clamp_rows(variables, limits)", "expected 3 arguments, got 2"),
+        ("tables.clamp_rows(variables, limits, q[0])", "argument 2: expected a C-contiguous array of float64"),
+        ("tables.clamp_rows(variables, limits, q.astype(np.float32))", "argument 2"),
+        ("tables.clamp_rows(variables, limits, np.zeros((2, 4))[:, ::2])", "argument 2"),
+        ("tables.clamp_rows(variables, limits, [[1.0]])", "argument 2"),
+        ("tables.clamp_rows(q, limits, q)", "argument 0: expected a C-contiguous array of int32"),
+        ("tables.random_rows(variables, limits, q, 0.5, np.zeros(1, np.uint64))", "integer"),
+    ],
+)
+def test_other_arguments_are_refused(prebuilt, call, error):
+    told = said(CLAMP + call, prebuilt)
+    assert "TypeError" in told.stderr
+    assert error in told.stderr
+
+
+def test_the_same_sources_give_the_same_bytes(prebuilt, tmp_path):
+    again = tmp_path / "again"
+    subprocess.run(
+        [sys.executable, BUILD, "--folder", again, "--levels", LEVEL, "--modules", "tree.tables", "--jobs", "1"],
+        check=True,
+        env=os.environ | {"SYNOVIA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+    )
+    for file in prebuilt.iterdir():
+        assert file.read_bytes() == (again / file.name).read_bytes(), file.name
