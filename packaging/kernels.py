@@ -336,6 +336,18 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
     (folder / "made.json").write_text(json.dumps(described, indent=1) + "\n")
 
 
+def usable() -> list[str]:
+    """Return the levels that this processor can run, the lowest first."""
+    with tempfile.TemporaryDirectory() as temporary:
+        source = Path(temporary, "processor.c")
+        source.write_text(_LEVEL)
+        _link(source, [], Path(temporary, "processor.so"), [])
+        code = f"import sys; sys.path.insert(0, {temporary!r}); import processor; print(processor.level())"
+        best = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    levels = list(LEVELS[MACHINE])
+    return levels[: levels.index(best) + 1]
+
+
 def platform_tag(files: Iterable[Path]) -> str:
     """Return the platform of a wheel with these modules; on Linux that is the oldest C library that serves."""
     if sys.platform != "linux":
@@ -365,6 +377,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = LEVELS.get(MACHINE, {})
     parser.add_argument("--levels", nargs="+", choices=list(known), default=list(known))
+    parser.add_argument("--list", action="store_true", help="print the levels that this processor can run, and end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--modules", nargs="+", default=(), help="for tests: these modules of kernels alone")
@@ -373,6 +386,9 @@ def main() -> None:
     options = parser.parse_args()
     if not known:
         raise SystemExit(f"kernels: expected a machine among {', '.join(LEVELS)}, got {MACHINE}")
+    if options.list:
+        print(*usable())
+        return
     levels = {level: known[level] for level in options.levels}
     sys.path.insert(0, str(SOURCE))
     if options.entries:
