@@ -55,14 +55,14 @@ def synovia(
 ) -> None:
     """Inverse kinematics for anything with joints.
 
-    Exit codes: 0 all goals reached, 1 ran but some were missed, 2 usage, 3 bad input, 4 an extra is not installed, 70 a
+    Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad input, 4 an extra is not installed, 70 a
     bug, 130 interrupted.
     """
     del version
 
 
 def inspect(file: Model, as_json: Json = False) -> None:
-    """Show the joints of a model: tree, kinds, limits, units, roles, tips and clips."""
+    """Show a model: tree of joints, kinds, limits, units, roles, tips and clips."""
     from synovia.cli.inspect import inspect_model
 
     inspect_model(file, as_json=as_json)
@@ -76,7 +76,7 @@ class SchemaName(StrEnum):
 
 
 def schema(name: Annotated[SchemaName, typer.Argument(help="Which schema.", show_default=False)]) -> None:
-    """Print the JSON schema of a file format of Synovia's own."""
+    """Print the JSON schema of goal files or track files."""
     from importlib.resources import files
 
     emit(files("synovia").joinpath("files", "schemas", f"{name.value}-1.json").read_text(encoding="utf-8"))

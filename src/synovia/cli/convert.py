@@ -47,7 +47,7 @@ def convert(
         raise FormatError(
             f"a clip in {fmt.name} needs a file of this format to copy", where=str(output),
             value=into or source,
-            expected="--into with a .glb or .gltf file; 'synovia retarget' brings a clip onto another body",
+            expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
         )  # fmt: skip
     motion = load_clip(source, clip)
     save_motion(motion, output, into=into or source, force=force)

@@ -135,7 +135,7 @@ def _text(state: dict[str, Any]) -> list[Any]:
         there = extra["installed"]
         word = Text("installed", style=_GOOD) if there else Text("missing", style=_BAD)
         extras.append((f"[{name}]", word, Text(listed if there else f"{listed};  {extra['install']}")))
-    writable = "yes" if kept["writable"] else "no: every process compiles anew; set SYNOVIA_CACHE_DIR"
+    writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
     compiling = "yes" if kept["compiling"] else "no: kernels run as plain Python, correct and slow"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:

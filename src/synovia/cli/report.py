@@ -235,7 +235,11 @@ def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
     unit = motion.skeleton.meters_per_unit
     names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
     share = 100.0 * float(locked.contact.any(axis=1).mean())
-    stands = f"one stands in {share:.0f} % of the frames" if share else "none of them ever stands, so no foot is held"
+    stands = (
+        f"one stands in {share:.0f} % of the frames"
+        if share
+        else "none of them stands in any frame, so no foot is held"
+    )
     return [
         f"feet: {names}; {stands}; up is {locked.up}",
         f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",

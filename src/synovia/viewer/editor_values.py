@@ -21,7 +21,7 @@ from synovia.viewer.editor import GoalEditor, address, kind_of
 _FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes the frame of the target
 
 
-def begin_values(editor: GoalEditor, skeleton: Skeleton) -> None:
+def set_defaults(editor: GoalEditor, skeleton: Skeleton) -> None:
     """Set the directions, numbers and second joint of an editor to the defaults of its kind."""
     row = 0 if editor.row is None else editor.row
     editor.values = kind_of(editor.kind).goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
@@ -68,7 +68,7 @@ def edited(
     if tried.kind != editor.kind:
         if kind_of(tried.kind).goal.on_joint != kind_of(editor.kind).goal.on_joint:
             raise InputError("a joint goal cannot become a goal of the whole body, or the reverse", value=tried.kind)
-        begin_values(tried, skeleton)
+        set_defaults(tried, skeleton)
         to_current(tried)
     elif any(tried.values.get(name) != editor.values.get(name) for name in _FRAMES):
         fit_frame(tried, skeleton)

@@ -98,7 +98,7 @@ class Engine:
 
     @property
     def stale(self) -> bool:
-        """Whether the problem must be packed anew."""
+        """Whether the problem must be packed again."""
         return self._version != self.session.version
 
     def prepare(self) -> None:

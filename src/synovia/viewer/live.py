@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import InputError, MissingExtraError, did_you_mean
+from synovia.errors import InputError, MissingExtraError
 from synovia.goals import Goal
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
@@ -285,20 +285,12 @@ def _surface(model: Any, skeleton: Skeleton) -> Surface:
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:
     """Return the clips, the requested one included, and its number."""
-    out = list(clips)
-    if isinstance(clip, Motion):
-        return [*out, clip], len(out)
-    if isinstance(clip, int):
-        if not 0 <= clip < len(out):
-            raise InputError("no clip of this number", value=clip, where=skeleton.name, expected=f"0 to {len(out) - 1}")
-        return out, clip
-    names = [motion.name for motion in out]
-    if str(clip) in names:
-        return out, names.index(str(clip))
-    if not Path(clip).exists() and names:
-        raise InputError(
-            "no clip of this name", value=str(clip), where=skeleton.name, hint=did_you_mean(str(clip), names)
-        )
-    from synovia.io.load import load_motion
+    from synovia.io.load import clip_number, load_motion
 
-    return [*out, load_motion(clip)], len(out)
+    if not isinstance(clip, int | Motion):
+        clip = str(clip)
+        if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):
+            clip = load_motion(clip)
+    if isinstance(clip, Motion):
+        return [*clips, clip], len(clips)
+    return list(clips), clip_number(clips, clip, skeleton.name)

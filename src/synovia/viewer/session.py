@@ -15,6 +15,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
+from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
@@ -22,7 +23,7 @@ from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
 from synovia.viewer.clip import Play, blend, fitting, sample
 from synovia.viewer.editor import GoalEditor, address, kind_of
-from synovia.viewer.editor_values import begin_values, edited, free_label, place_at_current
+from synovia.viewer.editor_values import edited, free_label, place_at_current, set_defaults
 from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
 
 _MOST_EDITORS: Final = 64
@@ -152,7 +153,7 @@ class Session:
             self.remember()
             editor = GoalEditor(self._next_key, kind, row, free_label(called, taken))
             self._next_key += 1
-            begin_values(editor, self.given)
+            set_defaults(editor, self.given)
             self.to_current(editor)
             self.editors.append(editor)
             self.touch(structure=True)
@@ -270,10 +271,9 @@ class Session:
     def set_clip(self, number: int | None) -> None:
         """Play another clip, or none."""
         with self.lock:
-            if number is not None and not 0 <= number < len(self.clips):
-                raise InputError("no clip of this number", value=number, expected=f"0 to {len(self.clips) - 1}")
+            motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
             self.remember()
-            self.play = Play(None if number is None else self.clips[number])
+            self.play = Play(motion)
             self.touch()
 
     def set_play(self, **values: Any) -> None:
