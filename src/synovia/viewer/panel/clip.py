@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from synovia.viewer.editor_values import free_label
 from synovia.viewer.engine import Frame
 from synovia.viewer.page import Tab
 from synovia.viewer.style import note
@@ -21,10 +22,7 @@ class Clip(Tab):
             return
         self._names = [_NONE]
         for motion in self.session.clips:
-            name = motion.name
-            while name in self._names:
-                name += " (again)"
-            self._names.append(name)
+            self._names.append(free_label(motion.name, self._names))
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
         self._playing = self.connect(
             gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
