@@ -264,7 +264,7 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
     sy.write_map(joints, path, force=True)
     assert sorted(sy.read_map(path)) == sorted(set(NEEDED) - {part})
     ran = run("retarget", source, "humanoid", "--map", path, "--save-map", path, "--force")
-    assert (ran.code, f"fill in {part} and give it back with --map" in ran.err) == (3, True)
+    assert (ran.code, f"Fill in {part} and try again with --map" in ran.err) == (3, True)
     text = path.read_text(encoding="utf-8").replace(f'# {part} = ["", ""]', f'{part} = ["{part}", "{part}"]')
     path.write_text(text, encoding="utf-8")
     assert run("retarget", source, "humanoid", "--map", path).code == 0
