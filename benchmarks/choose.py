@@ -69,7 +69,7 @@ def rows(result: Comparison) -> list[list[object]]:
 
 def _moves_all(name: str) -> bool:
     """Return whether a solver is made for any joints, and not for the last few alone."""
-    return sy.solvers[name].narrow is sy.Solver.narrow
+    return sy.solvers[name].restrict is sy.Solver.restrict
 
 
 def clock(us: float) -> str:

@@ -66,8 +66,10 @@ class Miss:
 
     def goals(self, solver: str) -> list[sy.Goal]:
         """Return the goals, in levels for a solver that has them."""
-        ranks = sy.solvers[solver].ranks
-        return [sy.PositionGoal(end, self.targets[end], priority=i * ranks) for i, end in enumerate(self.ends)]
+        supports_priorities = sy.solvers[solver].supports_priorities
+        return [
+            sy.PositionGoal(end, self.targets[end], priority=i * supports_priorities) for i, end in enumerate(self.ends)
+        ]
 
     def text(self, solver: str) -> str:
         """Return Python that solves it."""
@@ -126,14 +128,14 @@ def problem(seed: int, bodies: Sequence[str] | None = None) -> Miss:
 def compiled(body: str, ends: tuple[str, ...], solver: str, attempts: int | None) -> sy.IK:
     """Return the packed problem; None for the attempts that the solver makes by itself."""
     settings = {} if attempts is None else {"attempts": attempts}
-    ranks = sy.solvers[solver].ranks
-    goals = [sy.PositionGoal(end, priority=i * ranks) for i, end in enumerate(ends)]
+    supports_priorities = sy.solvers[solver].supports_priorities
+    goals = [sy.PositionGoal(end, priority=i * supports_priorities) for i, end in enumerate(ends)]
     return sy.IK(model(body)[0], goals, sy.solvers[solver](**settings))
 
 
-def levels(errors: np.ndarray, ranks: bool, reach: float) -> np.ndarray:
+def levels(errors: np.ndarray, supports_priorities: bool, reach: float) -> np.ndarray:
     """Return the error of each level, reaches, from the distances (..., goals) of an answer."""
-    return errors / reach if ranks else np.linalg.norm(errors, axis=-1, keepdims=True) / reach
+    return errors / reach if supports_priorities else np.linalg.norm(errors, axis=-1, keepdims=True) / reach
 
 
 def better(a: np.ndarray, b: np.ndarray) -> bool:
@@ -160,15 +162,15 @@ def reference(miss: Miss, solver: str) -> tuple[np.ndarray, np.ndarray] | None:
 
     None if one reaches all targets.
     """
-    ranks = sy.solvers[solver].ranks
+    supports_priorities = sy.solvers[solver].supports_priorities
     starts = np.stack([miss.skeleton.random_pose(k).q for k in range(STARTS)])
     many = {end: np.repeat(target[None], STARTS, 0) for end, target in miss.targets.items()}
     best = []
-    for name in (solver,) if solver == "lm" or (ranks and len(miss.ends) > 1) else (solver, "lm"):
+    for name in (solver,) if solver == "lm" or (supports_priorities and len(miss.ends) > 1) else (solver, "lm"):
         answers = compiled(miss.body, miss.ends, name, 1).solve_many(many, starts, threads=1)
         if answers.reached.any():
             return None
-        found = levels(answers.errors[:, :, 0], ranks, answers.ik.reach)
+        found = levels(answers.errors[:, :, 0], supports_priorities, answers.ik.reach)
         best.append(functools.reduce(lambda a, b: b if better(b, a) else a, found))
     return best[0], best[-1] if better(best[-1], best[0]) else best[0]
 
@@ -204,7 +206,7 @@ def judged(solver: str, seeds: Iterator[int], count: int, bodies: Sequence[str] 
             spent.append(time.thread_time() - began)
         if solution.reached:
             continue
-        mine = levels(np.array([e.position for e in solution.errors]), ik.solver.ranks, ik.reach)
+        mine = levels(np.array([e.position for e in solution.errors]), ik.solver.supports_priorities, ik.reach)
         lost = [loss(mine, other) for other in best]
         out.append(Judged(miss, *lost, min(spent), solution.steps, solution.attempts))
     return out

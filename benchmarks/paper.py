@@ -87,7 +87,7 @@ def main() -> None:
         ]
     )
     for name, kind in sy.solvers.items():
-        if kind.narrow is not sy.Solver.narrow:
+        if kind.restrict is not sy.Solver.restrict:
             continue  # made for a few joints
         solver = kind(attempts=1, max_steps=args.steps)
         try:

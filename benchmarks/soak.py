@@ -32,7 +32,7 @@ from synovia.solver import Solver
 from synovia.solver import solvers as every_solver
 
 # those for any joints; the others leave joints still, so that targets of whole poses are no promise that they break
-solvers = {name: kind for name, kind in every_solver.items() if kind.narrow is Solver.narrow}
+solvers = {name: kind for name, kind in every_solver.items() if kind.restrict is Solver.restrict}
 # every model meets each solver in five blocks of 100 for each block of the one that takes ten times as long
 DEAL = [name for name in solvers for _ in range(1 if name == "full-body" else 5)]
 BLOCK = 100
@@ -387,9 +387,9 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
         world = judge.frames(skeleton, truth)
         if max(np.abs(world).max(), np.abs(truth).max(), np.abs(starts).max()) > OUTERMOST:
             continue
-        pool = [kind for kind in WIDE if kind in solver.honours]
+        pool = [kind for kind in WIDE if kind in solver.supported_goals]
         goals, frames = [], []
-        for g in range(int(rng.choice([1, 2, 3], p=[0.5, 0.3, 0.2])) if solver.narrow is Solver.narrow else 1):
+        for g in range(int(rng.choice([1, 2, 3], p=[0.5, 0.3, 0.2])) if solver.restrict is Solver.restrict else 1):
             goal, T = wide_goal(str(rng.choice(pool)), skeleton, truth, world, f"g{g}", rng)
             if goal is not None:
                 goals.append(goal)
@@ -415,7 +415,7 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
             given[goal.label] = np.ascontiguousarray(
                 T[{1: np.s_[:, :3, 3], 2: np.s_[:, :3, :3], 3: np.s_[:]}[goal.takes]]
             )
-    reachable = (kinds == "random") & (solver.narrow is Solver.narrow) & all(g.ancestors is None for g in goals)
+    reachable = (kinds == "random") & (solver.restrict is Solver.restrict) & all(g.ancestors is None for g in goals)
     return Case(model, ik, given, np.stack(frames, axis=1), starts, reachable)
 
 

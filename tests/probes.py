@@ -14,7 +14,7 @@ from synovia.kernels.tree.variables import step
 @entry
 def residual_after(ints, floats, scratch, targets, q, dq, e):
     """Write the residual after a step in the solvers' units (q is moved)."""
-    problem, work = kp.open_any(ints, floats), kp.open_work(ints, scratch)
+    problem, work = kp.open_general(ints, floats), kp.open_work(ints, scratch)
     to_units(problem, dq)
     step(problem.variables, problem.limits, q, dq, 1.0)
     for k in range(problem.followers.shape[0]):
@@ -26,7 +26,7 @@ def residual_after(ints, floats, scratch, targets, q, dq, e):
 @entry
 def rows_at(ints, floats, scratch, targets, q, J, errors):
     """Write Jacobian and errors; return the largest in units of its tolerance."""
-    problem, work = kp.open_any(ints, floats), kp.open_work(ints, scratch)
+    problem, work = kp.open_general(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     jacobian(problem, q, work.frames, targets, J)
     return measure(problem, q, work.frames, targets, errors)

@@ -20,7 +20,7 @@ REAL = (
     "motion/cmu_07_01_walk.bvh",
 )
 
-GENERAL = sorted(name for name, kind in solvers.items() if kind.narrow is Solver.narrow)  # made for any joints
+GENERAL = sorted(name for name, kind in solvers.items() if kind.restrict is Solver.restrict)  # made for any joints
 
 
 def _text(values: np.ndarray) -> str:

@@ -51,7 +51,7 @@ def test_residual_is_the_smallest_turn_and_its_jacobian_the_derivative(seed, fre
     np.testing.assert_allclose(gradient, -J.T @ e, atol=1e-5 * (1 + np.abs(J).max()) * (1 + np.abs(e).max()))
 
 
-@pytest.mark.parametrize("solver", [name for name, kind in sy.solvers.items() if "aim" in kind.honours])
+@pytest.mark.parametrize("solver", [name for name, kind in sy.solvers.items() if "aim" in kind.supported_goals])
 def test_every_solver_that_aims_points_and_leaves_the_twist_free(solver):
     body = BODY if solver != "aim" else sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
     joint = "head" if solver != "aim" else "joint1"

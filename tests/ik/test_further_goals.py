@@ -338,4 +338,4 @@ def test_what_cannot_be_is_refused():
 class _All(sy.LevenbergMarquardt):
     """Levenberg-Marquardt that takes rest goals."""
 
-    honours = sy.LevenbergMarquardt.honours | {"rest"}
+    supported_goals = sy.LevenbergMarquardt.supported_goals | {"rest"}

@@ -338,9 +338,9 @@ def specializations():
     """Return how often each entry point of the solvers has been compiled."""
     from synovia.kernels.jacobian.arm import arm
     from synovia.kernels.jacobian.levenberg import levenberg
-    from synovia.kernels.search.classify import conclude
+    from synovia.kernels.search.classify import classify
 
-    return [len(getattr(kernel, "signatures", ())) for kernel in (arm, conclude, levenberg)]
+    return [len(getattr(kernel, "signatures", ())) for kernel in (arm, classify, levenberg)]
 
 
 def test_every_form_of_a_target_and_a_start_gives_one_answer():

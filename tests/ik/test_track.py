@@ -338,7 +338,9 @@ def test_what_is_not_to_be_smoothed_is_not():
 
 ELBOW = sy.Skeleton.chain([(0, 0, 0), (0.4, 0, 0.05), (0.8, 0, 0)])
 GENERAL = [
-    name for name in sy.solvers if sy.solvers[name].narrow is sy.Fabrik.narrow and "pole" in sy.solvers[name].honours
+    name
+    for name in sy.solvers
+    if sy.solvers[name].restrict is sy.Fabrik.restrict and "pole" in sy.solvers[name].supported_goals
 ]
 
 

@@ -123,7 +123,7 @@ def takes(solver, body):
     rows = [[skeleton.index(end)] for end in ends]
     try:
         method.check(goals)
-        method.narrow(reduce(skeleton, goals, rows), skeleton, goals, rows)
+        method.restrict(reduce(skeleton, goals, rows), skeleton, goals, rows)
     except sy.UnsupportedError:
         return False
     return True
@@ -404,7 +404,7 @@ STRAIGHT = ((0.0, 0, 0), (1.0, 0, 0), (2.0, 0, 0))
 HOLLOW = ((0.0, 0, 0), (10.0, 0, 0), (11.0, 0, 0), (12.0, 0, 0))  # reaches from 8 to 12
 
 
-@pytest.mark.parametrize("solver", [s for s in EVERY if sy.solvers[s].narrow is Solver.narrow])
+@pytest.mark.parametrize("solver", [s for s in EVERY if sy.solvers[s].restrict is Solver.restrict])
 @pytest.mark.parametrize(
     ("points", "x", "missed"), [(STRAIGHT, -3.0, 1.0), (HOLLOW, -20.0, 8.0), (HOLLOW, 1.0, 7.0), (HOLLOW, 20.0, 8.0)]
 )
@@ -421,7 +421,7 @@ def test_a_start_that_points_straight_away_is_no_answer(solver, points, x, misse
         np.testing.assert_array_equal(again.pose.q, solution.pose.q)
 
 
-@pytest.mark.parametrize("solver", [s for s in EVERY if sy.solvers[s].narrow is Solver.narrow])
+@pytest.mark.parametrize("solver", [s for s in EVERY if sy.solvers[s].restrict is Solver.restrict])
 def test_one_attempt_reaches_a_target_straight_behind(solver):
     """Without a restart: what stands still is nudged off its line."""
     chain = sy.Skeleton.chain(STRAIGHT)

@@ -12,7 +12,7 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import geometric_jacobian
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_any, open_work
+from synovia.kernels.tree.problem import open_general, open_work
 
 ARM = sy.bundled("arm7")
 FAMILY = ("transpose", "pinv", "dls", "sdls", "lm")
@@ -38,7 +38,7 @@ def test_a_residual_in_python_leads_where_the_built_in_goal_does(name):
 @entry
 def built_in(ints, floats, q, scratch, targets, J):
     """Write the Jacobian of built-in goals."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     geometric_jacobian(problem, q, work.frames, targets, J)
 
@@ -64,7 +64,7 @@ def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
         q = ik.skeleton.random_pose(4).q.copy()
         if root == "free":
             q[:7] = [0.3, -0.2, 0.5, 0.5, 0.1, -0.4, np.sqrt(1 - 0.42)]
-        reduced = reduce(ik.skeleton, ik.goals, ik.hangs, free_root=root == "free")
+        reduced = reduce(ik.skeleton, ik.goals, ik.goal_joints, free_root=root == "free")
         J = np.zeros((6, reduced.columns))
         built_in(ik.ints, ik.floats, q, np.zeros(ik.scratch_size), np.zeros((2, 16)), J)
         part = Part(ik.goals[1], 1, reduced, ik.skeleton)

@@ -488,9 +488,9 @@ def test_balls_hinges_and_limits_in_any_order_reach_what_newton_reaches(solver):
         joints = []
         for i in range(5):
             kind = (Kind.BALL, Kind.BALL, Kind.HINGE)[rng.integers(3)]
-            narrow = sy.SwingTwist(x=(1.5, 1.2), y=(1.0, 1.6)) if kind is Kind.BALL and rng.random() < 0.5 else None
+            restrict = sy.SwingTwist(x=(1.5, 1.2), y=(1.0, 1.6)) if kind is Kind.BALL and rng.random() < 0.5 else None
             rest, axis = shifted(*rng.normal(size=3)), rng.normal(size=3)
-            joints.append(Joint(f"j{i}", f"j{i - 1}" if i else None, kind, rest, axis=axis, limit=narrow))
+            joints.append(Joint(f"j{i}", f"j{i - 1}" if i else None, kind, rest, axis=axis, limit=restrict))
         joints.append(Joint("end", "j4", rest=shifted(*rng.normal(size=3))))
         body = sy.Skeleton(joints)
         goal = sy.PositionGoal("end", body.random_pose(seed).position("end"))

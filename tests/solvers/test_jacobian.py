@@ -14,7 +14,7 @@ from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.null_space import free_motion
-from synovia.kernels.jacobian.secondary import write_wish
+from synovia.kernels.jacobian.secondary import write_gradient
 from synovia.kernels.jacobian.workspace import open_room
 from synovia.kernels.layout import DAMPING, LARGEST_TURN, METHOD
 from synovia.kernels.tree import problem as kp
@@ -27,22 +27,22 @@ SEEDS = st.integers(0, 2**20)
 
 
 @entry
-def one_step(ints, floats, scratch, targets, q, e, J, held, dq, wish, z):
+def one_step(ints, floats, scratch, targets, q, e, J, held, dq, gradient, z):
     """Write residual, Jacobian, the Jacobian without what is held, a method's step, ∇H and its free motion."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     room = open_room(work)
     forward(problem.tree, q, work.frames)
     residual(problem, q, work.frames, targets, work.e)
-    H = write_wish(problem, work, targets, q, room.wish)
-    own = problem.own
+    H = write_gradient(problem, work, targets, q, room.gradient)
+    params = problem.params
     for i in range(J.shape[0]):
         e[i] = work.e[i]
         for j in range(J.shape[1]):
             J[i, j] = work.J[i, j]
-    limited_step(problem, work, room, q, np.int64(own[METHOD]), own[DAMPING], own[LARGEST_TURN])
+    limited_step(problem, work, room, q, np.int64(params[METHOD]), params[DAMPING], params[LARGEST_TURN])
     for j in range(J.shape[1]):
         dq[j] = work.dq[j]
-        wish[j] = room.wish[j]
+        gradient[j] = room.gradient[j]
         for i in range(J.shape[0]):
             held[i, j] = work.J[i, j]
     free_motion(problem, work, room, q, 1.0)
@@ -59,12 +59,12 @@ class Step:
         ik = sy.IK(skeleton, goals, solver, root=root)
         m, n = int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
         self.e, self.J, self.held = np.zeros(m), np.zeros((m, n)), np.zeros((m, n))
-        self.dq, self.wish, self.z = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.dq, self.gradient, self.z = np.zeros(n), np.zeros(n), np.zeros(n)
         targets = np.ascontiguousarray(ik.writer.own[0][:, :16])
         scratch = np.zeros(ik.scratch_size)
         q = np.array(pose.values if isinstance(pose, sy.Pose) else pose, float)
         self.H = one_step(
-            ik.ints, ik.floats, scratch, targets, q, self.e, self.J, self.held, self.dq, self.wish, self.z
+            ik.ints, ik.floats, scratch, targets, q, self.e, self.J, self.held, self.dq, self.gradient, self.z
         )
 
 
@@ -371,10 +371,10 @@ def stiff(values, stiffness):
 
     joints = []
     for j, p in zip(ARM.joints, ARM.parents, strict=True):
-        own = {}
+        params = {}
         if j.kind is sy.Kind.HINGE:
-            own = {"preferred": values[len(joints) % len(values)], "stiffness": stiffness}
-        joints.append(replace(j, parent=None if p < 0 else ARM.joint_names[p], **own))
+            params = {"preferred": values[len(joints) % len(values)], "stiffness": stiffness}
+        joints.append(replace(j, parent=None if p < 0 else ARM.joint_names[p], **params))
     return sy.Skeleton(joints)
 
 
@@ -386,14 +386,14 @@ def test_the_projector_lets_nothing_leak_into_the_goals(name, seed):
     settings = {"damping": 0.3} if name == "dls" else {}
     step = Step(ARM, goal, free(name, null_space=sy.NullSpace(center=1.0), **settings), pose)
     assert np.abs(step.held @ step.z).max() < 1e-12
-    expected = (np.linalg.pinv(step.J) @ step.J - np.eye(7)) @ step.wish
+    expected = (np.linalg.pinv(step.J) @ step.J - np.eye(7)) @ step.gradient
     if (step.held == step.J).all() and np.linalg.cond(step.J) < 1e3:
         held = (np.abs(expected - step.z) > 1e-9).any()
         at_limit = (pose.q <= ARM.limits[0] + 1e-6) | (pose.q >= ARM.limits[1] - 1e-6)
         assert not held or at_limit.any()
-        both = np.linalg.solve(step.J @ step.J.T, step.e + step.J @ step.wish)  # S2's single equation
+        both = np.linalg.solve(step.J @ step.J.T, step.e + step.J @ step.gradient)  # S2's single equation
         np.testing.assert_allclose(
-            step.J.T @ both - step.wish,
+            step.J.T @ both - step.gradient,
             np.linalg.pinv(step.J) @ step.e + expected,
             atol=1e-8 * (1 + np.abs(both).max()),
         )
@@ -426,7 +426,7 @@ def test_wishes_have_the_gradient_that_differences_have(seed):
             ahead, behind = (
                 Step(skeleton, sy.PositionGoal(tip, (0.3, 0.2, 0.1)), solver, pose.q + s * d).H for s in (1, -1)
             )
-            assert step.wish[i] == pytest.approx((ahead - behind) / 2e-5, abs=1e-4 * (1 + abs(step.wish[i])))
+            assert step.gradient[i] == pytest.approx((ahead - behind) / 2e-5, abs=1e-4 * (1 + abs(step.gradient[i])))
 
 
 def test_manipulability_is_the_root_of_the_determinant():
@@ -437,11 +437,11 @@ def test_manipulability_is_the_root_of_the_determinant():
         assert pytest.approx(-0.5 * np.linalg.slogdet(step.J @ step.J.T)[1], abs=1e-6) == step.H
 
 
-def lowest(arm, tip, wish, start):
+def lowest(arm, tip, gradient, start):
     """Return the least wish over the poses near a start that keep the tip where it is, by SciPy."""
     there = sy.Pose(arm, start).position(tip)
     found = minimize(
-        wish,
+        gradient,
         start,
         method="SLSQP",
         bounds=list(zip(*arm.limits, strict=True)),

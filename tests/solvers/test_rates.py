@@ -21,7 +21,9 @@ def test_five_ends_of_the_humanoid_with_limits_within_a_millimetre(solver, least
     assert many.reached.sum() >= least
 
 
-GENERAL = sorted(name for name, kind in sy.solvers.items() if kind.narrow is sy.Solver.narrow)  # made for any joints
+GENERAL = sorted(
+    name for name, kind in sy.solvers.items() if kind.restrict is sy.Solver.restrict
+)  # made for any joints
 
 
 @pytest.mark.parametrize("solver", GENERAL)

@@ -14,7 +14,7 @@ import synovia as sy
 from synovia.model import Joint, Kind
 
 EVERY = sorted(sy.solvers)
-GENERAL = [name for name in EVERY if sy.solvers[name].narrow is sy.Solver.narrow]
+GENERAL = [name for name in EVERY if sy.solvers[name].restrict is sy.Solver.restrict]
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 

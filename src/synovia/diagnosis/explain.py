@@ -58,7 +58,7 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"{hint[0].upper()}{hint[1:]}")
     if solution.status is Status.UNREACHABLE:
         lines += _reach_sentences(solution)
-    reasons = solution.reasons if solution.missed and ik.solver.ranks else ()
+    reasons = solution.reasons if solution.missed and ik.solver.supports_priorities else ()
     if not solution.reached and (joints := _limits_in_the_way(solution, reasons)):
         lines.append(f"At a limit: {_listed(joints)}.")
     lines += causes
@@ -126,9 +126,11 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
     """Return the joints at a limit that a missed goal hangs on, or that hold it back from afar: a knee, a hand."""
     ik = solution.ik
-    if any(not ik.hangs[i] for i in solution.missed):  # the whole body
+    if any(not ik.goal_joints[i] for i in solution.missed):  # the whole body
         return list(solution.active_limits)
-    names = {ik.skeleton.joint_names[row] for i in solution.missed for end in ik.hangs[i] for row in _chain(ik, i, end)}
+    names = {
+        ik.skeleton.joint_names[row] for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)
+    }
     names |= {limit.name for reason in reasons for limit in reason.limits}
     return [name for name in solution.active_limits if name in names]
 

@@ -105,9 +105,9 @@ def _limits_that_count(solution: Solution, i: int) -> list[str]:
     at_limit = ik.at_limits(solution.pose)
     names: dict[str, None] = {}
     for goal in goals:
-        for row in ik.hangs[goal]:
+        for row in ik.goal_joints[goal]:
             names |= dict.fromkeys(ik.skeleton.joint_names[above] for above in ancestors(ik.skeleton.parents, row))
-        if not ik.hangs[goal]:  # the whole body
+        if not ik.goal_joints[goal]:  # the whole body
             names |= dict.fromkeys(at_limit)
     return [name for name in names if name in at_limit]
 

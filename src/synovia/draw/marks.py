@@ -30,7 +30,7 @@ def _mark(solution: Solution, i: int, size: float) -> Mark:
     view = View(
         at=solution.frames[i],
         target=solution.targets[i],
-        others=[pose.transform(row) for row in solution.hangs[i][1:]],
+        others=[pose.transform(row) for row in solution.goal_joints[i][1:]],
         size=size,
         reached=i not in solution.missed,
         length=error.position,

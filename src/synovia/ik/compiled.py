@@ -55,7 +55,7 @@ class CompiledProblem:
         skeleton: The skeleton that is solved, with them.
         root: How the root moves, as ``as_root`` returns it.
         goals: The goals, completed by what follows from the skeleton.
-        hangs: All joints of each goal, rows of ``skeleton``, its own first.
+        goal_joints: All joints of each goal, rows of ``skeleton``, its own first.
         solver: The settings.
         reduced: The part of the problem that the solver may move.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
@@ -97,11 +97,11 @@ class CompiledProblem:
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
         before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
-        self.hangs: tuple[tuple[int, ...], ...] = tuple(
+        self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
-        whole = reduce(self.skeleton, self.goals, self.hangs, free_root=root == "free", before=before)
-        self.reduced = reduced = self.solver.narrow(whole, self.skeleton, self.goals, self.hangs)
+        whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
+        self.reduced = reduced = self.solver.restrict(whole, self.skeleton, self.goals, self.goal_joints)
         self.moving = reduced.moving
         self.reach = reduced.reach
         self.tolerance = checked_tolerance(tolerance, self.reach)
@@ -120,7 +120,7 @@ class CompiledProblem:
         from synovia.kernels.tree.problem import work_size
 
         self.kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver, self.floats)
-        self.scratch_size = work_size(self.ints, self.solver.spare(reduced.residuals, reduced.columns))
+        self.scratch_size = work_size(self.ints, self.solver.extra_scratch(reduced.residuals, reduced.columns))
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
         self.rest = self.default_start.q.copy().reshape(1, -1)
@@ -134,7 +134,7 @@ class CompiledProblem:
     @property
     def rows(self) -> tuple[int, ...]:
         """Joint of each goal, a row of ``skeleton``; -1 for goals of the whole body."""
-        return tuple(rows[0] if rows else -1 for rows in self.hangs)
+        return tuple(rows[0] if rows else -1 for rows in self.goal_joints)
 
     def __repr__(self) -> str:
         """Return the skeleton, the goals, the solver and what differs from the defaults."""

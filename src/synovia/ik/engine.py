@@ -33,14 +33,14 @@ def engine_of(
     if functions:
         floats[OWN + CALLBACK] = functions.address
 
-    def judge(
+    def miss_kernel(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
     ) -> None:
         """Finish rows that missed and find their status; only a miss loads these kernels."""
         from synovia.kernels.search.classify import CLASSIFY, POLISH
 
-        how = POLISH if solver.settles else CLASSIFY
-        kernel = solver.judge(reduced.plain)
+        how = POLISH if solver.polishes else CLASSIFY
+        kernel = solver.miss_kernel(reduced.pose_only)
         (functions.around(kernel) if functions else kernel)(
             ints, floats, _NO_TARGETS, starts, rows, scratch, not searches, how
         )
@@ -48,4 +48,4 @@ def engine_of(
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED
 
     kernel = solver.kernel(reduced)
-    return functions.around(kernel) if functions else kernel, judge
+    return functions.around(kernel) if functions else kernel, miss_kernel

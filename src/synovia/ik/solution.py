@@ -140,9 +140,9 @@ class Solution(Pictured):
         return self.ik.rows
 
     @property
-    def hangs(self) -> tuple[tuple[int, ...], ...]:
+    def goal_joints(self) -> tuple[tuple[int, ...], ...]:
         """All joints that each goal depends on, rows of the pose's skeleton, its own first."""
-        return self.ik.hangs
+        return self.ik.goal_joints
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
@@ -223,7 +223,11 @@ class Solution(Pictured):
         Which goals it lost to, which limit costs most, and how far its target would have to move for all to hold.
         """
         if self._reasons is None:  # after an interruption, more time might show that there are none
-            self._reasons = () if self.interrupted or not self.ik.solver.ranks else self.ik.diagnosis.find_reasons(self)
+            self._reasons = (
+                ()
+                if self.interrupted or not self.ik.solver.supports_priorities
+                else self.ik.diagnosis.find_reasons(self)
+            )
         return self._reasons
 
     def raise_for_status(self) -> Solution:

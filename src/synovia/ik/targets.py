@@ -43,7 +43,7 @@ _ndarray = np.ndarray  # one look-up less in each call
 class Workspace:
     """The memory of one call: a table of targets (1, goals, 17), views for writing into it, and scratch memory."""
 
-    __slots__ = ("plain", "scratch", "slots", "table")
+    __slots__ = ("all_given", "scratch", "slots", "table")
 
     def __init__(self, own: Array, names: Mapping[Any, tuple[int, tuple[int, ...], int]], scratch: Array) -> None:
         """Copy the goals' own targets, and make the views.
@@ -62,7 +62,7 @@ class Workspace:
             key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
             for key, (i, shape, bit) in names.items()
         }
-        self.plain = False  # whether every goal is marked as given
+        self.all_given = False  # whether every goal is marked as given
 
 
 class TargetWriter:
@@ -119,11 +119,11 @@ class TargetWriter:
                 written |= bit
             else:
                 if written == self._every:
-                    if not workspace.plain:
+                    if not workspace.all_given:
                         workspace.table[0, :, GIVEN] = self._takes
-                        workspace.plain = True
+                        workspace.all_given = True
                     return
-        workspace.plain = False
+        workspace.all_given = False
         workspace.table[...] = self.own
         if targets is not None:
             given: dict[int, int] = {}

@@ -9,7 +9,7 @@ names are places: columns of a table, or places in a flat array.
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
 MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
 N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES = 12, 13, 14, 15
-FURTHER_INTS, FURTHER_FLOATS = 16, 17  # where the tables of general goals begin in each of the two arrays
+GENERAL_INTS, GENERAL_FLOATS = 16, 17  # where the tables of general goals begin in each of the two arrays
 INT_HEAD = 18
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
@@ -83,14 +83,14 @@ LENGTHS, ANGLES = 3, 4  # number of residual rows of each sort
 TAKES = 5  # bits of the parts of its target that can be given
 SECOND, THIRD = 6, 7  # rows of a second and a third joint, -1 for the world
 VERTEX, VERTICES = 8, 9  # first vertex of its polygon, and how many
-FURTHER_WIDTH = 10
+GENERAL_WIDTH = 10
 
 # --- General goals: numbers -------------------------------------------------------------------------------------------
 WEIGHT = 0  # square root
 SECOND_ORIENTATION, SECOND_ORIGIN = 1, 10  # frame on the second joint
 THIRD_POINT = 13  # point on the third joint
 NUMBERS = 16  # those that only its kind has, at most eight
-FURTHER_DATA_WIDTH = 24
+GENERAL_DATA_WIDTH = 24
 
 # --- Masses: of rows, and, summed up to the root, in the second half of ``Work.frames`` -------------------------------
 MASS, MOMENT = 0, 1  # mass as a part of the whole, and mass times place
@@ -165,7 +165,7 @@ POINT_WIDTH = 14
 CHILD, SIBLING, ENTER, LEAVE = 5, 6, 7, 8  # first point that a row carries, the next beside it, span of its subtree
 # Positions that joints should take
 PLACE = 0  # where the point should be
-VOTES = 3  # how much that counts
+WEIGHT_SUM = 3  # how much that counts
 TOP = 4  # of a goal: the first row that serves its rotation
 STANDS = TOP  # of a row: whether its origin stands where it is
 STIFF = LEAVE  # of a goal, which carries nothing: the last row that serves its position

@@ -15,8 +15,8 @@ from synovia.kernels.layout import (
     FIRST,
     FIRST_RESIDUAL,
     FRAME_WIDTH,
-    FURTHER_DATA_WIDTH,
-    FURTHER_WIDTH,
+    GENERAL_DATA_WIDTH,
+    GENERAL_WIDTH,
     GOAL,
     GOAL_ROW,
     GOAL_WIDTH,
@@ -57,8 +57,8 @@ class GoalTables:
         roots: (g,) square root of each weight, relative to the largest of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
         kinds: (h,) names of the terms beyond poses in the world.
-        further_ints: (h, 10) their integers; the number of the kind is for the packing to write.
-        further_data: (h, 24) numbers of that.
+        general_ints: (h, 10) their integers; the number of the kind is for the packing to write.
+        general_data: (h, 24) numbers of that.
         vertices: (v, 3) corners of support polygons.
     """
 
@@ -67,15 +67,15 @@ class GoalTables:
     roots: Array
     levels: Ints
     kinds: tuple[str, ...]
-    further_ints: Ints
-    further_data: Array
+    general_ints: Ints
+    general_data: Array
     vertices: Array
 
 
 def goal_tables(
     skeleton: Skeleton,
     goals: Sequence[Goal],
-    hangs: Sequence[Sequence[int]],
+    goal_joints: Sequence[Sequence[int]],
     place: NDArray[np.intp],
     since: Sequence[Array],
 ) -> GoalTables:
@@ -84,7 +84,7 @@ def goal_tables(
     Args:
         skeleton: The skeleton.
         goals: The goals, resolved.
-        hangs: Rows of each goal's joints.
+        goal_joints: Rows of each goal's joints.
         place: Reduced row that carries each joint.
         since: From each joint's z-form frame to that row's frame.
     """
@@ -104,7 +104,7 @@ def goal_tables(
     data: list[Array] = []
     points: list[Array] = []
     levels, first, roots = _level_rows(goals)
-    for g, (goal, joints) in enumerate(zip(goals, hangs, strict=True)):
+    for g, (goal, joints) in enumerate(zip(goals, goal_joints, strict=True)):
         row = int(place[joints[0]]) if joints else -1
         at = first[g] + goal.rows
         table[g, PARTS], table[g, GOAL_ROW], table[g, LEVEL] = goal.place, row, levels[g]
@@ -113,7 +113,7 @@ def goal_tables(
             offsets[g] = on_row(joints[0], goal.offset)
         for term in reversed(goal.terms):
             at -= term.lengths + term.angles
-            numbers = np.zeros(FURTHER_DATA_WIDTH)
+            numbers = np.zeros(GENERAL_DATA_WIDTH)
             numbers[WEIGHT] = roots[g]
             others = [-1, -1]
             for k, (joint, frame) in enumerate(zip(joints[1:], term.frames, strict=True)):
@@ -124,7 +124,7 @@ def goal_tables(
                 else:
                     numbers[THIRD_POINT : THIRD_POINT + 3] = whole[ORIGIN:]
             numbers[NUMBERS : NUMBERS + len(term.numbers)] = term.numbers
-            integers = np.zeros(FURTHER_WIDTH, np.int32)
+            integers = np.zeros(GENERAL_WIDTH, np.int32)
             integers[GOAL], integers[FIRST] = g, at
             integers[LENGTHS], integers[ANGLES], integers[TAKES] = term.lengths, term.angles, term.takes
             integers[SECOND], integers[THIRD] = others
@@ -138,7 +138,7 @@ def goal_tables(
     total = sum(goal.rows for goal in goals)
     return GoalTables(
         table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds),
-        np.array(ints, np.int32).reshape(-1, FURTHER_WIDTH), np.array(data).reshape(-1, FURTHER_DATA_WIDTH),
+        np.array(ints, np.int32).reshape(-1, GENERAL_WIDTH), np.array(data).reshape(-1, GENERAL_DATA_WIDTH),
         np.concatenate(points) if points else np.zeros((0, 3)),
     )  # fmt: skip
 

@@ -13,8 +13,8 @@ from synovia.kernels.layout import (
     ATTEMPTS,
     COUPLED,
     FLOAT_HEAD,
-    FURTHER_FLOATS,
-    FURTHER_INTS,
+    GENERAL_FLOATS,
+    GENERAL_INTS,
     GOAL_DATA_WIDTH,
     GOAL_ORIENTATION,
     INT_HEAD,
@@ -81,7 +81,7 @@ def pack(
     head[N_ROWS], head[N_VARIABLES], head[N_GOALS] = len(reduced.rows), len(reduced.variables), len(goals.table)
     head[N_RESIDUALS], head[N_COLUMNS], head[N_Q] = reduced.residuals, reduced.columns, skeleton.nq
     head[N_FOLLOWERS], head[COUPLED], head[N_LEVELS] = len(t.followers), reduced.coupled, len(goals.levels) - 1
-    head[N_FURTHER], head[N_MASSES], head[N_VERTICES] = map(len, (goals.further_ints, reduced.masses, goals.vertices))
+    head[N_FURTHER], head[N_MASSES], head[N_VERTICES] = map(len, (goals.general_ints, reduced.masses, goals.vertices))
     head[MAX_STEPS], head[ATTEMPTS], head[SEED], head[PATIENCE] = max_steps, attempts, seed, patience
     floats = np.zeros(FLOAT_HEAD)
     floats[TOLERANCE], floats[TOLERANCE_ANGLE] = tolerance
@@ -100,15 +100,15 @@ def pack(
         reduced.limits,
         goal_data,
         t.coupling,
-        reduced.likes,
+        reduced.preferences,
         reduced.posture,
     ]
-    head[FURTHER_INTS] = sum(part.size for part in ints)
-    head[FURTHER_FLOATS] = sum(part.size for part in reals)
-    terms = goals.further_ints.copy()
+    head[GENERAL_INTS] = sum(part.size for part in ints)
+    head[GENERAL_FLOATS] = sum(part.size for part in reals)
+    terms = goals.general_ints.copy()
     terms[:, KIND] = [TERMS.index(kind) for kind in goals.kinds]
     ints += [terms]
-    reals += [goals.further_data, reduced.masses, goals.vertices]
+    reals += [goals.general_data, reduced.masses, goals.vertices]
     return (
         np.ascontiguousarray(np.concatenate([part.ravel() for part in ints]), np.int32),
         np.ascontiguousarray(np.concatenate([part.ravel() for part in reals]), np.float64),

@@ -72,7 +72,7 @@ class Reduced:
     couple: Array
     variables: Ints
     limits: Array
-    likes: Array
+    preferences: Array
     owner: Ints
     goals: GoalTables
     posture: Array
@@ -81,14 +81,14 @@ class Reduced:
     joints: Ints
 
     @property
-    def plain(self) -> bool:
+    def pose_only(self) -> bool:
         """Whether the goals ask for positions and rotations in the world alone."""
-        return len(self.goals.further_ints) == 0
+        return len(self.goals.general_ints) == 0
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
         """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
-        terms = zip(self.goals.kinds, self.goals.further_ints[:, [GOAL, SECOND]].tolist(), strict=True)
+        terms = zip(self.goals.kinds, self.goals.general_ints[:, [GOAL, SECOND]].tolist(), strict=True)
         return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
     @property
@@ -117,7 +117,7 @@ class Reduced:
         """Whether this is one chain of unlimited balls to one position goal."""
         n = len(self.rows)
         return (
-            self.plain
+            self.pose_only
             and len(self.goals.table) == 1
             and n > 0
             and self.goals.table[0, [PARTS, GOAL_ROW]].tolist() == [POSITION, n - 1]
@@ -132,7 +132,7 @@ class Reduced:
         """Whether this is an arm: one goal on a chain of hinges and slides, each with a variable of its own."""
         n = len(self.rows)
         return (
-            self.plain
+            self.pose_only
             and len(self.goals.table) == 1
             and n > 0
             and len(self.variables) == n
@@ -147,7 +147,7 @@ class Reduced:
 def reduce(
     skeleton: Skeleton,
     goals: Sequence[Goal],
-    hangs: Sequence[Sequence[int]],
+    goal_joints: Sequence[Sequence[int]],
     *,
     free_root: bool = False,
     translate: bool = False,
@@ -160,14 +160,14 @@ def reduce(
     Args:
         skeleton: The skeleton.
         goals: The goals, resolved.
-        hangs: Rows of each goal's joints.
+        goal_joints: Rows of each goal's joints.
         free_root: Whether a free root moves.
         translate: Whether all other free joints translate too.
         before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
     balanced = any(goal.weighs for goal in goals)
-    ends = [row for rows in hangs for row in rows]
+    ends = [row for rows in goal_joints for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
     if any(isinstance(goal, CustomGoal) for goal in goals):
@@ -177,7 +177,7 @@ def reduce(
         while row >= 0 and not on_path[row]:
             on_path[row] = True
             row = skeleton.parents[row]
-    moving = _moving(skeleton, goals, hangs, on_path)
+    moving = _moving(skeleton, goals, goal_joints, on_path)
     t = skeleton.tables
     place = np.full(len(skeleton), -1)  # reduced row that carries a joint
     since: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
@@ -199,19 +199,21 @@ def reduce(
         joints.append(int(i))
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
-    variables, limits, likes, owner = _variables(skeleton, rows, couple, joints, moving, free_root, translate, before)
+    variables, limits, preferences, owner = _variables(
+        skeleton, rows, couple, joints, moving, free_root, translate, before
+    )
     table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
-    tables = goal_tables(skeleton, goals, hangs, place, since)
+    tables = goal_tables(skeleton, goals, goal_joints, place, since)
     return Reduced(
-        table, fixed_table, couple, variables, limits, likes, owner, tables,
+        table, fixed_table, couple, variables, limits, preferences, owner, tables,
         posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, MASS_WIDTH)),
         reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
 
 def _moving(
-    skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]], on_path: NDArray[np.bool_]
+    skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]], on_path: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return which joints may move: all on the way to a goal, but for goals that say how many.
 
@@ -221,7 +223,7 @@ def _moving(
     if all(goal.ancestors is None for goal in goals):
         return on_path
     moving = np.zeros(len(skeleton), bool)
-    for goal, ends in zip(goals, hangs, strict=True):
+    for goal, ends in zip(goals, goal_joints, strict=True):
         if not ends:
             return on_path  # a goal of the whole body
         for end in ends:
@@ -289,15 +291,15 @@ def _variables(
     place = {first: k for k, (_, _, first) in enumerate(chosen)}
     for row in rows:
         row[VARIABLE] = place.get(row[COLUMN], -1)
-    likes = np.zeros((len(order), PREFERENCE_WIDTH))
+    preferences = np.zeros((len(order), PREFERENCE_WIDTH))
     rest = skeleton.rest_pose().q
     for n, k in enumerate(order):
         joint = skeleton.joints[int(t.owner[k])]
-        likes[n, STIFFNESS] = joint.stiffness
+        preferences[n, STIFFNESS] = joint.stiffness
         if t.variables[k, BLOCK] == SCALAR:
             at_rest = float(rest[t.variables[k, BLOCK_Q]])
-            likes[n, PREFERRED] = at_rest if joint.preferred is None else joint.preferred
-    return np.array(chosen, np.int32).reshape(-1, VARIABLE_WIDTH), t.limits[order], likes, t.owner[order]
+            preferences[n, PREFERRED] = at_rest if joint.preferred is None else joint.preferred
+    return np.array(chosen, np.int32).reshape(-1, VARIABLE_WIDTH), t.limits[order], preferences, t.owner[order]
 
 
 def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:

@@ -153,7 +153,7 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
         rows=rows,
         variables=variables,
         limits=reduced.limits[kept].copy(),
-        likes=reduced.likes[kept].copy(),
+        preferences=reduced.preferences[kept].copy(),
         owner=reduced.owner[kept].copy(),
         posture=reduced.posture[kept].copy(),
         reach=reach_of(skeleton, rows, reduced.fixed, reduced.couple, reduced.goals),

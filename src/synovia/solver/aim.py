@@ -45,7 +45,7 @@ class Aim(Solver):
 
     name: ClassVar[str] = "aim"
     closed: ClassVar[bool] = True
-    honours: ClassVar[frozenset[str]] = frozenset({"aim"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"aim"})
     others: ClassVar[frozenset[str]] = frozenset({"shares", "up", "top"})
 
     max_steps: int = 1
@@ -76,11 +76,11 @@ class Aim(Solver):
         if self.twist and self.up is None:
             raise InputError("twist has nothing to count from", where="Aim", value=self.twist, expected="up as well")
 
-    def narrow(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the problem of the joints that share in the turns."""
-        del hangs
+        del goal_joints
         moving: list[int] = []
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             rows = above(reduced, row)[: len(self.shares)]
@@ -107,7 +107,7 @@ class Aim(Solver):
         return aim_joint
 
     @property
-    def settles(self) -> bool:
+    def polishes(self) -> bool:
         """A miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
         return self.weight >= 1.0
 
@@ -127,7 +127,7 @@ class Aim(Solver):
             **dict(enumerate(self.shares, SHARES)),
         }
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return room for two sets of values."""
         del residuals
         return 1 + 8 * columns

@@ -20,9 +20,9 @@ from synovia.problem import Reduced
 
 Kernel = Callable[..., int]
 # What a solver can honour; each kind of goal says which of these it needs (``Goal.needs``)
-PLACES: Final = frozenset({"position", "rotation", "pose"})
-EVERY: Final = PLACES | {"aim", "pole", "rows"}  # "rows": any residual with a kernel of its own
-EVERYTHING: Final = EVERY | {"rest", "custom"}
+POSE_GOALS: Final = frozenset({"position", "rotation", "pose"})
+KERNEL_GOALS: Final = POSE_GOALS | {"aim", "pole", "rows"}  # "rows": any residual with a kernel of its own
+ALL_GOALS: Final = KERNEL_GOALS | {"rest", "custom"}
 _ELSEWHERE: Final = "use the solver 'lm'"
 LARGEST: Final = sys.float_info.max
 
@@ -45,8 +45,8 @@ class Solver(ChecksArguments, ABC):
     name: ClassVar[str]
     finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
     closed: ClassVar[bool] = False  # whether formulas give the answer in one step
-    ranks: ClassVar[bool] = False  # whether priorities are strict; a miss is then explained by ``ik.reasons``
-    honours: ClassVar[frozenset[str]] = PLACES  # what the algorithm can meet
+    supports_priorities: ClassVar[bool] = False  # strictly; a miss then gets reasons (``diagnosis.reasons``)
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS  # what the algorithm can meet
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
     # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
@@ -104,7 +104,7 @@ class Solver(ChecksArguments, ABC):
         return None
 
     @property
-    def settles(self) -> bool:
+    def polishes(self) -> bool:
         """Whether a miss is descended to a minimum by Newton's method within the limits."""
         return False
 
@@ -116,8 +116,8 @@ class Solver(ChecksArguments, ABC):
         """Return the settings without what holds a pose back on purpose; a miss is explained with them."""
         return self
 
-    def narrow(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the part of a problem that this algorithm moves: all of it, unless it is made for a few joints.
 
@@ -125,12 +125,12 @@ class Solver(ChecksArguments, ABC):
             reduced: What the goals need.
             skeleton: The whole skeleton.
             goals: The goals.
-            hangs: Joints of each goal, rows of the skeleton.
+            goal_joints: Joints of each goal, rows of the skeleton.
 
         Raises:
             UnsupportedError: If the joints are not such that the algorithm can solve for them.
         """
-        del skeleton, goals, hangs
+        del skeleton, goals, goal_joints
         return reduced
 
     def lister(self, reduced: Reduced) -> Kernel | None:
@@ -152,21 +152,21 @@ class Solver(ChecksArguments, ABC):
         del reduced
         return 0
 
-    def judge(self, plain: bool) -> Kernel:
+    def miss_kernel(self, pose_only: bool) -> Kernel:
         """Return the compiled entry point that finishes misses: polishes them and finds their status.
 
         It has the arguments of a solver's kernel, with the answers as ``out`` and a negative ``first`` (see
         ``kernels.search.classify``); ``warm`` tells not to look for a better pose far from the start.
         """
-        from synovia.kernels.search.classify import conclude, conclude_any
+        from synovia.kernels.search.classify import classify, classify_general
 
-        return conclude if plain else conclude_any
+        return classify if pose_only else classify_general
 
     def params(self) -> dict[int, float]:
         """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""
         return {}
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return how many numbers of scratch memory the kernel needs beyond what all solvers have (``Work.spare``)."""
         del residuals, columns
         return 0
@@ -178,8 +178,8 @@ class Solver(ChecksArguments, ABC):
             UnsupportedError: Naming the goal, and a solver that can.
         """
         for goal in goals:
-            if goal.needs not in self.honours:
-                supported = sorted(name for name, kind in kinds().items() if kind.needs in self.honours)
+            if goal.needs not in self.supported_goals:
+                supported = sorted(name for name, kind in kinds().items() if kind.needs in self.supported_goals)
                 raise UnsupportedError(
                     f"{self.name} cannot honour this goal",
                     where=f"goal {goal.label!r}",
@@ -187,7 +187,7 @@ class Solver(ChecksArguments, ABC):
                     expected=f"goals of the kinds {', '.join(supported)}",
                     hint=_ELSEWHERE if goal.kind in kinds() else "derive goals of your own from CustomGoal",
                 )
-            if goal.priority != 0 and not self.ranks:
+            if goal.priority != 0 and not self.supports_priorities:
                 raise UnsupportedError(
                     f"{self.name} has no priorities",
                     where=f"goal {goal.label!r}",
@@ -224,14 +224,14 @@ class Heuristic(Solver):
     @property
     def pole_pace(self) -> str | None:
         """What ``kernels.goals.swivel`` allows; nothing bounds another method that finishes."""
-        if self.settles:
+        if self.polishes:
             return None
         from synovia.kernels.goals.swivel import RATE
 
         return f"{RATE:g} radians for each length of the limb that the pole moves across its line"
 
     @property
-    def settles(self) -> bool:
+    def polishes(self) -> bool:
         """Whether a miss is handed to another method."""
         return self.finish is not None
 
@@ -241,7 +241,7 @@ class Heuristic(Solver):
         Raises:
             UnsupportedError: If the joint at a limb's root is no ball that moves.
         """
-        for g, root in () if self.settles else reduced.limbs:
+        for g, root in () if self.polishes else reduced.limbs:
             if root < 0 or reduced.rows[root, KIND] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, VARIABLE] < 0:
                 raise UnsupportedError(
                     f"{self.name} turns a limb by the ball joint at its root, and there is none that moves",

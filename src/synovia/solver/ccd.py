@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from synovia.kernels.layout import PROGRESS, SMALLEST_TURN, STIFFNESS, STIFFNESS_FACTOR
 from synovia.problem import Reduced
-from synovia.solver.base import PLACES, Heuristic, Kernel
+from synovia.solver.base import POSE_GOALS, Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,21 +33,21 @@ class Ccd(Heuristic):
     """
 
     name: ClassVar[str] = "ccd"
-    honours: ClassVar[frozenset[str]] = PLACES | {"pole"}
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
 
     smallest_turn: float = 0.0
     stiffness: float = 1.0
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the plain chain, or the one for any tree."""
-        if reduced.ball_chain and not (self.stiffness and reduced.likes[:, STIFFNESS].any()):
+        if reduced.ball_chain and not (self.stiffness and reduced.preferences[:, STIFFNESS].any()):
             from synovia.kernels.heuristic.ccd_chain import ccd_chain
 
             return ccd_chain
         self.check_limbs(reduced)
-        from synovia.kernels.heuristic.ccd import ccd, ccd_any
+        from synovia.kernels.heuristic.ccd import ccd, ccd_general
 
-        return ccd if reduced.plain else ccd_any
+        return ccd if reduced.pose_only else ccd_general
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from synovia.kernels.layout import PROGRESS
 from synovia.problem import Reduced
-from synovia.solver.base import PLACES, Heuristic, Kernel
+from synovia.solver.base import POSE_GOALS, Heuristic, Kernel
 
 _SHORTEST = 3  # bones of a chain in lanes
 
@@ -31,7 +31,7 @@ class Fabrik(Heuristic):
     """
 
     name: ClassVar[str] = "fabrik"
-    honours: ClassVar[frozenset[str]] = PLACES | {"pole"}
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the paper for a plain chain, or the one for any tree."""
@@ -40,9 +40,9 @@ class Fabrik(Heuristic):
 
             return fabrik_chain
         self.check_limbs(reduced)
-        from synovia.kernels.heuristic.fabrik import fabrik, fabrik_any
+        from synovia.kernels.heuristic.fabrik import fabrik, fabrik_general
 
-        return fabrik if reduced.plain else fabrik_any
+        return fabrik if reduced.pose_only else fabrik_general
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of a plain chain; two bones need no iteration."""

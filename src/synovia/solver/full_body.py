@@ -18,7 +18,7 @@ from synovia.kernels.layout import (
     SOFT,
 )
 from synovia.problem import Reduced
-from synovia.solver.base import EVERY, LARGEST, Kernel, Solver
+from synovia.solver.base import KERNEL_GOALS, LARGEST, Kernel, Solver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class FullBody(Solver):
 
     progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels take their turn
     name: ClassVar[str] = "full-body"
-    ranks: ClassVar[bool] = True
-    honours: ClassVar[frozenset[str]] = EVERY | {"rest"}
+    supports_priorities: ClassVar[bool] = True
+    supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest"}
 
     max_steps: int = 60
     attempts: int = 10
@@ -88,13 +88,13 @@ class FullBody(Solver):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel for positions and rotations alone, or the one for any goals."""
-        return self.judge(reduced.plain)
+        return self.miss_kernel(reduced.pose_only)
 
-    def judge(self, plain: bool) -> Kernel:
+    def miss_kernel(self, pose_only: bool) -> Kernel:
         """Return the same kernel, which finishes misses level by level."""
-        from synovia.kernels.hierarchy.full_body import full_body, full_body_plain
+        from synovia.kernels.hierarchy.full_body import full_body, full_body_general
 
-        return full_body_plain if plain else full_body
+        return full_body if pose_only else full_body_general
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
@@ -108,7 +108,7 @@ class FullBody(Solver):
             SOFT: self.softening,
         }
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the scratch memory of the levels."""
         from synovia.kernels.hierarchy.basis import levels_size
 

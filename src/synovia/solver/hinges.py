@@ -39,7 +39,7 @@ class Hinges(Solver):
 
     name: ClassVar[str] = "hinges"
     closed: ClassVar[bool] = True
-    honours: ClassVar[frozenset[str]] = frozenset({"position", "rotation"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "rotation"})
 
     max_steps: int = 1
     attempts: int = 1
@@ -57,11 +57,11 @@ class Hinges(Solver):
                 hint="use solver='segments' or 'lm'",
             )
 
-    def narrow(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the problem of the joints that move."""
-        del hangs
+        del goal_joints
         goal, row = goals[0], int(reduced.goals.table[0, GOAL_ROW])
         rows = [r for r in above(reduced, row) if not self._idle(reduced, r, row, goal)]
         rows = rows[: self.joints] if self.joints else rows
@@ -96,7 +96,7 @@ class Hinges(Solver):
 
         return hinges_branches
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return room for the candidates, and for the roots of a polynomial."""
         del residuals, columns
         from synovia.kernels.closed_form.hinges import SPARE

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from synovia.kernels.layout import PROGRESS, ROUNDS
 from synovia.problem import Reduced
-from synovia.solver.base import PLACES, Heuristic, Kernel
+from synovia.solver.base import POSE_GOALS, Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +31,16 @@ class Particles(Heuristic):
     """
 
     name: ClassVar[str] = "particles"
-    honours: ClassVar[frozenset[str]] = PLACES | {"pole"}
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
 
     rounds: int | None = None
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
         self.check_limbs(reduced)
-        from synovia.kernels.heuristic.particles import particles, particles_any
+        from synovia.kernels.heuristic.particles import particles, particles_general
 
-        return particles if reduced.plain else particles_any
+        return particles if reduced.pose_only else particles_general
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

@@ -70,13 +70,13 @@ class Segments(Solver):
 
     name: ClassVar[str] = "segments"
     closed: ClassVar[bool] = True
-    honours: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
 
     max_steps: int = 1
     attempts: int = 1
 
     @property
-    def settles(self) -> bool:
+    def polishes(self) -> bool:
         """A miss becomes the least-squares answer."""
         return True
 
@@ -92,12 +92,12 @@ class Segments(Solver):
                 hint="use solver='two-bone' for several limbs, or 'lm'",
             )
 
-    def narrow(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the problem of the joints of the structure alone."""
         goal, row, end = next(
-            (goal, int(reduced.goals.table[i, GOAL_ROW]), hangs[i][0])
+            (goal, int(reduced.goals.table[i, GOAL_ROW]), goal_joints[i][0])
             for i, goal in enumerate(goals)
             if goal.place & POSITION
         )
@@ -171,7 +171,7 @@ class Segments(Solver):
 
         return parallel_axes.segments_parallel, parallel_axes.segments_parallel_branches
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return room for the branches, and for the roots of a polynomial."""
         del residuals, columns
         return _ROOM

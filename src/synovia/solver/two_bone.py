@@ -52,7 +52,7 @@ class TwoBone(Solver):
 
     name: ClassVar[str] = "two-bone"
     closed: ClassVar[bool] = True
-    honours: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
+    supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
 
     max_steps: int = 1
     attempts: int = 1
@@ -61,13 +61,13 @@ class TwoBone(Solver):
     weight: float = 1.0
     pace: float = 35.0
 
-    def narrow(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], hangs: Sequence[Sequence[int]]
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
         """Return the problem of the limbs alone."""
         moving: list[int] = []
         bends: list[int] = []
-        for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), hangs, strict=True):
+        for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), goal_joints, strict=True):
             if not goal.place & POSITION:
                 continue
             limb = limb_rows(reduced, goal, row, joints[0])
@@ -121,7 +121,7 @@ class TwoBone(Solver):
         twist = math.remainder(self.twist, 2.0 * math.pi)
         return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.softening, 1.0), PACE: self.pace}
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return room for how far the goals moved, and for two sets of values."""
         del residuals
         return 1 + 8 * columns

@@ -69,7 +69,7 @@ def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], 
     frame may take the steps of several attempts first; not with strict priorities.
     """
     ints = once = ik.ints
-    if not ik.solver.ranks:
+    if not ik.solver.supports_priorities:
         once = ints.copy()
         once[ATTEMPTS], once[PATIENCE] = 1, ints[MAX_STEPS]
         once[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))

@@ -33,7 +33,7 @@ def _model(ik: CompiledProblem, threads: int) -> Model:
     """
     _check(ik, "smoothed")
     free = ik.root == "free"
-    return Model(ik.skeleton, ik.goals, ik.hangs, free_root=free, tolerance=ik.tolerance, threads=threads)
+    return Model(ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads)
 
 
 def _check(ik: CompiledProblem, done: str, hint: str | None = None) -> None:

@@ -56,7 +56,7 @@ from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.ball import turned as turned_ball
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_any, open_work
+from synovia.kernels.tree.problem import open_general, open_work
 from synovia.kernels.tree.variables import clamp_block
 
 
@@ -87,11 +87,13 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
 @device
 def roll_of(problem, R, turn, line):
     """Return the turn about the line of sight that brings the joint's top nearest to up, and on by the twist."""
-    up = (problem.own[UP], problem.own[UP + 1], problem.own[UP + 2])
-    top = quat_apply(turn, apply(R, (problem.own[TOP_AXIS], problem.own[TOP_AXIS + 1], problem.own[TOP_AXIS + 2])))
+    up = (problem.params[UP], problem.params[UP + 1], problem.params[UP + 2])
+    top = quat_apply(
+        turn, apply(R, (problem.params[TOP_AXIS], problem.params[TOP_AXIS + 1], problem.params[TOP_AXIS + 2]))
+    )
     if norm(across(top, line)) <= FLAT or norm(across(up, line)) <= FLAT:
         return F(0)
-    return turn_to(line, top, up) + problem.own[TWIST]
+    return turn_to(line, top, up) + problem.params[TWIST]
 
 
 @device
@@ -110,7 +112,7 @@ def go_near(problem, frames, q, row, turn, a, e, d):
 @device
 def aim(problem, work, targets, q, h, row, share, last):
     """Turn one joint by its share; work.frames are at q, and are when it is done."""
-    G, _ = goal_frame(problem, work.frames, problem.further.ints[h, GOAL])
+    G, _ = goal_frame(problem, work.frames, problem.general.ints[h, GOAL])
     R, o = load_rotation(work.frames, row, ORIENTATION), load(work.frames, row, ORIGIN)
     a = column(G, 2)
     e, d = sight(problem, work.frames, targets, h, o)
@@ -148,14 +150,14 @@ def nth_moving(problem, row, n):
 @device
 def share_out(problem, work, targets, q, h):
     """Aim term h with its chain, from the root on: each joint turns by its part of what is left."""
-    count = np.int64(problem.own[COUNT])
+    count = np.int64(problem.params[COUNT])
     left = F(0)
     for i in range(count):
-        left += problem.own[SHARES + i]
+        left += problem.params[SHARES + i]
     for i in range(count - 1, -1, -1):
-        row = nth_moving(problem, problem.goals[problem.further.ints[h, GOAL], GOAL_ROW], i)
-        aim(problem, work, targets, q, h, row, problem.own[SHARES + i] / left, i == 0)
-        left -= problem.own[SHARES + i]
+        row = nth_moving(problem, problem.goals[problem.general.ints[h, GOAL], GOAL_ROW], i)
+        aim(problem, work, targets, q, h, row, problem.params[SHARES + i] / left, i == 0)
+        left -= problem.params[SHARES + i]
 
 
 @algorithm
@@ -164,11 +166,11 @@ def attempt(problem, work, targets, q):
     begin(problem, work, q)
     forward(problem.tree, q, work.frames)
     for row in range(problem.tree.ints.shape[0]):  # a joint that carries others goes before them
-        for h in range(problem.further.ints.shape[0]):
-            g = problem.further.ints[h, GOAL]
+        for h in range(problem.general.ints.shape[0]):
+            g = problem.general.ints[h, GOAL]
             if nth_moving(problem, problem.goals[g, GOAL_ROW], 0) == row:
                 share_out(problem, work, targets, q, h)
-    end(problem, work, q, problem.own[BLEND])
+    end(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
@@ -182,5 +184,5 @@ def prove(problem, work, targets, q):
 @entry
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
     return one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)

@@ -63,18 +63,18 @@ def blend(problem, q, values, first, weight):
 @device
 def begin(problem, work, q):
     """Go on from the last answer of a track, or remember the start."""
-    if work.spare[MOTION] < np.inf:
-        recall(problem, q, work.spare, VALUES + 4 * problem.variables.shape[0])
+    if work.solver_scratch[MOTION] < np.inf:
+        recall(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
     else:
-        remember(problem, q, work.spare, VALUES)
+        remember(problem, q, work.solver_scratch, VALUES)
 
 
 @device
 def end(problem, work, q, weight):
     """Remember the answer, then blend it with the first start; work.frames are those of q."""
-    remember(problem, q, work.spare, VALUES + 4 * problem.variables.shape[0])
+    remember(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
     if weight < F(1):
-        blend(problem, q, work.spare, VALUES, weight)
+        blend(problem, q, work.solver_scratch, VALUES, weight)
         forward(problem.tree, q, work.frames)
 
 
@@ -93,7 +93,7 @@ def one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, war
     """Solve rows of problems one at a time, see ``multistart``, with how far targets moved left for each."""
     missed = 0
     for b in range(first, out.shape[0]):
-        work.spare[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
+        work.solver_scratch[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
         code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out[: b + 1], warm, b)
         if code < 0 or (warm and code & 1 and not interrupted(work.watch)):
             return code

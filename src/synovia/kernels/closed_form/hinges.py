@@ -35,11 +35,11 @@ from synovia.kernels.math.subproblems import turned
 from synovia.kernels.math.trigonometric_polynomials import ROOM, real_roots, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
-from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
-from synovia.kernels.tree.turn import harmonic, hinge_angle, no_wish, wish_direction, wish_frame
+from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
 
 DEGREE = 4
 # Places in spare memory: candidates, then samples, roots, and what the search for roots needs
@@ -54,7 +54,7 @@ FLAT = F(1e-12)  # against the squared lengths: a lever that turns nothing
 @inline
 def lever(z, p, t):
     """Return (A, B): t·(p turned by x about z) = A cos x + B sin x + const."""
-    return harmonic(wish_direction(no_wish(), F(1), p, t), z)
+    return harmonic(add_direction(zero_covariance(), F(1), p, t), z)
 
 
 @inline
@@ -125,11 +125,11 @@ def one_joint(problem, work, targets, q, row):
     elif problem.goals[0, PARTS] & POSITION:
         by = best_turn(z, sub(p, o), sub(t, o), lower, upper)
     else:
-        A, B = harmonic(wish_frame(no_wish(), F(1), R, T), z)
+        A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), z)
         best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
         by = best if found else hinge_angle(A, B, F(0), lower, upper)
     place(problem, q, row, x, by)
-    put_candidate(problem, q, work.spare, 0)
+    put_candidate(problem, q, work.solver_scratch, 0)
     place(problem, q, row, x, F(0))
     return 1
 
@@ -145,8 +145,10 @@ def two_hinges(problem, work, targets, q, upper_row, row):
     rho_t2 = max(dot(t, t) - dot(t, z) * dot(t, z), F(0))
     for j in range(2 * DEGREE + 1):
         rho2, P, S = circle(z, w, b, c, t, sample_angle(j, DEGREE))
-        work.spare[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
-    roots = real_roots(work.spare[SAMPLES:ROOTS], DEGREE, work.spare[SCRATCH:], work.spare[ROOTS:SCRATCH])
+        work.solver_scratch[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
+    roots = real_roots(
+        work.solver_scratch[SAMPLES:ROOTS], DEGREE, work.solver_scratch[SCRATCH:], work.solver_scratch[ROOTS:SCRATCH]
+    )
     low1, high1 = bounds(problem, q, upper_row)
     low2, high2 = bounds(problem, q, row)
     x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
@@ -154,20 +156,20 @@ def two_hinges(problem, work, targets, q, upper_row, row):
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:
-            y, allowed = nearest_turn(polished(z, w, b, c, t, work.spare[ROOTS + i]), F(0), low2, high2)
+            y, allowed = nearest_turn(polished(z, w, b, c, t, work.solver_scratch[ROOTS + i]), F(0), low2, high2)
         else:
             y = F(0) if i == roots else low2 if i == roots + 1 else high2
             allowed = abs(y) < math.inf
         if allowed:
             place(problem, q, row, x2, y)
             place(problem, q, upper_row, x1, best_turn(z, add(b, turned(w, c, y)), t, low1, high1))
-            put_candidate(problem, q, work.spare, count)
+            put_candidate(problem, q, work.solver_scratch, count)
             count += 1
     for end in (low1, high1):
         if abs(end) < math.inf:
             place(problem, q, upper_row, x1, end)
             place(problem, q, row, x2, best_turn(w, c, sub(turned(z, t, -end), b), low2, high2))
-            put_candidate(problem, q, work.spare, count)
+            put_candidate(problem, q, work.solver_scratch, count)
             count += 1
     place(problem, q, upper_row, x1, F(0))
     place(problem, q, row, x2, F(0))
@@ -204,7 +206,7 @@ def two_slides(problem, work, targets, q, upper_row, row):
             a = min(max(du - k * b, low1), high1)
         place(problem, q, upper_row, x1, a)
         place(problem, q, row, x2, b)
-        put_candidate(problem, q, work.spare, count)
+        put_candidate(problem, q, work.solver_scratch, count)
         count += 1
     place(problem, q, upper_row, x1, F(0))
     place(problem, q, row, x2, F(0))
@@ -232,7 +234,7 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    return choose(problem, work, targets, q, work.spare, count)
+    return choose(problem, work, targets, q, work.solver_scratch, count)
 
 
 @algorithm
@@ -244,7 +246,7 @@ def prove(problem, work, targets, q):
 @entry
 def hinges(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter_numbers, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter_numbers, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

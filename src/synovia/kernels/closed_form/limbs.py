@@ -54,7 +54,7 @@ from synovia.kernels.math.two_segments import (
 from synovia.kernels.math.vectors import load, norm, perpendicular, sub
 from synovia.kernels.tree.ball import Hand, base_of, no_hand, set_turn
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.turn import no_wish, turn_joint, wish_direction
+from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
 
 SWEEPS = 200
@@ -142,10 +142,10 @@ def hand_of(problem, frames, targets, q, limb, g, moved):
 @inline
 def pole_of(problem, targets, mid):
     """Return (whether the joint between has a pole, where it is)."""
-    if problem.further is not None:
-        for h in range(problem.further.ints.shape[0]):
-            g = problem.further.ints[h, GOAL]
-            if problem.further.ints[h, KIND] == POLE and problem.goals[g, GOAL_ROW] == mid:
+    if problem.general is not None:
+        for h in range(problem.general.ints.shape[0]):
+            g = problem.general.ints[h, GOAL]
+            if problem.general.ints[h, KIND] == POLE and problem.goals[g, GOAL_ROW] == mid:
                 return True, target_frame(targets, g)[1]
     return False, (F(0), F(0), F(0))
 
@@ -180,7 +180,7 @@ def alternate(problem, work, q, limb, goal_at, g):
             forward(problem.tree, q, work.frames)
             o = load(work.frames, row, ORIGIN)
             C = tip_of(problem, work.frames, limb, g)
-            M = wish_direction(no_wish(), F(1), sub(C, o), sub(goal_at, o))
+            M = add_direction(zero_covariance(), F(1), sub(C, o), sub(goal_at, o))
             most = max(
                 most, turn_joint(problem, q, row, load_rotation(work.frames, row, ORIENTATION), M, F(0), F(0))[1]
             )

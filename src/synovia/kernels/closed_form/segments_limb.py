@@ -13,11 +13,11 @@ from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import FLAT, aim_limb, bend_of, bend_to, branch_turn, turn_about
 from synovia.kernels.math.vectors import add, norm, normalize, sub
-from synovia.kernels.search.multistart import drive_any
+from synovia.kernels.search.multistart import multistart_general
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import set_turn, swivel_inside
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_any, open_work
+from synovia.kernels.tree.problem import copy, open_general, open_work
 
 
 @device
@@ -56,7 +56,7 @@ def branches(problem, work, targets, q):
         turn, found = branch_turn(bend, d, side, F(0))
         if found or side < F(0):
             one_branch(problem, work, targets, q, g, limb, turn if found else bend_to(bend, d, F(0)))
-            put_candidate(problem, q, work.spare, count)
+            put_candidate(problem, q, work.solver_scratch, count)
             count += 1
             copy(work.trial, q)
             forward(problem.tree, q, work.frames)
@@ -67,16 +67,16 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goals, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    return choose(problem, work, targets, q, work.spare, count)
+    return choose(problem, work, targets, q, work.solver_scratch, count)
 
 
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``drive_any``."""
-    return drive_any(attempt, scatter, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems; see ``multistart_general``."""
+    return multistart_general(attempt, scatter, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
 def segments_limb_branches(ints, floats, targets, starts, out, scratch, warm, first):
     """List the branches of one problem; see ``list_branches``."""
-    return list_branches(branches, open_any(ints, floats), open_work(ints, scratch), targets, starts, out)
+    return list_branches(branches, open_general(ints, floats), open_work(ints, scratch), targets, starts, out)

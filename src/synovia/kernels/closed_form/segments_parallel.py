@@ -26,7 +26,7 @@ from synovia.kernels.math.subproblems import half_of, opposite, spin, turn_of, t
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import bend_of, branch_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
-from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
@@ -46,7 +46,7 @@ def parallel(problem, work, q, R, t, every):
         t: Its translation.
         every: Whether all are asked for, or the nearest one: then what turns more already is left out.
     """
-    f, table = work.frames[base_row(problem) :], work.spare
+    f, table = work.frames[base_row(problem) :], work.solver_scratch
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
     o0, o1, o2, o3 = load(f, 0, ORIGIN), load(f, 1, ORIGIN), load(f, 2, ORIGIN), load(f, 3, ORIGIN)
     w = crossing(f, 4, 5)
@@ -109,7 +109,7 @@ def attempt(problem, work, targets, q):
     R, t = motion_to_target(problem, work, targets, q)
     for every in (False, True):
         count = parallel(problem, work, q, R, t, every)
-        cost, met = pick(problem, work, targets, q, work.spare, count)
+        cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
         if met or every:
             break
         copy(work.trial, q)  # the start
@@ -120,7 +120,9 @@ def attempt(problem, work, targets, q):
 @entry
 def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

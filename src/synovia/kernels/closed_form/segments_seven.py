@@ -29,7 +29,7 @@ from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
-from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
@@ -194,10 +194,10 @@ def branches(problem, work, targets, q):
     a = seven_of(problem, work.frames, targets)
     x = q[problem.variables[6, BLOCK_Q]]
     low, high = max(problem.limits[6, LOWER] - x, -PI), min(problem.limits[6, UPPER] - x, PI)
-    count = ways(problem, q, a, F(0), work.spare)
+    count = ways(problem, q, a, F(0), work.solver_scratch)
     for g in CLOSE:
         if count == 0:
-            count = either_way(problem, q, a, g, low, high, work.spare)
+            count = either_way(problem, q, a, g, low, high, work.solver_scratch)
     step = COARSEST
     for level in range(HALVINGS + 1):
         if count == 0 and level == 1:  # an arm nearly stretched, or folded, has its narrow window here
@@ -205,10 +205,10 @@ def branches(problem, work, targets, q):
             for turn in (stretched, stretched + PI):
                 g, fits = nearest_turn(turn, F(0), low, high)
                 if fits and count == 0:
-                    count = ways(problem, q, a, g, work.spare)
+                    count = ways(problem, q, a, g, work.solver_scratch)
         g = step
         while count == 0 and g <= max(high, -low):
-            count = either_way(problem, q, a, g, low, high, work.spare)
+            count = either_way(problem, q, a, g, low, high, work.solver_scratch)
             g += step if level == 0 else F(2) * step  # the others between were tried before
         if count > 0:
             break
@@ -244,14 +244,14 @@ def search(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate, or search by descent where there is none."""
     count, _ = perform(branches, problem, work, targets, q)
-    cost, met = pick(problem, work, targets, q, work.spare, count)
+    cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
     return (1, cost) if met else search(problem, work, targets, q)
 
 
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

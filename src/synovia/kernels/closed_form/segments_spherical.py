@@ -27,7 +27,7 @@ from synovia.kernels.math.rotations import PI, apply, column
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
-from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.problem import open_problem, open_work
 
@@ -129,7 +129,7 @@ def second_turn(a, c, way):
 @device
 def spherical(problem, work, q, R, t):
     """Write the candidates of an arm whose last three axes meet, at most eight; return how many."""
-    f, turns = work.frames[base_row(problem) :], work.spare
+    f, turns = work.frames[base_row(problem) :], work.solver_scratch
     w = crossing(f, 3, 4)
     a = shoulder_of(f, add(apply(R, w), t), w)
     z3, z4, z5 = axis(f, 3), axis(f, 4), axis(f, 5)
@@ -176,14 +176,16 @@ def branches(problem, work, targets, q):
 def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     count, _ = perform(branches, problem, work, targets, q)
-    cost, _ = pick(problem, work, targets, q, work.spare, count)
+    cost, _ = pick(problem, work, targets, q, work.solver_scratch, count)
     return 1, cost
 
 
 @entry
 def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

@@ -166,16 +166,18 @@ def list_branches(branches, problem, work, targets, starts, out):
     taken = 0
     for i in range(min(count, out.shape[0] - 1)):
         row = out[taken]
-        q, errors, own = open_row(problem, row)
+        q, errors, params = open_row(problem, row)
         copy(start, q)
-        take_candidate(problem, q, work.spare, i)
+        take_candidate(problem, q, work.solver_scratch, i)
         forward(problem.tree, q, work.frames)
-        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(problem, out, taken, work.spare, i):
+        if measure(problem, q, work.frames, kept, errors) > F(1) or is_listed(
+            problem, out, taken, work.solver_scratch, i
+        ):
             continue
         for g in range(kept.shape[0]):
-            copy(kept[g], own[g])
+            copy(kept[g], params[g])
         row[STATUS], row[STEPS], row[TRIES], row[WINNER] = F(REACHED), F(1), F(1), F(0)
-        row[COST] = distance(problem, start, work.spare, i)
+        row[COST] = distance(problem, start, work.solver_scratch, i)
         row[CUT] = F(0)
         taken += 1
     return taken

@@ -88,7 +88,7 @@ def nearer_side(middle, half):
 def motion_to_target(problem, work, targets, q):
     """Return (R, t), the motion D; work.frames are left at q."""
     forward(problem.tree, q, work.frames)
-    work.spare[FREE] = F(0)
+    work.solver_scratch[FREE] = F(0)
     G, p = goal_frame(problem, work.frames, 0)
     T, x = target_frame(targets, 0)
     R = matmul_t(T, G)
@@ -99,4 +99,4 @@ def motion_to_target(problem, work, targets, q):
 def prove_arm_branches(problem, work, targets, q):
     """Return 1 if the goal is missed by more than rounding: no branch meets it, unless some turns were free."""
     cost, _ = residual(problem, q, work.frames, targets, work.e)
-    return (1 if cost > PROVEN and work.spare[FREE] == F(0) else 0), F(0)
+    return (1 if cost > PROVEN and work.solver_scratch[FREE] == F(0) else 0), F(0)

@@ -40,7 +40,7 @@ from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.ball import no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_any, open_work
+from synovia.kernels.tree.problem import copy, open_general, open_work
 
 
 @device
@@ -49,20 +49,20 @@ def solve_limb(problem, work, targets, q, g):
     limb = limb_of(problem, work.frames, targets, q, g)
     bend = bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     way = sub(limb.t, limb.A)
-    d = soften(norm(way), range_of(bend)[1], problem.own[SOFTEN])
+    d = soften(norm(way), range_of(bend)[1], problem.params[SOFTEN])
     if norm(way) <= FLAT * problem.reach:  # the target is at the root: any direction will do
         way = add(limb.U, limb.V)
     line = normalize(way, normalize(limb.U, limb.n))
     copy(q, work.trial)
     bent = bend_joint(problem, work.frames, q, limb, bend_to(bend, d, F(0)))
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
-    first = work.spare[MOTION] == np.inf
-    wanted, found = swivel_to_pole(problem, limb, targets, aimed, line, problem.own[TWIST])
+    first = work.solver_scratch[MOTION] == np.inf
+    wanted, found = swivel_to_pole(problem, limb, targets, aimed, line, problem.params[TWIST])
     if found and not first:  # in a track the plane keeps pace with its goals
-        most = problem.own[PACE] * work.spare[MOTION] / problem.reach
+        most = problem.params[PACE] * work.solver_scratch[MOTION] / problem.reach
         wanted = min(max(wanted, -most), most)
     elif not found and first:
-        wanted = problem.own[TWIST]
+        wanted = problem.params[TWIST]
     hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
     turn, inside = swivel_inside(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
     if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the place goes first
@@ -91,7 +91,7 @@ def attempt(problem, work, targets, q):
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & POSITION:
             solve_limb(problem, work, targets, q, g)
-    end(problem, work, q, problem.own[BLEND])
+    end(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
@@ -99,5 +99,5 @@ def attempt(problem, work, targets, q):
 @entry
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
     return one_by_one(attempt, scatter, prove_limbs, problem, work, targets, starts, out, warm, first)

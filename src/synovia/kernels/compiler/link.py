@@ -78,10 +78,10 @@ try:
         def finalize(self):
             """Close the module as it is."""
             self._inherit_reloads()
-            own = [function for function in self._final_module.functions if not function.is_declaration]
-            self.defined = tuple(function.name for function in own)
+            params = [function for function in self._final_module.functions if not function.is_declaration]
+            self.defined = tuple(function.name for function in params)
             if self.attribute:
-                for function in own:
+                for function in params:
                     function.add_function_attribute(self.attribute)
             self._finalize_dynamic_globals()
             self._finalized = True

@@ -120,9 +120,9 @@ def sources_of(file: Path) -> dict[str, bytes]:
 
     A file from elsewhere stands under its path.
     """
-    own = name_of(file)
+    params = name_of(file)
     sources: dict[str, bytes] = {}
-    left: list[tuple[str, Path]] = [(str(file) if own is None else own, file)]
+    left: list[tuple[str, Path]] = [(str(file) if params is None else params, file)]
     while left:
         name, path = left.pop()
         if name not in sources:

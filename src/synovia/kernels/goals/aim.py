@@ -16,7 +16,7 @@ TOUCHING = F(1e-6)  # of the reach: nearer, there is no direction to aim in
 @inline
 def error(problem, frames, targets, h):
     """Return the turn onto the line to the target; nothing where the target is at the point itself."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = sub(target_frame(targets, g)[1], p)
     return NOTHING, turn_between(column(R, 2), d) if norm(d) > TOUCHING * problem.reach else NOTHING
@@ -25,7 +25,7 @@ def error(problem, frames, targets, h):
 @device
 def rows(problem, q, frames, targets, h, J):
     """Write the three rows of the turn."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = sub(target_frame(targets, g)[1], p)
     size2 = dot(d, d)
@@ -36,12 +36,12 @@ def rows(problem, q, frames, targets, h, J):
 @inline
 def kept(problem, frames, h):
     """Return a point straight ahead, a reach away."""
-    R, p = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     return R, axpy(problem.reach, column(R, 2), p)
 
 
 @inline
 def sight(problem, frames, targets, h, o):
     """Return (e, d): from o to a point of the axis, and from o to what the axis should pass through."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     return sub(goal_frame(problem, frames, g)[1], o), sub(target_frame(targets, g)[1], o)

@@ -107,14 +107,14 @@ def across(up):
 @inline
 def centre_error(problem, frames, targets, h):
     """Return the vector from the centre of mass to its target."""
-    f = problem.further
+    f = problem.general
     return sub(target_frame(targets, f.ints[h, GOAL])[1], centre_of_mass(f.masses, frames)), NOTHING
 
 
 @device
 def centre_rows(problem, q, frames, h, J):
     """Write the three rows of a place; after ``sum_branches``."""
-    f = problem.further
+    f = problem.general
     w = f.data[h, WEIGHT] / problem.reach
     for i in range(3):
         pull_centre(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
@@ -123,13 +123,13 @@ def centre_rows(problem, q, frames, h, J):
 @inline
 def centre_kept(problem, frames, h):
     """Return where the centre of mass is now."""
-    return goal_frame(problem, frames, problem.further.ints[h, GOAL])[0], centre_of_mass(problem.further.masses, frames)
+    return goal_frame(problem, frames, problem.general.ints[h, GOAL])[0], centre_of_mass(problem.general.masses, frames)
 
 
 @inline
 def support_error(problem, frames, h):
     """Return the horizontal way to the support polygon, in two numbers."""
-    f = problem.further
+    f = problem.general
     up = load(f.data, h, NUMBERS)
     c = centre_of_mass(f.masses, frames)
     d, _ = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
@@ -143,7 +143,7 @@ def support_rows(problem, q, frames, h, J):
 
     Beside a corner the way changes like that to a point; beside an edge only its part across the edge changes.
     """
-    f = problem.further
+    f = problem.general
     k, w = f.ints[h, FIRST], f.data[h, WEIGHT] / problem.reach
     c = centre_of_mass(f.masses, frames)
     up = load(f.data, h, NUMBERS)

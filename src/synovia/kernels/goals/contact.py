@@ -18,7 +18,7 @@ from synovia.kernels.math.rotations import column
 @inline
 def error(problem, frames, targets, h):
     """Return the smallest turn of the normal onto the wanted one."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
     return NOTHING, turn_between(column(R, 2), column(T, 2))
@@ -27,5 +27,5 @@ def error(problem, frames, targets, h):
 @device
 def rows(problem, q, frames, h, J):
     """Write the three rows of the turn."""
-    R, p = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)

@@ -71,7 +71,7 @@ def curvature(problem, q, frames, targets, H):
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, PARTS]
         if what == 0:
-            continue  # of further goals JᵀJ is all that is taken, custom ones apart
+            continue  # of general goals JᵀJ is all that is taken, custom ones apart
         d, w = goal_error(problem, frames, targets, g)
         wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
         f = scale(wp * wp if what & POSITION else F(0), d)
@@ -110,4 +110,4 @@ def curvature(problem, q, frames, targets, H):
                             H[vb, va] += h
                     i = tree.ints[i, PARENT]
             j = tree.ints[j, PARENT]
-    write_custom(problem.further, problem, CURVATURE, q, H)
+    write_custom(problem.general, problem, CURVATURE, q, H)

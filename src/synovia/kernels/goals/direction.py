@@ -23,7 +23,7 @@ def refused(targets, g):
 @inline
 def error(problem, frames, targets, h):
     """Return the turn of the axis onto the direction."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     R, _ = goal_frame(problem, frames, g)
     return NOTHING, turn_between(column(R, 2), target_frame(targets, g)[1])
 
@@ -31,19 +31,19 @@ def error(problem, frames, targets, h):
 @device
 def rows(problem, q, frames, h, J):
     """Write the three rows of the turn."""
-    R, p = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)
 
 
 @inline
 def kept(problem, frames, h):
     """Return the direction in which the axis points now."""
-    R, _ = goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    R, _ = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     return R, column(R, 2)
 
 
 @inline
 def sight(problem, targets, h):
     """Return (e, d) of an axis through the joint itself and a place far along the direction, see ``aim.sight``."""
-    d = target_frame(targets, problem.further.ints[h, GOAL])[1]
+    d = target_frame(targets, problem.general.ints[h, GOAL])[1]
     return NOTHING, scale(problem.reach / norm(d), d)

@@ -10,10 +10,10 @@ from synovia.kernels.math.vectors import norm, normalize, scale, sub
 @inline
 def ends(problem, frames, targets, h):
     """Return (p, p - o)."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     _, p = goal_frame(problem, frames, g)
     _, o = target_frame(targets, g)
-    if problem.further.ints[h, TAKES] == 0:
+    if problem.general.ints[h, TAKES] == 0:
         _, o = second_frame(problem, frames, h)
     return p, sub(p, o)
 
@@ -21,7 +21,7 @@ def ends(problem, frames, targets, h):
 @inline
 def bounds(problem, frames, targets, h):
     """Return the least and the most by which the distance may change."""
-    data = problem.further.data
+    data = problem.general.data
     far = norm(ends(problem, frames, targets, h)[1])
     return data[h, NUMBERS] - far, data[h, NUMBERS + 1] - far
 
@@ -29,7 +29,7 @@ def bounds(problem, frames, targets, h):
 @device
 def rows(problem, q, frames, targets, h, J):
     """Write the row: δ|p - o| = n·(δp - δo), n = (p - o) / |p - o|. At one place every way is out: always the same."""
-    f = problem.further
+    f = problem.general
     p, apart = ends(problem, frames, targets, h)
     k, w = f.ints[h, FIRST], unit_weight(problem, h)
     n = normalize(apart, (F(0), F(0), F(1)))

@@ -1,6 +1,6 @@
 """General goals: everything beyond positions and rotations in the world, by the number of each kind of term.
 
-Every function that others call takes ``problem.further`` as its first argument: where that is None it does nothing, and
+Every function that others call takes ``problem.general`` as its first argument: where that is None it does nothing, and
 the rest of it is not even compiled.
 """
 
@@ -28,7 +28,7 @@ def is_bounded(kind):
 @device
 def bounds(problem, q, frames, targets, h):
     """Return the least and the most by which the number of term h may change."""
-    kind = problem.further.ints[h, KIND]
+    kind = problem.general.ints[h, KIND]
     if kind == DISTANCE:
         return distance.bounds(problem, frames, targets, h)
     if kind == PLANE:
@@ -39,11 +39,11 @@ def bounds(problem, q, frames, targets, h):
 @device
 def error(problem, q, frames, targets, h):
     """Return the error of term h: lengths d and angles w; a lone number stands first."""
-    kind = problem.further.ints[h, KIND]
+    kind = problem.general.ints[h, KIND]
     if is_bounded(kind):
         low, high = bounds(problem, q, frames, targets, h)
         lacking = (max(low, F(0)) + min(high, F(0)), F(0), F(0))
-        return (lacking, NOTHING) if problem.further.ints[h, LENGTHS] > 0 else (NOTHING, lacking)
+        return (lacking, NOTHING) if problem.general.ints[h, LENGTHS] > 0 else (NOTHING, lacking)
     if kind == AIM:
         return aim.error(problem, frames, targets, h)
     if kind == POLE:
@@ -62,7 +62,7 @@ def error(problem, q, frames, targets, h):
 @device
 def bounded_row(problem, q, frames, targets, h, J):
     """Write how the number of term h grows, whether it is within its bounds or not."""
-    kind = problem.further.ints[h, KIND]
+    kind = problem.general.ints[h, KIND]
     if kind == DISTANCE:
         distance.rows(problem, q, frames, targets, h, J)
     elif kind == PLANE:
@@ -74,7 +74,7 @@ def bounded_row(problem, q, frames, targets, h, J):
 @device
 def rows(problem, q, frames, targets, h, J):
     """Write the rows of term h over zeros."""
-    kind = problem.further.ints[h, KIND]
+    kind = problem.general.ints[h, KIND]
     if is_bounded(kind):
         low, high = bounds(problem, q, frames, targets, h)
         if low > F(0) or high < F(0):
@@ -98,7 +98,7 @@ def rows(problem, q, frames, targets, h, J):
 @inline
 def sight(problem, frames, targets, h, o):
     """Return (e, d) of a term that points an axis: from o to a point of the axis, and from o to where it should go."""
-    if problem.further.ints[h, KIND] == DIRECTION:
+    if problem.general.ints[h, KIND] == DIRECTION:
         return direction.sight(problem, targets, h)
     return aim.sight(problem, frames, targets, h, o)
 
@@ -106,7 +106,7 @@ def sight(problem, frames, targets, h, o):
 @device
 def kept(problem, frames, h):
     """Return the target (R, p) that term h has when none is given: it keeps the start as it is."""
-    kind = problem.further.ints[h, KIND]
+    kind = problem.general.ints[h, KIND]
     if kind == AIM:
         return aim.kept(problem, frames, h)
     if kind == CENTRE:
@@ -115,43 +115,43 @@ def kept(problem, frames, h):
         return relative.kept(problem, frames, h)
     if kind == DIRECTION:
         return direction.kept(problem, frames, h)
-    return goal_frame(problem, frames, problem.further.ints[h, GOAL])
+    return goal_frame(problem, frames, problem.general.ints[h, GOAL])
 
 
 @device
-def refused_general(further, problem, targets):
+def refused_general(general, problem, targets):
     """Return the first goal whose given target cannot be used, or -1."""
-    if further is None:
+    if general is None:
         return -1
-    for h in range(further.ints.shape[0]):
-        g = further.ints[h, GOAL]
-        given = further.ints[h, TAKES] & int(targets[g, GIVEN])
+    for h in range(general.ints.shape[0]):
+        g = general.ints[h, GOAL]
+        given = general.ints[h, TAKES] & int(targets[g, GIVEN])
         if is_refused(problem, targets, g, given):
             return g
-        if further.ints[h, KIND] == DIRECTION and given and direction.refused(targets, g):
+        if general.ints[h, KIND] == DIRECTION and given and direction.refused(targets, g):
             return g
     return -1
 
 
 @device
-def all_general_given(further, targets):
+def all_general_given(general, targets):
     """Return whether every term is given all that it takes."""
-    if further is None:
+    if general is None:
         return True
-    for h in range(further.ints.shape[0]):
-        takes = further.ints[h, TAKES]
-        if takes & int(targets[further.ints[h, GOAL], GIVEN]) != takes:
+    for h in range(general.ints.shape[0]):
+        takes = general.ints[h, TAKES]
+        if takes & int(targets[general.ints[h, GOAL], GIVEN]) != takes:
             return False
     return True
 
 
 @device
-def complete_general(further, problem, frames, targets, whole):
+def complete_general(general, problem, frames, targets, whole):
     """Write the targets that keep the start as it is, where not all of a target is given."""
-    if further is None:
+    if general is None:
         return
-    for h in range(further.ints.shape[0]):
-        g, takes = further.ints[h, GOAL], further.ints[h, TAKES]
+    for h in range(general.ints.shape[0]):
+        g, takes = general.ints[h, GOAL], general.ints[h, TAKES]
         if takes & int(targets[g, GIVEN]) != takes:
             R, p = target_frame(whole, g)
             S, s = kept(problem, frames, h)
@@ -159,68 +159,68 @@ def complete_general(further, problem, frames, targets, whole):
 
 
 @device
-def replace_general(further, targets, whole):
+def replace_general(general, targets, whole):
     """Write the targets that are given over those that are kept."""
-    if further is None:
+    if general is None:
         return
-    for h in range(further.ints.shape[0]):
-        g = further.ints[h, GOAL]
-        put_given(targets, whole, g, further.ints[h, TAKES] & int(targets[g, GIVEN]))
+    for h in range(general.ints.shape[0]):
+        g = general.ints[h, GOAL]
+        put_given(targets, whole, g, general.ints[h, TAKES] & int(targets[g, GIVEN]))
 
 
 @apart
-def general_residual(further, problem, q, frames, targets, e):
+def general_residual(general, problem, q, frames, targets, e):
     """Write the weighted residuals of general goals; return (their cost, the largest error in units of tolerance)."""
-    if further is None:
+    if general is None:
         return F(0), F(0)
     cost = F(0)
     worst = F(0)
-    for h in range(further.ints.shape[0]):
-        if further.ints[h, KIND] == CUSTOM:
+    for h in range(general.ints.shape[0]):
+        if general.ints[h, KIND] == CUSTOM:
             more, far = custom_residual(problem, q, h, e)
             cost += more
             worst = max(worst, far)
             continue
         d, w = error(problem, q, frames, targets, h)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
-        d, w = scale(further.data[h, WEIGHT] / problem.reach, d), scale(further.data[h, WEIGHT], w)
+        d, w = scale(general.data[h, WEIGHT] / problem.reach, d), scale(general.data[h, WEIGHT], w)
         cost += dot(d, d) + dot(w, w)
-        k = further.ints[h, FIRST]
-        for i in range(further.ints[h, LENGTHS]):
+        k = general.ints[h, FIRST]
+        for i in range(general.ints[h, LENGTHS]):
             e[k + i] = d[i]
-        k += further.ints[h, LENGTHS]
-        for i in range(further.ints[h, ANGLES]):
+        k += general.ints[h, LENGTHS]
+        for i in range(general.ints[h, ANGLES]):
             e[k + i] = w[i]
     return cost, worst
 
 
 @apart
-def measure_general(further, problem, q, frames, targets, errors):
+def measure_general(general, problem, q, frames, targets, errors):
     """Write distance and angle of the errors of general goals; return the largest in units of its tolerance."""
-    if further is None:
+    if general is None:
         return F(0)
     worst = F(0)
-    for h in range(further.ints.shape[0]):
-        g = further.ints[h, GOAL]
-        if further.ints[h, KIND] == CUSTOM:
+    for h in range(general.ints.shape[0]):
+        g = general.ints[h, GOAL]
+        if general.ints[h, KIND] == CUSTOM:
             errors[2 * g] = custom_length(problem, q, h)
-            worst = max(worst, errors[2 * g] / further.data[h, NUMBERS])
+            worst = max(worst, errors[2 * g] / general.data[h, NUMBERS])
             continue
         d, w = error(problem, q, frames, targets, h)
-        if further.ints[h, LENGTHS] > 0:
+        if general.ints[h, LENGTHS] > 0:
             errors[2 * g] = norm(d)
-        if further.ints[h, ANGLES] > 0:
+        if general.ints[h, ANGLES] > 0:
             errors[2 * g + 1] = norm(w)
         worst = max(worst, norm(d) / problem.tolerance, norm(w) / problem.tolerance_angle)
     return worst
 
 
 @apart
-def general_jacobian(further, problem, q, frames, targets, J):
+def general_jacobian(general, problem, q, frames, targets, J):
     """Write the rows of general goals over zeros."""
-    if further is None:
+    if general is None:
         return
-    if further.masses.shape[0] > 0:
-        mass.sum_branches(problem.tree, further.masses, frames)
-    for h in range(further.ints.shape[0]):
+    if general.masses.shape[0] > 0:
+        mass.sum_branches(problem.tree, general.masses, frames)
+    for h in range(general.ints.shape[0]):
         rows(problem, q, frames, targets, h, J)

@@ -138,4 +138,4 @@ def partial_jacobian(problem, q, frames, targets, J):
                     differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
             S = matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])), behind(tree, i, M, m, S[1])
             i = tree.ints[i, PARENT]
-    general_jacobian(problem.further, problem, q, frames, targets, J)
+    general_jacobian(problem.general, problem, q, frames, targets, J)

@@ -15,7 +15,7 @@ from synovia.kernels.math.vectors import dot, scale, sub
 @inline
 def bounds(problem, frames, targets, h):
     """Return the least and the most by which the height over the plane may change."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     _, p = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
     return dot(column(T, 2), sub(t, p)), NEVER
@@ -24,7 +24,7 @@ def bounds(problem, frames, targets, h):
 @device
 def rows(problem, q, frames, targets, h, J):
     """Write the row: the height grows by n·δp."""
-    f = problem.further
+    f = problem.general
     g, k = f.ints[h, GOAL], f.ints[h, FIRST]
     _, p = goal_frame(problem, frames, g)
     n = scale(unit_weight(problem, h), column(target_frame(targets, g)[0], 2))

@@ -11,7 +11,7 @@ from synovia.kernels.math.vectors import scale
 @inline
 def limb(problem, frames, targets, h):
     """Return root, middle and tip of the limb of term h, and its pole."""
-    g = problem.further.ints[h, GOAL]
+    g = problem.general.ints[h, GOAL]
     _, m = goal_frame(problem, frames, g)
     _, pole = target_frame(targets, g)
     return second_frame(problem, frames, h)[1], m, third_point(problem, frames, h), pole
@@ -31,7 +31,7 @@ def rows(problem, q, frames, targets, h, J):
     The share that fades counts as a weight and is not differentiated, so that no limb straightens to be rid of its
     pole.
     """
-    f = problem.further
+    f = problem.general
     r, m, t, pole = limb(problem, frames, targets, h)
     bend = bend_of(r, m, t, pole)
     k, w, row = f.ints[h, FIRST], f.data[h, WEIGHT] * bend.share, problem.goals[f.ints[h, GOAL], GOAL_ROW]

@@ -45,7 +45,7 @@ def value_axis(problem, q, frames, row):
 @inline
 def bounds(problem, q, h):
     """Return the least and the most by which the value may change."""
-    f = problem.further
+    f = problem.general
     x = joint_value(problem, q, problem.goals[f.ints[h, GOAL], GOAL_ROW])
     return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x
 
@@ -53,7 +53,7 @@ def bounds(problem, q, h):
 @device
 def rows(problem, q, frames, h, J):
     """Write the row: how the value grows; no joint above moves it."""
-    f = problem.further
+    f = problem.general
     row = problem.goals[f.ints[h, GOAL], GOAL_ROW]
     along = scale(unit_weight(problem, h), value_axis(problem, q, frames, row))
     is_length = f.ints[h, LENGTHS] > 0

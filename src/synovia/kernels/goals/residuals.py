@@ -45,7 +45,7 @@ def refused_target(problem, targets):
     for g in range(problem.goals.shape[0]):
         if is_refused(problem, targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
             return g
-    return refused_general(problem.further, problem, targets)
+    return refused_general(problem.general, problem, targets)
 
 
 @inline
@@ -54,7 +54,7 @@ def all_given(problem, targets):
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & int(targets[g, GIVEN]) != problem.goals[g, PARTS]:
             return False
-    return all_general_given(problem.further, targets)
+    return all_general_given(problem.general, targets)
 
 
 @device
@@ -69,7 +69,7 @@ def complete_targets(problem, frames, targets, kept):
         else:
             R, p = goal_frame(problem, frames, g)
             set_target(kept, g, R, p)
-    complete_general(problem.further, problem, frames, targets, kept)
+    complete_general(problem.general, problem, frames, targets, kept)
     replace_targets(problem, targets, kept)
 
 
@@ -78,7 +78,7 @@ def replace_targets(problem, targets, kept):
     """Write the targets that are given over those that are kept."""
     for g in range(problem.goals.shape[0]):
         put_given(targets, kept, g, problem.goals[g, PARTS] & int(targets[g, GIVEN]))
-    replace_general(problem.further, targets, kept)
+    replace_general(problem.general, targets, kept)
 
 
 @inline
@@ -114,7 +114,7 @@ def residual(problem, q, frames, targets, e):
             w = scale(problem.goal_data[g, ROTATION_WEIGHT], w)
             e[k], e[k + 1], e[k + 2] = w
             cost += dot(w, w)
-    more, farthest = general_residual(problem.further, problem, q, frames, targets, e)
+    more, farthest = general_residual(problem.general, problem, q, frames, targets, e)
     cost += more
     return cost, max(worst, farthest) if cost < INFINITE else INFINITE
 
@@ -133,7 +133,7 @@ def measure(problem, q, frames, targets, errors):
         errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
         errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
-    worst = max(worst, measure_general(problem.further, problem, q, frames, targets, errors))
+    worst = max(worst, measure_general(problem.general, problem, q, frames, targets, errors))
     total = F(0)
     for g in range(problem.goals.shape[0]):
         total += errors[2 * g] + errors[2 * g + 1]
@@ -144,7 +144,7 @@ def measure(problem, q, frames, targets, errors):
 def jacobian(problem, q, frames, targets, J):
     """Write the Jacobian of all goals; minus the derivative of ``residual``."""
     geometric_jacobian(problem, q, frames, targets, J)
-    write_custom(problem.further, problem, JACOBIAN, q, J)
+    write_custom(problem.general, problem, JACOBIAN, q, J)
 
 
 @device
@@ -160,7 +160,7 @@ def geometric_jacobian(problem, q, frames, targets, J):
             _, p = goal_frame(problem, frames, g)
             wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
             climb(problem, q, frames, problem.goals[g, GOAL_ROW], p, what, problem.goals[g, FIRST_RESIDUAL], wp, wr, J)
-    general_jacobian(problem.further, problem, q, frames, targets, J)
+    general_jacobian(problem.general, problem, q, frames, targets, J)
 
 
 @device

@@ -38,24 +38,24 @@ def off_line(v, line):
 
 
 @device
-def forget(further, problem, work):
+def forget(general, problem, work):
     """Let no pole know a frame before."""
-    if further is None:
+    if general is None:
         return
-    for h in range(further.ints.shape[0]):
-        if further.ints[h, KIND] == POLE:
-            work.points[problem.tree.ints.shape[0] + further.ints[h, GOAL], KNOWN] = FORGOTTEN
+    for h in range(general.ints.shape[0]):
+        if general.ints[h, KIND] == POLE:
+            work.points[problem.tree.ints.shape[0] + general.ints[h, GOAL], KNOWN] = FORGOTTEN
 
 
 @device
-def remember(further, problem, work, targets, q):
+def remember(general, problem, work, targets, q):
     """Write what poles need to know of the frame before: its answer q and its targets."""
-    if further is None:
+    if general is None:
         return
     forward(problem.tree, q, work.frames)
-    for h in range(further.ints.shape[0]):
-        if further.ints[h, KIND] == POLE:
-            i = problem.tree.ints.shape[0] + further.ints[h, GOAL]
+    for h in range(general.ints.shape[0]):
+        if general.ints[h, KIND] == POLE:
+            i = problem.tree.ints.shape[0] + general.ints[h, GOAL]
             r, m, t, pole = limb(problem, work.frames, targets, h)
             u = off_line(sub(m, r), sub(t, r))
             store(work.points, i, ACROSS, off_line(sub(pole, r), sub(t, r)))
@@ -80,12 +80,12 @@ def excess_turn(problem, work, i, r, m, t, pole):
 
 @device
 def wanted_turn(problem, work, targets, h):
-    """Return by which angle (radians) the limb of further goal h should turn about its line; work.frames are at q."""
+    """Return by which angle (radians) the limb of general goal h should turn about its line; work.frames are at q."""
     r, m, t, pole = limb(problem, work.frames, targets, h)
     bend = bend_of(r, m, t, pole)
     if bend.share <= F(0):
         return F(0)
-    i = problem.tree.ints.shape[0] + problem.further.ints[h, GOAL]
+    i = problem.tree.ints.shape[0] + problem.general.ints[h, GOAL]
     angle = bend.angle
     if work.points[i, KNOWN] != FORGOTTEN:
         angle = wrap(angle - excess_turn(problem, work, i, r, m, t, pole))
@@ -96,8 +96,8 @@ def wanted_turn(problem, work, targets, h):
 @device
 def held_back(problem, work):
     """Return whether a pole is held back by the frame before, so that no start elsewhere can reach it."""
-    for h in range(problem.further.ints.shape[0]):
-        if problem.further.ints[h, KIND] == POLE:
-            if work.points[problem.tree.ints.shape[0] + problem.further.ints[h, GOAL], KNOWN] == HELD:
+    for h in range(problem.general.ints.shape[0]):
+        if problem.general.ints[h, KIND] == POLE:
+            if work.points[problem.tree.ints.shape[0] + problem.general.ints[h, GOAL], KNOWN] == HELD:
                 return True
     return False

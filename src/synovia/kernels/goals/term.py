@@ -45,7 +45,7 @@ def unit(i):
 @inline
 def second_frame(problem, frames, h):
     """Return the world frame (R, p) on the second joint of term h."""
-    f = problem.further
+    f = problem.general
     R, p = load_rotation(f.data, h, SECOND_ORIENTATION), load(f.data, h, SECOND_ORIGIN)
     return frame_on(frames, f.ints[h, SECOND], R, p)
 
@@ -53,15 +53,15 @@ def second_frame(problem, frames, h):
 @inline
 def third_point(problem, frames, h):
     """Return the point on the third joint of term h, in the world."""
-    row, p = problem.further.ints[h, THIRD], load(problem.further.data, h, THIRD_POINT)
+    row, p = problem.general.ints[h, THIRD], load(problem.general.data, h, THIRD_POINT)
     return p if row < 0 else add(load(frames, row, ORIGIN), apply(load_rotation(frames, row, ORIENTATION), p))
 
 
 @inline
 def unit_weight(problem, h):
     """Return the weight of one unit of the error of term h in its row: a length is divided by the reach."""
-    w = problem.further.data[h, WEIGHT]
-    return w / problem.reach if problem.further.ints[h, LENGTHS] > 0 else w
+    w = problem.general.data[h, WEIGHT]
+    return w / problem.reach if problem.general.ints[h, LENGTHS] > 0 else w
 
 
 @inline
@@ -84,7 +84,7 @@ def turn_rows(problem, q, frames, h, u, p, by, J):
 
     Turns about u itself are left out; ``by`` tells how a shift v of p turns the direction to the target.
     """
-    f = problem.further
+    f = problem.general
     w, row, k = f.data[h, WEIGHT], problem.goals[f.ints[h, GOAL], GOAL_ROW], f.ints[h, FIRST]
     for i in range(3):
         e = unit(i)

@@ -47,8 +47,8 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.vectors import add, dot, load, store, sub
 from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_any, open_problem, open_work
-from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
+from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 
 # Places among the solver's own settings
 
@@ -79,10 +79,10 @@ def place_effectors(problem, work):
 
 
 @device
-def wishes(problem, work, targets, i, o):
+def goal_covariance(problem, work, targets, i, o):
     """Return M (see ``turn``) of the goals that joint i, with origin o, carries."""
     n = problem.tree.ints.shape[0]
-    M = no_wish()
+    M = zero_covariance()
     for g in range(problem.goals.shape[0]):
         if not carries(problem, work, i, g):
             continue
@@ -90,9 +90,9 @@ def wishes(problem, work, targets, i, o):
         T, t = target_frame(targets, g)
         if problem.goals[g, PARTS] & POSITION:
             w = problem.goal_data[g, POSITION_WEIGHT] / problem.reach
-            M = wish_direction(M, w * w, sub(p, o), sub(t, o))
+            M = add_direction(M, w * w, sub(p, o), sub(t, o))
         if problem.goals[g, PARTS] & ROTATION:
-            M = wish_frame(M, problem.goal_data[g, ROTATION_WEIGHT] * problem.goal_data[g, ROTATION_WEIGHT], R, T)
+            M = add_frame(M, problem.goal_data[g, ROTATION_WEIGHT] * problem.goal_data[g, ROTATION_WEIGHT], R, T)
     return M
 
 
@@ -127,7 +127,7 @@ def carry(problem, work, i, o, D, shift):
 def sweep(problem, work, targets, q):
     """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
     tree = problem.tree
-    stiffness = problem.own[STIFFNESS_FACTOR]
+    stiffness = problem.params[STIFFNESS_FACTOR]
     place_effectors(problem, work)
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
@@ -148,8 +148,8 @@ def sweep(problem, work, targets, q):
                 moved = abs(by) / problem.reach
         elif k >= 0:
             before = load_quat(q, tree.ints[i, FIRST_Q] + 3) if kind == FREE else (F(0), F(0), F(0), F(1))
-            M = wishes(problem, work, targets, i, o)
-            new, moved = turn_joint(problem, q, i, R, M, problem.own[SMALLEST_TURN], stiffness)
+            M = goal_covariance(problem, work, targets, i, o)
+            new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
                 carry(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
             if tree.ints[i, SHIFT_COLUMN] >= 0:
@@ -194,13 +194,13 @@ def ccd(ints, floats, targets, starts, out, scratch, warm, first):
 
 
 @algorithm
-def attempt_any(problem, work, targets, q):
+def attempt_general(problem, work, targets, q):
     """Bring the places where they should be, then the poles."""
     return face_poles(attempt, problem, work, targets, q)
 
 
 @entry
-def ccd_any(ints, floats, targets, starts, out, scratch, warm, first):
+def ccd_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with poles; see ``search.finish``."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_any, problem, work, targets, starts, out, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)

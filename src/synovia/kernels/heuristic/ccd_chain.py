@@ -30,7 +30,7 @@ from synovia.kernels.tree.problem import open_problem, open_work
 def sweep(problem, work, targets, q):
     """Turn every joint once, from the tip to the root; return the largest turn (radians)."""
     tree = problem.tree
-    smallest = problem.own[SMALLEST_TURN]
+    smallest = problem.params[SMALLEST_TURN]
     _, tip = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     most = F(0)

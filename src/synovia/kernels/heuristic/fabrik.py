@@ -38,7 +38,7 @@ from synovia.kernels.layout import (
     SLIDE,
     STANDS,
     VARIABLE,
-    VOTES,
+    WEIGHT_SUM,
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
@@ -46,7 +46,7 @@ from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale
 from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.branches import carrier, list_branches
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_any, open_problem, open_work
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited
 
 
@@ -132,7 +132,7 @@ def wanted(problem, frames, targets, points):
     n = tree.ints.shape[0]
     for i in range(n):
         store(points, i, PLACE, (F(0), F(0), F(0)))
-        points[i, VOTES] = F(0)
+        points[i, WEIGHT_SUM] = F(0)
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
         what = problem.goals[g, PARTS]
@@ -141,7 +141,7 @@ def wanted(problem, frames, targets, points):
         w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         T, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
-        points[n + g, VOTES] = w
+        points[n + g, WEIGHT_SUM] = w
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         if what & ROTATION:  # the joint's own place follows from the wanted frame
             place = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset))
@@ -149,7 +149,7 @@ def wanted(problem, frames, targets, points):
             place = neighbour(problem, frames, points, n + g, t, norm(offset))
         vote(points, row, place, w)
     for i in range(n - 1, -1, -1):
-        votes = points[i, VOTES]
+        votes = points[i, WEIGHT_SUM]
         if votes <= F(0):
             continue
         place = scale(F(1) / votes, load(points, i, PLACE))
@@ -182,7 +182,7 @@ def attempt(problem, work, targets, q):
     hearing(problem, work.points)
     stands(problem, work.points)
     for g in range(problem.goals.shape[0]):
-        work.points[n + g, VOTES] = F(0)
+        work.points[n + g, WEIGHT_SUM] = F(0)
     return iterate_from(iterate, problem, work, targets, q)
 
 
@@ -194,13 +194,13 @@ def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
 
 
 @algorithm
-def attempt_any(problem, work, targets, q):
+def attempt_general(problem, work, targets, q):
     """Bring the places where they should be, then the poles."""
     return face_poles(attempt, problem, work, targets, q)
 
 
 @entry
-def fabrik_any(ints, floats, targets, starts, out, scratch, warm, first):
+def fabrik_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with poles; see ``search.finish``."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_any, problem, work, targets, starts, out, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)

@@ -33,7 +33,7 @@ from synovia.kernels.layout import (
     STIFF,
     TOP,
     VARIABLE,
-    VOTES,
+    WEIGHT_SUM,
 )
 from synovia.kernels.math.rotations import (
     apply,
@@ -50,7 +50,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import carries, following
 from synovia.kernels.tree.forward import forward, joint_frame
-from synovia.kernels.tree.turn import no_wish, slide_to, turn_joint, wish_direction, wish_frame
+from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
 LEVER = F(1e-6)  # of the reach: a point nearer to a hinge's axis is not moved by it
@@ -99,11 +99,11 @@ def hearing(problem, points):
 def vote(points, i, place, w):
     """Add a candidate for the place of joint i."""
     store(points, i, PLACE, axpy(w, place, load(points, i, PLACE)))
-    points[i, VOTES] += w
+    points[i, WEIGHT_SUM] += w
 
 
 @device
-def bones_wish(problem, frames, targets, points, i, R, o):
+def bone_covariance(problem, frames, targets, points, i, R, o):
     """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
 
     The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so
@@ -113,31 +113,31 @@ def bones_wish(problem, frames, targets, points, i, R, o):
     """
     tree = problem.tree
     n = tree.ints.shape[0]
-    M = no_wish()
+    M = zero_covariance()
     W = load_rotation(frames, i, ORIENTATION)
     p = load(frames, i, ORIGIN)
     hinge = tree.ints[i, KIND] == HINGE
     j = int(points[i, CHILD])
     while j >= 0:
         deeper = False
-        if points[j, VOTES] > F(0):
+        if points[j, WEIGHT_SUM] > F(0):
             here = load(frames, j, ORIGIN) if j < n else load(points, j, HERE)
             d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # ask the joints that hang on it
             if not deeper:
-                M = wish_direction(M, points[j, VOTES], d, sub(load(points, j, PLACE), o))
+                M = add_direction(M, points[j, WEIGHT_SUM], d, sub(load(points, j, PLACE), o))
         j = following(problem, points, i, j, deeper)
     for g in range(problem.goals.shape[0]):
-        if points[n + g, VOTES] > F(0) and i <= points[n + g, STIFF] and carries(points, i, n + g):
+        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, STIFF] and carries(points, i, n + g):
             d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
-            M = wish_direction(M, points[n + g, VOTES], d, sub(load(points, n + g, PLACE), o))
+            M = add_direction(M, points[n + g, WEIGHT_SUM], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
             G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
             T, _ = target_frame(targets, g)
             w = problem.goal_data[g, ROTATION_WEIGHT] * problem.reach
-            M = wish_frame(M, w * w, G, T)
+            M = add_frame(M, w * w, G, T)
     return M
 
 
@@ -173,7 +173,7 @@ def reach_out(problem, work, targets, q):
             R, o = joint_frame(tree, i, q, load_rotation(frames, a, ORIENTATION), load(frames, a, ORIGIN))
         k, kind = tree.ints[i, VARIABLE], tree.ints[i, KIND]
         if k >= 0:
-            if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, VOTES] > F(0):
+            if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
                 before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
                 lack = sub(load(points, i, PLACE), o)
                 for c in range(3):
@@ -183,14 +183,14 @@ def reach_out(problem, work, targets, q):
                     most = max(most, abs(by) / problem.reach)
             if kind == SLIDE:
                 ratio = tree.couple[i, RATIO]
-                if ratio != F(0) and points[i, VOTES] > F(0):
+                if ratio != F(0) and points[i, WEIGHT_SUM] > F(0):
                     axis = column(R, 2)
                     by = ratio * slide_to(problem, q, k, dot(axis, sub(load(points, i, PLACE), o)) / ratio, F(0))
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)
             elif kind == HINGE or kind == BALL or kind == FREE:
                 R, moved = turn_joint(
-                    problem, q, i, R, bones_wish(problem, frames, targets, points, i, R, o), F(0), F(0)
+                    problem, q, i, R, bone_covariance(problem, frames, targets, points, i, R, o), F(0), F(0)
                 )
                 most = max(most, moved)
         store_rotation(frames, i, ORIENTATION, R)

@@ -35,14 +35,14 @@ from synovia.kernels.layout import (
     ROUNDS,
     SHIFT_COLUMN,
     SIBLING,
-    VOTES,
+    WEIGHT_SUM,
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.branches import carrier, list_branches
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_any, open_problem, open_work
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to what carries it (13)
 FEWEST, MOST = 4, 5000
@@ -55,8 +55,8 @@ def rounds_of(problem):
 
     Measured from 10 to 300 bones: fewer leave chains behind where each iteration gains almost nothing.
     """
-    if problem.own[ROUNDS] > F(0):
-        return int(problem.own[ROUNDS])
+    if problem.params[ROUNDS] > F(0):
+        return int(problem.params[ROUNDS])
     longest = 0
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
@@ -75,19 +75,19 @@ def place_particles(problem, work, targets):
     n = tree.ints.shape[0]
     for i in range(n):
         store(points, i, PLACE, load(work.frames, i, ORIGIN))
-        points[i, VOTES] = F(0)
+        points[i, WEIGHT_SUM] = F(0)
         points[i, LIGHT] = F(1)
     for g in range(problem.goals.shape[0]):
         row, what = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
-        points[n + g, VOTES] = F(0)
+        points[n + g, WEIGHT_SUM] = F(0)
         if what == 0:
             continue
         _, p = goal_frame(problem, work.frames, g)
         store(points, n + g, HERE, p)
         if row < 0 or not what & POSITION:
             continue
-        points[n + g, VOTES] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
-        points[row, VOTES] += points[n + g, VOTES]
+        points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
+        points[row, WEIGHT_SUM] += points[n + g, WEIGHT_SUM]
         T, t = target_frame(targets, g)
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         store(points, n + g, PLACE, t)
@@ -103,7 +103,7 @@ def place_particles(problem, work, targets):
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, PARENT]
         if a >= 0:
-            points[a, VOTES] += points[i, VOTES]
+            points[a, WEIGHT_SUM] += points[i, WEIGHT_SUM]
             continue
         g = own_target(problem, i)
         if g >= 0:
@@ -138,11 +138,11 @@ def keep_bone(problem, work, j):
     """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
     points = work.points
     a = carrier(problem, j)
-    if a < 0 or points[j, VOTES] <= F(0):
+    if a < 0 or points[j, WEIGHT_SUM] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
     beside = int(points[j, SIBLING])
-    while beside >= 0 and points[beside, VOTES] <= F(0):
+    while beside >= 0 and points[beside, WEIGHT_SUM] <= F(0):
         beside = int(points[beside, SIBLING])
     if beside >= 0:
         keep_distance(points, j, beside, norm(sub(here(problem, work, j), here(problem, work, beside))))
@@ -156,7 +156,7 @@ def iterate(problem, work, targets, q):
     place_particles(problem, work, targets)
     for j in range(last):
         a = carrier(problem, j)
-        if a >= 0 and points[j, VOTES] > F(0):  # what has no vote, as a pole, has no particle either
+        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # what has no vote, as a pole, has no particle either
             points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, ORIGIN)))
     for _ in range(0 if lay_straight(problem, work, targets) else rounds_of(problem)):
         for j in range(last - 1, -1, -1):
@@ -186,13 +186,13 @@ def particles(ints, floats, targets, starts, out, scratch, warm, first):
 
 
 @algorithm
-def attempt_any(problem, work, targets, q):
+def attempt_general(problem, work, targets, q):
     """Bring the places where they should be, then the poles."""
     return face_poles(attempt, problem, work, targets, q)
 
 
 @entry
-def particles_any(ints, floats, targets, starts, out, scratch, warm, first):
+def particles_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with poles; see ``search.finish``."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_any, problem, work, targets, starts, out, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)

@@ -43,8 +43,8 @@ from synovia.kernels.math.vectors import load, norm, scale, sub
 from synovia.kernels.search.descent import AIM
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, places_alone
-from synovia.kernels.tree.turn import no_wish, turn_ball, wish_direction
+from synovia.kernels.tree.problem import copy, pose_goals_only
+from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
 HALVINGS = 30  # of the turn that limits allow
@@ -73,13 +73,13 @@ def turn_row(problem, q, frames, row, w):
 
 @device
 def swing(problem, work, targets, q, h, angle):
-    """Turn the limb of further goal h about its line; q is within the limits afterwards."""
-    ints, frames = problem.further.ints, work.frames
+    """Turn the limb of general goal h about its line; q is within the limits afterwards."""
+    ints, frames = problem.general.ints, work.frames
     root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], GOAL_ROW], ints[h, THIRD]
     r, _, t, _ = limb(problem, frames, targets, h)
     line = sub(t, r)
     at_tip = (
-        norm(load(problem.further.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach
+        norm(load(problem.general.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach
     )  # else its turn would move the tip
     counter = at_tip and end != root and end != middle and is_ball(problem, end)
     S = load_rotation(frames, end if counter else root, ORIENTATION)
@@ -87,7 +87,7 @@ def swing(problem, work, targets, q, h, angle):
     if middle != root and middle != end and is_ball(problem, middle):
         k = problem.tree.ints[middle, VARIABLE]
         o = load(frames, middle, ORIGIN)
-        M = wish_direction(no_wish(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
+        M = add_direction(zero_covariance(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
         R = load_rotation(frames, middle, ORIENTATION)
         turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, M, F(1e-12), F(0))
         forward(problem.tree, q, frames)
@@ -97,22 +97,22 @@ def swing(problem, work, targets, q, h, angle):
 
 @device
 def turn_limb(problem, work, targets, q, h):
-    """Turn the limb of further goal h towards its pole, as far as limits and places let it; return how far (radians).
+    """Turn the limb of general goal h towards its pole, as far as limits and places let it; return how far (radians).
 
     A place may get worse as long as it holds.
     """
     wanted = wanted_turn(problem, work, targets, h)
-    if wanted == F(0) or not is_ball(problem, problem.further.ints[h, SECOND]):
+    if wanted == F(0) or not is_ball(problem, problem.general.ints[h, SECOND]):
         return F(0)
-    plain = places_alone(problem)
-    _, worst = residual(plain, q, work.frames, targets, work.e)
+    pose_only = pose_goals_only(problem)
+    _, worst = residual(pose_only, q, work.frames, targets, work.e)
     copy(q, work.trial)
     low = F(0)
     high = F(1)
     share = F(1)
     for _ in range(HALVINGS):
         swing(problem, work, targets, q, h, share * wanted)
-        _, now = residual(plain, q, work.frames, targets, work.e)
+        _, now = residual(pose_only, q, work.frames, targets, work.e)
         left = abs(wanted_turn(problem, work, targets, h))
         if now <= max(worst, AIM) and left <= (F(1) - DONE * share) * abs(wanted):
             if share == F(1):
@@ -137,23 +137,23 @@ def face_poles(attempt, problem, work, targets, q):
     """
     if held_back(problem, work):
         return 0, NEVER
-    k, cost = perform(attempt, places_alone(problem), work, targets, q)
+    k, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
     follow(problem, q)
     forward(problem.tree, q, work.frames)
     while (
         k < problem.max_steps
-        and not stopped(work.watch, problem.further.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
-        and general_residual(problem.further, problem, q, work.frames, targets, work.e)[1] > AIM
+        and not stopped(work.watch, problem.general.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
+        and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > AIM
     ):
         k += 1
         most = F(0)
-        for h in range(problem.further.ints.shape[0]):
-            if problem.further.ints[h, KIND] == POLE:
+        for h in range(problem.general.ints.shape[0]):
+            if problem.general.ints[h, KIND] == POLE:
                 most = max(most, turn_limb(problem, work, targets, q, h))
         follow(problem, q)
         if most <= STILL * problem.tolerance_angle:
             break
-    cost, _ = residual(places_alone(problem), q, work.frames, targets, work.e)
-    turned, _ = general_residual(problem.further, problem, q, work.frames, targets, work.e)
+    cost, _ = residual(pose_goals_only(problem), q, work.frames, targets, work.e)
+    turned, _ = general_residual(problem.general, problem, q, work.frames, targets, work.e)
     small = problem.tolerance / problem.reach
     return k, cost + small * small * turned

@@ -35,7 +35,7 @@ def descend(problem, work, targets, q, h, count):
         (steps, the errors of the best pose as one number); q is that pose.
     """
     levels = problem.levels.shape[0] - 1
-    slow = problem.own[LARGEST_MOVE] < INFINITE
+    slow = problem.params[LARGEST_MOVE] < INFINITE
     held = F(0)
     if slow:  # against its bounds a level comes back to where it was little by little
         put_down(problem, q, h.began)
@@ -67,7 +67,7 @@ def descend(problem, work, targets, q, h, count):
                 extra = max(STRONGER * extra, LIGHTEST)
                 copy(work.trial, q)
                 reached = look(problem, work, targets, q, h) <= AIM and count > levels
-        if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.own[SETTLED])):
+        if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
             break
         if slow:  # how fast errors fall says nothing: it is the largest move that holds them up
             if extra > HEAVIEST:

@@ -32,7 +32,7 @@ CLEARLY = F(0.9995)  # of an error: what a level must fall to for a pose elsewhe
 @inline
 def open_all(problem, work):
     """Return the scratch memory of the levels, with the posture among them."""
-    h = open_levels(work.spare, work.J.shape[0], work.J.shape[1] + wall_count(problem.further))
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + wall_count(problem.general))
     h.now[ALONE] = F(0)
     return h
 
@@ -118,7 +118,7 @@ def settle(problem, work, targets, q):
     """
     h = open_all(problem, work)
     start = vector(work.watch, OTHERS, q.shape[0])
-    if problem.own[LARGEST_MOVE] < INFINITE:
+    if problem.params[LARGEST_MOVE] < INFINITE:
         return 0, F(is_at_rest(problem, q, start))
     steps, settled = refine_all(problem, work, targets, q, h)
     better = is_better(problem, work, targets, start, q, h)

@@ -20,7 +20,7 @@ from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import finish_rows
 from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.problem import open_any, open_problem, open_work
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
 
 @algorithm
@@ -58,12 +58,12 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
 
 
 @entry
-def full_body(ints, floats, targets, starts, out, scratch, warm, first):
+def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve or finish rows of problems with any goals."""
-    return solve_or_finish(open_any(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
+    return solve_or_finish(open_general(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
 
 
 @entry
-def full_body_plain(ints, floats, targets, starts, out, scratch, warm, first):
+def full_body(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve or finish rows of problems with positions and rotations in the world alone."""
     return solve_or_finish(open_problem(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)

@@ -46,7 +46,7 @@ def take_up(problem, q, began):
 
 
 @inline
-def narrow(box, v, low, high):
+def tighten(box, v, low, high):
     """Narrow the bounds of a column; where it has gone too far already, it may come back."""
     box[v, BOX_LOWER] = max(box[v, BOX_LOWER], min(low, F(0)))
     box[v, BOX_UPPER] = min(box[v, BOX_UPPER], max(high, F(0)))
@@ -61,13 +61,13 @@ def turned_from(p, q):
 @apart
 def slow_down(problem, q, box, began):
     """Narrow the bounds of a step to what is left of the largest move."""
-    most = problem.own[LARGEST_MOVE]
+    most = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
             unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
             gone = unit * (q[at] - began[k, 0])
-            narrow(box, v, -most - gone, most - gone)
+            tighten(box, v, -most - gone, most - gone)
             continue
         turned = turned_from(load_quat(began[k], 0), load_quat(q, at))
         left = max(most * most - dot(turned, turned), F(0)) / F(3)
@@ -78,13 +78,13 @@ def slow_down(problem, q, box, began):
             size = norm(way)
             gone = dot(turned, way) / size
             room = math.sqrt(gone * gone + left)
-            narrow(box, v + c, (-room - gone) / size, (room - gone) / size)
+            tighten(box, v + c, (-room - gone) / size, (room - gone) / size)
 
 
 @apart
 def is_at_rest(problem, q, start):
     """Return whether every joint stands where it started: then it is not the largest move that holds the pose back."""
-    most = REST * problem.own[LARGEST_MOVE]
+    most = REST * problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         if problem.variables[k, BLOCK] == SCALAR:
@@ -100,7 +100,7 @@ def is_at_rest(problem, q, start):
 @apart
 def hold_back(problem, q, began):
     """Bring every ball that has turned too far back to where it may be."""
-    most = problem.own[LARGEST_MOVE]
+    most = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR:
             continue

@@ -81,7 +81,7 @@ def newton_step(problem, work, targets, q, h, count, farthest, pressed):
     h.now[STALE] = F(1)
     for k in range(min(levels, count)):
         first, last = np.int64(problem.levels[k]), np.int64(problem.levels[k + 1])
-        most = farthest if k == count - 1 else problem.own[LARGEST_STEP]
+        most = farthest if k == count - 1 else problem.params[LARGEST_STEP]
         damping = DAMPING + h.dampings[k]
         solve_level(h, first, last, damping, F(0), most, True)
         if not bent or missing(h, first, last) <= MISSED * MISSED:
@@ -169,7 +169,7 @@ def refine(problem, work, targets, q, h, count):
     last = count - 1
     h.floors[last] = F(0)
     relax(h, count, F(0))
-    farthest = problem.own[LARGEST_STEP]
+    farthest = problem.params[LARGEST_STEP]
     least = SAME if count == problem.levels.shape[0] else FINE  # the posture has no minimum that others build on
     fresh = True
     moved = False
@@ -187,7 +187,7 @@ def refine(problem, work, targets, q, h, count):
             size = newton_step(problem, work, targets, q, h, count, farthest, False)
             note_pressed(h)
         else:
-            size = newton_step(problem, work, targets, q, h, last, problem.own[LARGEST_STEP], mends <= PRESSED)
+            size = newton_step(problem, work, targets, q, h, last, problem.params[LARGEST_STEP], mends <= PRESSED)
         if mends == 0 and size < SHORT:
             copy(work.best, q)
             h.floors[last] = floor
@@ -204,7 +204,7 @@ def refine(problem, work, targets, q, h, count):
             mends = 0
             fresh = False
             relax(h, count, WEAKER)
-            farthest = min(WIDER * farthest, problem.own[LARGEST_STEP])
+            farthest = min(WIDER * farthest, problem.params[LARGEST_STEP])
             continue
         ends = size < SHORT or keeps(h, last)
         if ends and 0 < mends <= PRESSED and not keeps(h, last):
@@ -223,7 +223,7 @@ def refine(problem, work, targets, q, h, count):
                 fresh = True
                 floor = F(0)
                 relax(h, count, F(0))
-                farthest = problem.own[LARGEST_STEP]
+                farthest = problem.params[LARGEST_STEP]
     copy(work.best, q)
     h.floors[last] = floor
     return MOST_STEPS, False, moved

@@ -65,7 +65,7 @@ def place(problem, q, frames):
 def derive(problem, q, frames, targets, J, h):
     """Write the Jacobian of the goals, with the walls as they have been put."""
     jacobian(problem, q, frames, targets, J)
-    wall_rows(problem.further, problem, q, frames, targets, h.edges, J)
+    wall_rows(problem.general, problem, q, frames, targets, h.edges, J)
 
 
 @apart
@@ -75,7 +75,7 @@ def advance_pose(problem, q, y):
 
 
 @inline
-def wish_of_ball(limit, k, q, wanted):
+def ball_reference(limit, k, q, wanted):
     """Return the way from rotation q to the wanted one in the directions in which the ball moves (see ``chart``)."""
     if not is_limited(limit, k):
         return quat_log(quat_mul(quat_conj(q), wanted))
@@ -87,7 +87,7 @@ def wish_of_ball(limit, k, q, wanted):
 
 
 @apart
-def wishes(problem, q, h):
+def write_references(problem, q, h):
     """Write what the posture asks of every column, and how stiff each is; return the length of all.
 
     A variable of weight w moves w / (w + loose) of its way when nothing else asks: all others stay. Upper levels alone
@@ -113,7 +113,7 @@ def wishes(problem, q, h):
             continue
         y = (F(0), F(0), F(0))
         if w > F(0):
-            y = wish_of_ball(problem.limits, k, load_quat(q, at), load_quat(problem.posture[k], REST_Q))
+            y = ball_reference(problem.limits, k, load_quat(q, at), load_quat(problem.posture[k], REST_Q))
         for c in range(3):
             h.v[STIFF, v + c] = stiff
             h.v[WISH, v + c] = share * y[c]
@@ -126,10 +126,10 @@ def fill(problem, work, targets, q, h):
     """Write rows, bounds and wishes of a pose into the levels, and hold what stands at a bound and seems pushed out."""
     m, n = work.J.shape
     columns = h.v.shape[1]
-    put_walls(problem.further, problem, work.frames, h.edges)
+    put_walls(problem.general, problem, work.frames, h.edges)
     derive(problem, q, work.frames, targets, work.J, h)
     bounds(problem, q, work.box)
-    if problem.own[LARGEST_MOVE] < INFINITE:
+    if problem.params[LARGEST_MOVE] < INFINITE:
         slow_down(problem, q, work.box, h.began)
     to_box(problem, work.box, work.J)
     h.now[FREE] = F(columns)
@@ -149,7 +149,7 @@ def fill(problem, work, targets, q, h):
             h.G[i, k] = s * work.J[i, k]
     for i in range(m):
         h.holds[i] = F(1)
-    stand_walls(problem.further, problem, q, work.frames, targets, h, n)
+    stand_walls(problem.general, problem, q, work.frames, targets, h, n)
     missing(h, 0, m)
     for k in range(columns):
         h.v[GRADIENT, k] = F(0)
@@ -168,15 +168,15 @@ def look(problem, work, targets, q, h):
     """Write frames and residuals of q, and the error of every level; return the largest error in units of tolerance."""
     place(problem, q, work.frames)
     _, worst = residual(problem, q, work.frames, targets, work.e)
-    if problem.own[SOFT] > F(0):
-        worst = max(worst, soften(problem, work.frames, targets, problem.own[SOFT], work.e))
+    if problem.params[SOFT] > F(0):
+        worst = max(worst, soften(problem, work.frames, targets, problem.params[SOFT], work.e))
     levels = problem.levels.shape[0] - 1
     for k in range(levels):
         total = F(0)
         for i in range(problem.levels[k], problem.levels[k + 1]):
             total += work.e[i] * work.e[i]
         h.present[k] = math.sqrt(total)
-    h.present[levels] = wishes(problem, q, h)
+    h.present[levels] = write_references(problem, q, h)
     return worst
 
 
@@ -250,14 +250,14 @@ def take_step(problem, work, targets, q, h, count, extra):
         h,
         problem.levels,
         count,
-        problem.own[DAMPING] + extra,
-        problem.own[ERROR_DAMPING],
+        problem.params[DAMPING] + extra,
+        problem.params[ERROR_DAMPING],
         SLOWER * extra,
-        problem.own[LARGEST_STEP],
+        problem.params[LARGEST_STEP],
         True,
     )
     size = turn_back(problem, work, h)
     advance_pose(problem, q, work.dq)
-    if problem.own[LARGEST_MOVE] < INFINITE:
+    if problem.params[LARGEST_MOVE] < INFINITE:
         hold_back(problem, q, h.began)
     return size

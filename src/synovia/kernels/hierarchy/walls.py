@@ -22,13 +22,13 @@ TOUCHES = F(1e-9)  # of the reach: outside a polygon by less is rounding
 
 
 @inline
-def wall_count(further):
-    """Return the number of columns for walls: one for every further goal, two for a polygon."""
-    if further is None:
+def wall_count(general):
+    """Return the number of columns for walls: one for every general goal, two for a polygon."""
+    if general is None:
         return 0
-    count = further.ints.shape[0]
-    for h in range(further.ints.shape[0]):
-        count += int(further.ints[h, KIND] == SUPPORT)
+    count = general.ints.shape[0]
+    for h in range(general.ints.shape[0]):
+        count += int(general.ints[h, KIND] == SUPPORT)
     return count
 
 
@@ -70,16 +70,16 @@ def two_edges(f, h, c, near):
 
 
 @apart
-def put_walls(further, problem, frames, edges):
+def put_walls(general, problem, frames, edges):
     """Choose the edges on which the walls of polygons stand at a pose."""
-    if further is None:
+    if general is None:
         return
     k = 0
-    for h in range(further.ints.shape[0]):
+    for h in range(general.ints.shape[0]):
         edges[k] = F(-1)
-        if further.ints[h, KIND] == SUPPORT:
-            c = centre_of_mass(further.masses, frames)
-            first, second = two_edges(further, h, c, TOUCHES * problem.reach)
+        if general.ints[h, KIND] == SUPPORT:
+            c = centre_of_mass(general.masses, frames)
+            first, second = two_edges(general, h, c, TOUCHES * problem.reach)
             edges[k], edges[k + 1] = F(first), F(second)
             k += 1
         k += 1
@@ -88,7 +88,7 @@ def put_walls(further, problem, frames, edges):
 @device
 def wall(problem, q, frames, targets, h, edge):
     """Return the least and the most by which the number of term h may change, and whether a wall stands for it."""
-    f = problem.further
+    f = problem.general
     if is_bounded(f.ints[h, KIND]):
         low, high = bounds(problem, q, frames, targets, h)
         return low, high, True
@@ -106,21 +106,21 @@ def clear(J, k):
 
 
 @apart
-def wall_rows(further, problem, q, frames, targets, edges, J):
+def wall_rows(general, problem, q, frames, targets, edges, J):
     """Write the rows of one-sided goals, whether they are violated or not; after ``jacobian``."""
-    if further is None:
+    if general is None:
         return
     place = 0
-    for h in range(further.ints.shape[0]):
-        kind, k = further.ints[h, KIND], further.ints[h, FIRST]
+    for h in range(general.ints.shape[0]):
+        kind, k = general.ints[h, KIND], general.ints[h, FIRST]
         if kind == SUPPORT:
-            c = centre_of_mass(further.masses, frames)
+            c = centre_of_mass(general.masses, frames)
             walled = edges[place] >= F(0) or edges[place + 1] >= F(0)
             for side in range(2 if walled else 0):
                 clear(J, k + side)
                 edge = edges[place + side]
                 if edge >= F(0):
-                    _, inward = edge_of(further, h, c, int(edge))
+                    _, inward = edge_of(general, h, c, int(edge))
                     pull_centre(problem, q, frames, scale(unit_weight(problem, h), inward), J, k + side)
             place += 2
             continue
@@ -150,15 +150,15 @@ def stand_wall(h, k, row, low, high, stands):
 
 
 @apart
-def stand_walls(further, problem, q, frames, targets, h, first):
+def stand_walls(general, problem, q, frames, targets, h, first):
     """Write the columns of the walls, from ``first`` on, and what their rows ask for."""
-    if further is None:
+    if general is None:
         return
     place = 0
-    for i in range(further.ints.shape[0]):
+    for i in range(general.ints.shape[0]):
         w = unit_weight(problem, i)
-        row = further.ints[i, FIRST]
-        sides = 2 if further.ints[i, KIND] == SUPPORT else 1
+        row = general.ints[i, FIRST]
+        sides = 2 if general.ints[i, KIND] == SUPPORT else 1
         for side in range(sides):
             low, high, stands = wall(problem, q, frames, targets, i, h.edges[place + side])
             stand_wall(h, first + place + side, row + side, w * low, w * high, stands)

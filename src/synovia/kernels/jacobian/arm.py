@@ -63,7 +63,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
 from synovia.kernels.math.vectors import add, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import AIM, FALLS, falls_slowly
-from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.problem import copy
 
@@ -160,7 +160,7 @@ def arm_step(problem, q, axes, p, e, wr, damping):
     tree = problem.tree
     factors = factor6(arm_normal(problem, q, axes, p, e, wr, damping))
     y = finish6(factors, e)
-    if problem.own[ERROR_DAMPING] > F(0):
+    if problem.params[ERROR_DAMPING] > F(0):
         pull, twist = arm_bend(problem, axes, wr, y)
         z = finish6(factors, (pull[0], pull[1], pull[2], twist[0], twist[1], twist[2]))
         straight2 = max(dot6(y, e) - damping * dot6(y, y), F(0))  # |Jᵀ y|², as (J Jᵀ + λ) y = e
@@ -210,7 +210,7 @@ def attempt(problem, work, targets, q):
             p,
             (d[0], d[1], d[2], w[0], w[1], w[2]),
             wr,
-            problem.own[DAMPING] + problem.own[ERROR_DAMPING] * (dot(d, d) + dot(w, w)),
+            problem.params[DAMPING] + problem.params[ERROR_DAMPING] * (dot(d, d) + dot(w, w)),
         )
     copy(work.trial, q)
     return k, lowest
@@ -219,4 +219,4 @@ def attempt(problem, work, targets, q):
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)

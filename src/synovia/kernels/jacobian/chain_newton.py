@@ -25,7 +25,7 @@ from synovia.kernels.heuristic.loop import leave_line
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import drive
+from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter
 
 GAINS = F(1e-4)  # share of the slope's promise that a step must keep (Armijo)
@@ -162,4 +162,4 @@ def attempt(problem, work, targets, q):
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -12,13 +12,13 @@ from synovia.kernels.layout import FORM
 def write_jacobian(problem, work, targets, q):
     """Write J at the frames of q."""
     write_built_in(problem, work, targets, q)
-    write_custom(problem.further, problem, JACOBIAN, q, work.J)
+    write_custom(problem.general, problem, JACOBIAN, q, work.J)
 
 
 @device
 def write_built_in(problem, work, targets, q):
     """Write the rows of J at the frames of q of all goals but custom ones."""
-    if problem.own[FORM] == PARTIAL:
+    if problem.params[FORM] == PARTIAL:
         partial_jacobian(problem, q, work.frames, targets, work.J)
     else:
         geometric_jacobian(problem, q, work.frames, targets, work.J)

@@ -16,7 +16,7 @@ from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.workspace import open_room
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD
 from synovia.kernels.search.descent import FALLS, descend
-from synovia.kernels.search.multistart import drive, drive_any
+from synovia.kernels.search.multistart import multistart, multistart_general
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
@@ -26,13 +26,13 @@ from synovia.kernels.tree.variables import step
 @device
 def goal_step(problem, work, q):
     """Write dq: the step of the chosen method for the error, clamped, of the goals; J and e are at q."""
-    own = problem.own
+    params = problem.params
     cost = F(0)
     for i in range(work.e.shape[0]):
         cost += work.e[i] * work.e[i]
-    clamp_errors(problem, work.e, own[LARGEST_ERROR])
-    damping = own[DAMPING] + own[ERROR_DAMPING] * cost
-    limited_step(problem, work, open_room(work), q, np.int64(own[METHOD]), damping, own[LARGEST_TURN])
+    clamp_errors(problem, work.e, params[LARGEST_ERROR])
+    damping = params[DAMPING] + params[ERROR_DAMPING] * cost
+    limited_step(problem, work, open_room(work), q, np.int64(params[METHOD]), damping, params[LARGEST_TURN])
 
 
 @algorithm
@@ -56,10 +56,10 @@ def attempt(problem, work, targets, q):
 @entry
 def family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
-def family_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with further goals."""
-    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+def family_general(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with general goals."""
+    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

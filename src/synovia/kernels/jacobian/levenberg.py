@@ -10,7 +10,7 @@ from synovia.kernels.goals.residuals import to_units
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING
 from synovia.kernels.search.descent import FALLS, descend
-from synovia.kernels.search.multistart import drive, drive_any
+from synovia.kernels.search.multistart import multistart, multistart_general
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
@@ -24,7 +24,7 @@ def move(problem, work, targets, q):
     for i in range(work.e.shape[0]):
         cost += work.e[i] * work.e[i]
     linearise(problem, work, targets, q)
-    damped_step(work, problem.own[DAMPING] + problem.own[ERROR_DAMPING] * cost)
+    damped_step(work, problem.params[DAMPING] + problem.params[ERROR_DAMPING] * cost)
     size = largest(work.dq)
     to_units(problem, work.dq)
     step(problem.variables, problem.limits, q, work.dq, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
@@ -42,10 +42,10 @@ def attempt(problem, work, targets, q):
 @entry
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
-def levenberg_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with further goals."""
-    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+def levenberg_general(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with general goals."""
+    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -12,7 +12,7 @@ from synovia.kernels.jacobian.clamps import clamp_largest
 from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.descent import PUSHES, hold_at_limits, largest
 from synovia.kernels.jacobian.methods import PSEUDO_INVERSE, REDOS, limited_step
-from synovia.kernels.jacobian.secondary import stiffest, write_wish
+from synovia.kernels.jacobian.secondary import stiffest, write_gradient
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.math.linear import gram
 from synovia.kernels.math.semidefinite import solve_semidefinite
@@ -58,7 +58,7 @@ def free_motion(problem, work, room, q, gain):
     for j in range(n):
         for i in range(m):
             room.W[i, j] = work.J[i, j]
-        room.W[m, j] = -gain * room.wish[j]
+        room.W[m, j] = -gain * room.gradient[j]
     for redo in range(REDOS):
         project(room, m, room.z)
         slack = PUSHES * largest(room.z)
@@ -86,7 +86,7 @@ def back_onto_goals(problem, work, room, targets, q):
         if k == CORRECTIONS:
             break
         write_jacobian(problem, work, targets, q)
-        limited_step(problem, work, room, q, PSEUDO_INVERSE, F(0), problem.own[LARGEST_TURN])
+        limited_step(problem, work, room, q, PSEUDO_INVERSE, F(0), problem.params[LARGEST_TURN])
         to_units(problem, work.dq)
         step(problem.variables, problem.limits, q, work.dq, F(1))
     return CORRECTIONS, cost, False
@@ -105,7 +105,7 @@ def slide(problem, work, room, targets, q, cost, most):
     k = 0
     new_cost = cost
     while k < most:
-        H = write_wish(problem, work, targets, q, room.wish)
+        H = write_gradient(problem, work, targets, q, room.gradient)
         if not tried or (holds and H < lowest):
             ended = tried and lowest - H < ENDED * abs(lowest)
             lowest, cost = H, new_cost

@@ -53,26 +53,26 @@ THIN = F(1e-6)  # half of the smallest range (radians, length units) that has a 
 
 
 @inline
-def price(own, x):
+def price(params, x):
     """Return (H, ∂H/∂x) of a joint at x, its place in its range: 0 in the middle, -1 and 1 at the ends."""
-    over = max(F(0), abs(x) - (F(1) - own[MARGIN]))
+    over = max(F(0), abs(x) - (F(1) - params[MARGIN]))
     return (
-        own[CENTRE_WEIGHT] * x * x + own[MARGIN_WEIGHT] * over * over,
-        F(2) * own[CENTRE_WEIGHT] * x + math.copysign(F(2) * own[MARGIN_WEIGHT] * over, x),
+        params[CENTRE_WEIGHT] * x * x + params[MARGIN_WEIGHT] * over * over,
+        F(2) * params[CENTRE_WEIGHT] * x + math.copysign(F(2) * params[MARGIN_WEIGHT] * over, x),
     )
 
 
 @device
-def ball_price(own, limit, k, q):
+def ball_price(params, limit, k, q):
     """Return H of a limited ball: its swing as a fraction of the ellipse, its twist as one of its interval."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     a, b = half_angles(limit, k, sx, sy)
     a, b = max(a, THIN), max(b, THIN)
-    swing, _ = price(own, math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b)))
+    swing, _ = price(params, math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b)))
     half = F(0.5) * (limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER])
     if half < THIN:
         return swing
-    turned, _ = price(own, (twist - limit[k, TWIST_LOWER]) / half - F(1))
+    turned, _ = price(params, (twist - limit[k, TWIST_LOWER]) / half - F(1))
     return swing + turned
 
 
@@ -83,26 +83,26 @@ def nudged(q, c, h):
 
 
 @device
-def range_wish(problem, q, wish):
+def range_gradient(problem, q, gradient):
     """Add what limits cost; return H."""
-    own, limits = problem.own, problem.limits
+    params, limits = problem.params, problem.limits
     total = F(0)
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
             half = F(0.5) * (limits[k, UPPER] - limits[k, LOWER])
             if THIN < half < F(1e30):
-                h, slope = price(own, (q[at] - limits[k, LOWER]) / half - F(1))
+                h, slope = price(params, (q[at] - limits[k, LOWER]) / half - F(1))
                 unit = F(1) if limits[k, IS_ANGLE] != F(0) else problem.reach
                 total += h
-                wish[v] += slope * unit / half
+                gradient[v] += slope * unit / half
         elif is_limited(limits, k):
             p = load_quat(q, at)
-            total += ball_price(own, limits, k, p)
+            total += ball_price(params, limits, k, p)
             for c in range(3):
                 for side in range(2):
                     sign = F(1) - F(2) * side
-                    wish[v + c] += sign * ball_price(own, limits, k, nudged(p, c, sign * NUDGE)) / (F(2) * NUDGE)
+                    gradient[v + c] += sign * ball_price(params, limits, k, nudged(p, c, sign * NUDGE)) / (F(2) * NUDGE)
     return total
 
 
@@ -113,7 +113,7 @@ def from_preferred(problem, q, k):
     if problem.variables[k, BLOCK] != SCALAR:
         return quat_log(load_quat(q, at))
     unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
-    return F(0), F(0), (q[at] - problem.likes[k, PREFERRED]) / unit
+    return F(0), F(0), (q[at] - problem.preferences[k, PREFERRED]) / unit
 
 
 @inline
@@ -127,27 +127,27 @@ def from_reference(problem, q, k):
 
 
 @inline
-def pull_back(problem, k, alpha, away, wish):
+def pull_back(problem, k, alpha, away, gradient):
     """Add the gradient of α |away|² at variable k; return its value."""
     v = problem.variables[k, BLOCK_COLUMN]
     if problem.variables[k, BLOCK] == SCALAR:
-        wish[v] += F(2) * alpha * away[2]
+        gradient[v] += F(2) * alpha * away[2]
     else:
         for c in range(3):
-            wish[v + c] += F(2) * alpha * away[c]
+            gradient[v + c] += F(2) * alpha * away[c]
     return alpha * dot(away, away)
 
 
 @device
-def posture_wish(problem, q, wish):
+def posture_gradient(problem, q, gradient):
     """Add Σ αi (qi - qi,opt)², αi from the joint's stiffness and from rest goals; return H."""
     total = F(0)
     for k in range(problem.variables.shape[0]):
-        alpha = problem.own[POSTURE_WEIGHT] * problem.likes[k, STIFFNESS]
+        alpha = problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS]
         if alpha > F(0):
-            total += pull_back(problem, k, alpha, from_preferred(problem, q, k), wish)
+            total += pull_back(problem, k, alpha, from_preferred(problem, q, k), gradient)
         if problem.posture[k, REST_WEIGHT] > F(0):
-            total += pull_back(problem, k, problem.posture[k, REST_WEIGHT], from_reference(problem, q, k), wish)
+            total += pull_back(problem, k, problem.posture[k, REST_WEIGHT], from_reference(problem, q, k), gradient)
     return total
 
 
@@ -185,9 +185,9 @@ def nudge(problem, q, k, c, h):
 
 
 @device
-def volume_wish(problem, work, targets, q, wish):
+def manipulability_gradient(problem, work, targets, q, gradient):
     """Add -κ times the gradient of log √det(J Jᵀ), by central differences of J along each column."""
-    kappa = problem.own[MANIPULABILITY_WEIGHT]
+    kappa = problem.params[MANIPULABILITY_WEIGHT]
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         parts = 1 if problem.variables[k, BLOCK] == SCALAR else 3
@@ -200,35 +200,37 @@ def volume_wish(problem, work, targets, q, wish):
                 rise += (F(1) - F(2) * side) * log_volume(work)
                 for i in range(parts + (parts == 3)):
                     q[at + i] = p[i]
-            wish[v + c] -= kappa * F(0.5) * rise / NUDGE_J
+            gradient[v + c] -= kappa * F(0.5) * rise / NUDGE_J
 
 
 @device
 def stiffest(problem):
     """Return the largest second derivative of H that is known beforehand; manipulability has none."""
-    bend = problem.own[GRADIENT_WEIGHT]  # a user's term is taken to bend by one
-    bend = max(bend, F(2) * (problem.own[CENTRE_WEIGHT] + problem.own[MARGIN_WEIGHT]))
+    bend = problem.params[GRADIENT_WEIGHT]  # a user's term is taken to bend by one
+    bend = max(bend, F(2) * (problem.params[CENTRE_WEIGHT] + problem.params[MARGIN_WEIGHT]))
     for k in range(problem.variables.shape[0]):
         bend = max(
-            bend, F(2) * (problem.own[POSTURE_WEIGHT] * problem.likes[k, STIFFNESS] + problem.posture[k, REST_WEIGHT])
+            bend,
+            F(2)
+            * (problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS] + problem.posture[k, REST_WEIGHT]),
         )
     return bend
 
 
 @device
-def write_wish(problem, work, targets, q, wish):
+def write_gradient(problem, work, targets, q, gradient):
     """Write ∇H by column (radians and reaches) and return H; frames and J are left as at q."""
-    for v in range(wish.shape[0]):
-        wish[v] = F(0)
-    total = posture_wish(problem, q, wish)
-    if problem.own[CENTRE_WEIGHT] != F(0) or problem.own[MARGIN_WEIGHT] != F(0):
-        total += range_wish(problem, q, wish)
-    if problem.own[MANIPULABILITY_WEIGHT] != F(0):
-        volume_wish(problem, work, targets, q, wish)
-    if problem.own[GRADIENT_WEIGHT] != F(0):
-        total += custom_gradient(problem, q, wish)
+    for v in range(gradient.shape[0]):
+        gradient[v] = F(0)
+    total = posture_gradient(problem, q, gradient)
+    if problem.params[CENTRE_WEIGHT] != F(0) or problem.params[MARGIN_WEIGHT] != F(0):
+        total += range_gradient(problem, q, gradient)
+    if problem.params[MANIPULABILITY_WEIGHT] != F(0):
+        manipulability_gradient(problem, work, targets, q, gradient)
+    if problem.params[GRADIENT_WEIGHT] != F(0):
+        total += custom_gradient(problem, q, gradient)
     write_frames(problem, work, targets, q)
-    if problem.own[MANIPULABILITY_WEIGHT] != F(0):
-        total -= problem.own[MANIPULABILITY_WEIGHT] * log_volume(work)
-    write_custom(problem.further, problem, JACOBIAN, q, work.J)
+    if problem.params[MANIPULABILITY_WEIGHT] != F(0):
+        total -= problem.params[MANIPULABILITY_WEIGHT] * log_volume(work)
+    write_custom(problem.general, problem, JACOBIAN, q, work.J)
     return total

@@ -7,11 +7,11 @@ from synovia.kernels.jacobian.clamps import clamp_largest
 from synovia.kernels.jacobian.descent import largest
 from synovia.kernels.jacobian.family import goal_step
 from synovia.kernels.jacobian.null_space import first_gain, free_motion, slide
-from synovia.kernels.jacobian.secondary import write_wish
+from synovia.kernels.jacobian.secondary import write_gradient
 from synovia.kernels.jacobian.workspace import open_room
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.search.descent import FALLS, descend
-from synovia.kernels.search.multistart import drive, drive_any
+from synovia.kernels.search.multistart import multistart, multistart_general
 from synovia.kernels.search.restarts import scatter
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
@@ -25,13 +25,13 @@ def move(problem, work, targets, q):
     The second part is never larger than the first: its square would keep the goals away.
     """
     room = open_room(work)
-    write_wish(problem, work, targets, q, room.wish)
+    write_gradient(problem, work, targets, q, room.gradient)
     goal_step(problem, work, q)
     free_motion(problem, work, room, q, first_gain(problem))
     clamp_largest(room.z, largest(work.dq))
     for i in range(work.dq.shape[0]):
         work.dq[i] += room.z[i]
-    clamp_largest(work.dq, problem.own[LARGEST_TURN])
+    clamp_largest(work.dq, problem.params[LARGEST_TURN])
     to_units(problem, work.dq)
     step(problem.variables, problem.limits, q, work.dq, F(1))
     forward(problem.tree, q, work.frames)
@@ -49,12 +49,12 @@ def attempt(problem, work, targets, q):
 
 
 @entry
-def wishful(ints, floats, targets, starts, out, scratch, warm, first):
+def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
-def wishful_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with further goals."""
-    return drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+def secondary_family_general(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve rows of problems with general goals."""
+    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)

@@ -19,7 +19,7 @@ class Room(NamedTuple):
     b: NDArray[np.float64]  # (m + 1,)
     order: NDArray[np.float64]  # (m + 1,)
     z: NDArray[np.float64]  # (n,)
-    wish: NDArray[np.float64]  # (n,)
+    gradient: NDArray[np.float64]  # (n,)
 
 
 def room_size(residuals: int, columns: int) -> int:
@@ -37,10 +37,10 @@ def open_room(work):
     a3 = a2 + m
     a4 = a3 + m
     return Room(
-        matrix(work.spare, 0, m, n),
-        matrix(work.spare, a1, m, m),
-        vector(work.spare, a2, m),
-        vector(work.spare, a3, m),
-        vector(work.spare, a4, n),
-        vector(work.spare, a4 + n, n),
+        matrix(work.solver_scratch, 0, m, n),
+        matrix(work.solver_scratch, a1, m, m),
+        vector(work.solver_scratch, a2, m),
+        vector(work.solver_scratch, a3, m),
+        vector(work.solver_scratch, a4, n),
+        vector(work.solver_scratch, a4 + n, n),
     )

@@ -180,19 +180,19 @@ def elbow_side(U, n, line, bends_up):
 
 
 @inline
-def plane_of(U, V, rest, spare):
-    """Return the unit normal of the bend: from U to V, to the rest direction of V where they are aligned, or a spare.
+def plane_of(U, V, rest, other):
+    """Return the unit normal of the bend: from U to V, to the rest direction of V where they are aligned, or another.
 
     Args:
         U: Root to joint.
         V: Joint to tip.
         rest: V as the rest pose has it.
-        spare: Unit vector normal to V.
+        other: Unit vector normal to V.
     """
     n = cross(U, V)
     if norm(n) <= FLAT * norm(U) * norm(V):
         n = cross(U, rest)
         if norm(n) <= FLAT * norm(U) * norm(rest):
-            n = sub(spare, scale(dot(spare, U) / max(dot(U, U), F(1e-300)), U))
+            n = sub(other, scale(dot(other, U) / max(dot(U, U), F(1e-300)), U))
     size = norm(n)  # a product of lengths: for small bodies it is far smaller than any of them
-    return scale(F(1) / size, n) if size > F(0) else spare
+    return scale(F(1) / size, n) if size > F(0) else other

@@ -33,7 +33,7 @@ from synovia.kernels.search.multistart import holds
 from synovia.kernels.search.polish import FLAT, come_to_rest
 from synovia.kernels.tree.chart import NEAR, bounds, to_box
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_any, open_problem, open_row, open_work, with_steps
+from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, with_steps
 from synovia.kernels.tree.variables import step
 
 POLISH, CLASSIFY = -1, -2  # for ``first``: polish the rows that missed and find their status, or only the latter
@@ -148,7 +148,7 @@ def polish(problem, work, targets, q):
 
 
 @inline
-def conclude_rows(problem, work, starts, out, warm, first):
+def finish_misses(problem, work, starts, out, warm, first):
     """Polish with ``POLISH`` the rows that missed, looking elsewhere unless ``warm``, and write their status."""
     if first == POLISH:
         finish_rows(
@@ -159,12 +159,12 @@ def conclude_rows(problem, work, starts, out, warm, first):
 
 
 @entry
-def conclude(ints, floats, targets, starts, out, scratch, warm, first):
-    """Tell what a miss of positions and rotations means; see ``conclude_rows``."""
-    return conclude_rows(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm, first)
+def classify(ints, floats, targets, starts, out, scratch, warm, first):
+    """Polish and classify misses of positions and rotations; see ``finish_misses``."""
+    return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm, first)
 
 
 @entry
-def conclude_any(ints, floats, targets, starts, out, scratch, warm, first):
-    """Tell what a miss of any goals means; see ``conclude_rows``."""
-    return conclude_rows(open_any(ints, floats), open_work(ints, scratch), starts, out, warm, first)
+def classify_general(ints, floats, targets, starts, out, scratch, warm, first):
+    """Polish and classify misses of any goals; see ``finish_misses``."""
+    return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm, first)

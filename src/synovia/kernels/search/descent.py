@@ -26,7 +26,7 @@ def falls_slowly(problem, k, lowest, mark):
     """Return whether the cost has fallen too little to go on after step k, and the cost to compare with next time."""
     if k % problem.patience != 0:
         return False, mark
-    return k > 0 and lowest > problem.own[PROGRESS] * mark, lowest
+    return k > 0 and lowest > problem.params[PROGRESS] * mark, lowest
 
 
 @device

@@ -1,7 +1,8 @@
-"""What happens around every algorithm: the door, the start, restarts, the choice of the best and its verification.
+"""Multistart: run an algorithm from the start pose and from random poses, and keep and verify the best answer.
 
-``drive(attempt, scatter, prove, ...)``, or ``drive_any`` for further goals, is compiled once for each algorithm, with
-three things inside it: the algorithm, the way restarts begin (``restarts``) and the proof that ends them (``reach``).
+``multistart(attempt, scatter, prove, ...)``, or ``multistart_general`` for general goals, is compiled once for each
+algorithm, with three things inside it: the algorithm, the way restarts begin (``restarts``) and the proof that ends
+them (``reach``).
 An attempt has the form
 
     @algorithm
@@ -41,7 +42,7 @@ from synovia.kernels.layout import (
     WINNER,
 )
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_any, open_problem, open_row, open_work
+from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import lead, seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
@@ -72,16 +73,16 @@ def holds(problem, work, targets, q, errors):
 
 
 @inline
-def drive(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems of positions and rotations alone; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
     return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
 
 
 @inline
-def drive_any(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems with any goals; see ``solve_rows``."""
-    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
     return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
 
 
@@ -111,9 +112,9 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
             for g in range(before.shape[0]):
                 copy(before[g], kept[g])
             replace_targets(problem, targets[b], kept)
-            remember(problem.further, problem, work, before, q)
+            remember(problem.general, problem, work, before, q)
         else:
-            forget(problem.further, problem, work)
+            forget(problem.general, problem, work)
             if not all_given(problem, targets[b]):
                 forward(problem.tree, q, work.frames)
             complete_targets(problem, work.frames, targets[b], kept)

@@ -216,7 +216,7 @@ def lane_normal(problem, Q, P, axes, E, J, S):
     K = P.dtype.type
     wp, wr = K(problem.goal_data[0, POSITION_WEIGHT] / problem.reach), K(problem.goal_data[0, ROTATION_WEIGHT])
     reach = K(problem.reach)
-    constant, factor = K(problem.own[DAMPING]), K(problem.own[ERROR_DAMPING])
+    constant, factor = K(problem.params[DAMPING]), K(problem.params[ERROR_DAMPING])
     for l in range(LANES):
         put_triangle(S, l, diagonal6(K, constant + factor * E[LANE_COST, l]))
     for i in range(problem.tree.ints.shape[0]):

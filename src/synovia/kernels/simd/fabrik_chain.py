@@ -151,7 +151,7 @@ def goes_on(problem, lanes, state, l):
     k = lanes[STEP, l]
     if k >= problem.max_steps or not state[NOW, l] < math.inf:
         return False
-    if state[LOWEST, l] > problem.own[PROGRESS] * state[MARK, l]:
+    if state[LOWEST, l] > problem.params[PROGRESS] * state[MARK, l]:
         return False
     state[MARK, l] = state[LOWEST, l]
     lanes[LOOK, l] = min(k + problem.patience, problem.max_steps)

@@ -4,8 +4,8 @@ Python packs a problem once into ``ints`` and ``floats`` (an argument costs 50 n
 kernels open them as named tables, which costs nothing inside compiled code. The tree of a problem holds only what its
 goals need: joints on the way from the root to a goal, fixed joints merged into their neighbours. q stays whole.
 
-Position and rotation goals are the plain part. Further goals (see ``general``) have tables of their own, which only
-``open_any`` opens: a kernel that opens its problem with ``open_problem`` is compiled without a line of them.
+Position and rotation goals are the plain part. General goals (see ``general``) have tables of their own, which only
+``open_general`` opens: a kernel that opens its problem with ``open_problem`` is compiled without a line of them.
 
 Lengths inside the solvers are divided by the reach: a residual of 1 is as far as the body reaches, or one radian.
 """
@@ -27,10 +27,10 @@ from synovia.kernels.layout import (
     FLOAT_HEAD,
     FOLLOWER_WIDTH,
     FRAME_WIDTH,
-    FURTHER_DATA_WIDTH,
-    FURTHER_FLOATS,
-    FURTHER_INTS,
-    FURTHER_WIDTH,
+    GENERAL_DATA_WIDTH,
+    GENERAL_FLOATS,
+    GENERAL_INTS,
+    GENERAL_WIDTH,
     GOAL_DATA_WIDTH,
     GOAL_WIDTH,
     INT_HEAD,
@@ -69,7 +69,7 @@ from synovia.kernels.tree.forward import Tree
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 
 
-class Further(NamedTuple):
+class GeneralGoals(NamedTuple):
     """The tables of general goals, which ask for more than a position and a rotation in the world; see ``general``.
 
     ``ints[h]``, ``data[h]``: general goal h. The columns are in ``layout``, as those of all tables here.
@@ -90,13 +90,13 @@ class Problem(NamedTuple):
     ``layout`` names the columns of each table.
     ``tree``: the rows, their fixed transforms and their couplings.
     ``variables``, ``limits``: what may move (see ``variables``).
-    ``likes[k]``: preferred value of variable k (a ball prefers its rest), and its stiffness.
+    ``preferences[k]``: preferred value of variable k (a ball prefers its rest), and its stiffness.
     ``goals[g]``, ``goal_data[g]``: goal g. Weights are relative to the largest of their level.
     ``followers``, ``coupling``: mimic joints of the whole q.
     ``levels``: first residual row of each level of priority, 0 the highest, then the number of rows: the rows of a
     level stand together.
     ``posture[k]``: what rest goals ask of variable k.
-    ``further``: None, or the tables of further goals.
+    ``general``: None, or the tables of general goals.
     ``most_work``: how much one row of the answer may take, see ``watch``.
     """
 
@@ -107,8 +107,8 @@ class Problem(NamedTuple):
     goal_data: NDArray[np.float64]
     followers: NDArray[np.int32]
     coupling: NDArray[np.float64]
-    likes: NDArray[np.float64]
-    own: NDArray[np.float64]
+    preferences: NDArray[np.float64]
+    params: NDArray[np.float64]
     residuals: np.int64
     columns: np.int64
     nq: np.int64
@@ -122,7 +122,7 @@ class Problem(NamedTuple):
     reach: float
     levels: NDArray[np.int32]
     posture: NDArray[np.float64]
-    further: Further | None
+    general: GeneralGoals | None
     most_work: float
 
 
@@ -142,14 +142,14 @@ class Work(NamedTuple):
     H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
     K: NDArray[np.float64]  # the same size: the Hessian's factor
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
-    spare: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
+    solver_scratch: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
     # The beginning of the memory: when to stop (see ``watch``); at STATE the random numbers' state, one uint64; at
     # OTHERS poses beside q, (FINALISTS + 1, nq + 2). One array, because each field is passed to every function that is
     # not inlined. No function can return a view, so whoever needs one makes it with ``bits`` or ``matrix``.
     watch: NDArray[np.float64]
 
 
-def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
+def work_size(ints: NDArray[np.int32], solver_scratch: int = 0) -> int:
     """Return how many float64 the scratch memory of a problem needs, with so many for the solver's own use."""
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
@@ -158,34 +158,34 @@ def work_size(ints: NDArray[np.int32], spare: int = 0) -> int:
     named = (
         2 * FRAME_WIDTH * n + m * v + d * d + m + d + 2 * v + 2 * nq + POINT_WIDTH * (n + g) + 2 * h * h + BOX_WIDTH * v
     )
-    return OTHERS + others + named + spare
+    return OTHERS + others + named + solver_scratch
 
 
 @inline
 def open_problem(ints, floats):
-    """Return the tables packed in two flat arrays, without those of further goals."""
+    """Return the tables packed in two flat arrays, without those of general goals."""
     return open_with(ints, floats, None)
 
 
 @inline
-def open_any(ints, floats):
-    """Return the tables packed in two flat arrays, those of further goals included."""
+def open_general(ints, floats):
+    """Return the tables packed in two flat arrays, those of general goals included."""
     h, m, v = np.int64(ints[N_FURTHER]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
-    i0, f0 = np.int64(ints[FURTHER_INTS]), np.int64(ints[FURTHER_FLOATS])
-    f1 = f0 + FURTHER_DATA_WIDTH * h
+    i0, f0 = np.int64(ints[GENERAL_INTS]), np.int64(ints[GENERAL_FLOATS])
+    f1 = f0 + GENERAL_DATA_WIDTH * h
     f2 = f1 + MASS_WIDTH * m
-    further = Further(
-        matrix(ints, i0, h, FURTHER_WIDTH),
-        matrix(floats, f0, h, FURTHER_DATA_WIDTH),
+    general = GeneralGoals(
+        matrix(ints, i0, h, GENERAL_WIDTH),
+        matrix(floats, f0, h, GENERAL_DATA_WIDTH),
         matrix(floats, f1, m, MASS_WIDTH),
         matrix(floats, f2, v, 3),
     )
-    return open_with(ints, floats, further)
+    return open_with(ints, floats, general)
 
 
 @inline
-def open_with(ints, floats, further):
-    """Return the tables packed in two flat arrays, with those of further goals or None."""
+def open_with(ints, floats, general):
+    """Return the tables packed in two flat arrays, with those of general goals or None."""
     n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
     m = np.int64(ints[N_FOLLOWERS])
     i0 = INT_HEAD
@@ -226,7 +226,7 @@ def open_with(ints, floats, further):
         floats[REACH],
         vector(ints, i4, np.int64(ints[N_LEVELS]) + 1),
         matrix(floats, f6, k, REST_WIDTH),
-        further,
+        general,
         floats[MOST_WORK],
     )
 
@@ -234,18 +234,18 @@ def open_with(ints, floats, further):
 @inline
 def with_steps(problem, max_steps):
     """Return the same problem with another number of steps to an attempt."""
-    return changed(problem, max_steps, problem.further)
+    return changed(problem, max_steps, problem.general)
 
 
 @inline
-def places_alone(problem):
-    """Return the same problem without its further goals."""
+def pose_goals_only(problem):
+    """Return the same problem without its general goals."""
     return changed(problem, problem.max_steps, None)
 
 
 @inline
-def changed(problem, max_steps, further):
-    """Return the same problem with another number of steps and other tables of further goals."""
+def changed(problem, max_steps, general):
+    """Return the same problem with another number of steps and other tables of general goals."""
     return Problem(
         problem.tree,
         problem.variables,
@@ -254,8 +254,8 @@ def changed(problem, max_steps, further):
         problem.goal_data,
         problem.followers,
         problem.coupling,
-        problem.likes,
-        problem.own,
+        problem.preferences,
+        problem.params,
         problem.residuals,
         problem.columns,
         problem.nq,
@@ -269,7 +269,7 @@ def changed(problem, max_steps, further):
         problem.reach,
         problem.levels,
         problem.posture,
-        further,
+        general,
         problem.most_work,
     )
 

@@ -47,13 +47,13 @@ def resisted(step, x, preferred, stiffness):
 
 
 @inline
-def no_wish():
+def zero_covariance():
     """Return M = 0."""
     return F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
 
 
 @inline
-def wish_direction(M, w, d, t):
+def add_direction(M, w, d, t):
     """Return M + w d tᵀ."""
     x, y, z = w * d[0], w * d[1], w * d[2]
     return (
@@ -70,10 +70,10 @@ def wish_direction(M, w, d, t):
 
 
 @inline
-def wish_frame(M, w, R, T):
+def add_frame(M, w, R, T):
     """Return M + w R Tᵀ; |T - R|² = 2 angle² for small angles, so the weight is halved."""
     for c in range(3):
-        M = wish_direction(M, F(0.5) * w, column(R, c), column(T, c))
+        M = add_direction(M, F(0.5) * w, column(R, c), column(T, c))
     return M
 
 
@@ -189,7 +189,7 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
         (its new world frame, the angle in radians, before what stiffness takes of it).
     """
     k = problem.tree.ints[i, VARIABLE]
-    stiffness *= problem.likes[k, STIFFNESS]
+    stiffness *= problem.preferences[k, STIFFNESS]
     at = problem.variables[k, BLOCK_Q]
     if problem.tree.ints[i, KIND] == HINGE:
         ratio = problem.tree.couple[i, RATIO]
@@ -203,7 +203,7 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
         step = hinge_angle(A, B, F(0), lower, upper) / size
         if abs(step) <= smallest:
             return R, F(0)
-        done = resisted(step, q[at], problem.likes[k, PREFERRED], stiffness)
+        done = resisted(step, q[at], problem.preferences[k, PREFERRED], stiffness)
         q[at] = min(max(q[at] + done, problem.limits[k, LOWER]), problem.limits[k, UPPER])
         s, c = sincos(done * ratio)
         return turn_z(R, s, c), abs(step)
@@ -215,6 +215,6 @@ def slide_to(problem, q, k, by, stiffness):
     """Move scalar variable k by an amount, within its limits; return how far it went."""
     at = problem.variables[k, BLOCK_Q]
     before = q[at]
-    by = resisted(by, before, problem.likes[k, PREFERRED], stiffness * problem.likes[k, STIFFNESS])
+    by = resisted(by, before, problem.preferences[k, PREFERRED], stiffness * problem.preferences[k, STIFFNESS])
     q[at] = min(max(before + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
     return q[at] - before

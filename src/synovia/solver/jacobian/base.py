@@ -17,7 +17,7 @@ from synovia.kernels.layout import (
     REST_WEIGHT,
 )
 from synovia.problem import Reduced
-from synovia.solver.base import EVERYTHING, Kernel, Solver
+from synovia.solver.base import ALL_GOALS, Kernel, Solver
 from synovia.solver.jacobian.null_space import NullSpace
 
 _NONE = 1e100  # a clamp that never clamps
@@ -46,7 +46,7 @@ class JacobianMethod(Solver):
     """
 
     others: ClassVar[frozenset[str]] = frozenset({"jacobian", "null_space"})
-    honours: ClassVar[frozenset[str]] = EVERYTHING
+    supported_goals: ClassVar[frozenset[str]] = ALL_GOALS
     method: ClassVar[int]  # in ``kernels.jacobian.methods``
 
     largest_error: float | None = None
@@ -73,7 +73,7 @@ class JacobianMethod(Solver):
             )
 
     @property
-    def settles(self) -> bool:
+    def polishes(self) -> bool:
         """Whether a miss is descended to a minimum: by the family's own last steps."""
         return True
 
@@ -90,14 +90,14 @@ class JacobianMethod(Solver):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the family, with wishes or without."""
         if self.null_space is not None or reduced.posture[:, REST_WEIGHT].any():
-            from synovia.kernels.jacobian.secondary_steps import wishful, wishful_any
+            from synovia.kernels.jacobian.secondary_steps import secondary_family, secondary_family_general
 
-            return wishful if reduced.plain else wishful_any
-        from synovia.kernels.jacobian.family import family, family_any
+            return secondary_family if reduced.pose_only else secondary_family_general
+        from synovia.kernels.jacobian.family import family, family_general
 
-        return family if reduced.plain else family_any
+        return family if reduced.pose_only else family_general
 
-    def spare(self, residuals: int, columns: int) -> int:
+    def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the family's room."""
         from synovia.kernels.jacobian.workspace import room_size
 

@@ -30,9 +30,9 @@ class _Damped(JacobianMethod):
             from synovia.kernels.jacobian.arm import arm
 
             return arm
-        from synovia.kernels.jacobian.levenberg import levenberg, levenberg_any
+        from synovia.kernels.jacobian.levenberg import levenberg, levenberg_general
 
-        return levenberg if reduced.plain else levenberg_any
+        return levenberg if reduced.pose_only else levenberg_general
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of one arm."""

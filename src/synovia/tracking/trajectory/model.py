@@ -27,7 +27,7 @@ class Model:
     Args:
         skeleton: The skeleton.
         goals: The goals; their weights count, their targets do not.
-        hangs: Joints of each goal.
+        goal_joints: Joints of each goal.
         free_root: Whether a free root moves.
         translate: Whether all other free joints move about too.
         tolerance: (position in length units, angle in radians).
@@ -38,7 +38,7 @@ class Model:
         self,
         skeleton: Skeleton,
         goals: Sequence[Goal],
-        hangs: Sequence[Sequence[int]],
+        goal_joints: Sequence[Sequence[int]],
         *,
         free_root: bool,
         translate: bool = False,
@@ -48,7 +48,7 @@ class Model:
         """Pack the problem."""
         from synovia.kernels.tree.problem import work_size
 
-        reduced = reduce(skeleton, goals, hangs, free_root=free_root, translate=translate)
+        reduced = reduce(skeleton, goals, goal_joints, free_root=free_root, translate=translate)
         self.skeleton = skeleton
         self.reach = reduced.reach
         self.rows = reduced.residuals
