@@ -150,7 +150,7 @@ def test_velocities_starts_and_jobs(track):
     assert one.data == two.data
     assert one.data["track"]["missed"]
     assert one.data["track"]["late"] == one.data["track"]["missed"]
-    assert " late: joints may not be faster than --velocity" in run(*words[:-1]).out
+    assert " late: --velocity limits the speed of the joints" in run(*words[:-1]).out
 
 
 def test_compiling_is_told_once_and_only_when_it_takes_long(monkeypatch):

@@ -256,7 +256,7 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
     sy.save_motion(clip, source)
     ran = run("retarget", source, "arm7", "--save-map", path)
     assert ran.code == 3
-    assert "fill in hips, left_upper_leg, left_lower_leg, right_upper_leg, right_lower_leg and give it back" in ran.err
+    assert "Fill in hips, left_upper_leg, left_lower_leg, right_upper_leg, right_lower_leg and try again" in ran.err
     assert "arm7 has no joint for hips" in ran.err
     assert '\n# left_upper_leg = ["left_upper_leg", ""]\n' in path.read_text(encoding="utf-8")
     part = "left_upper_leg"
@@ -264,7 +264,7 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
     sy.write_map(joints, path, force=True)
     assert sorted(sy.read_map(path)) == sorted(set(NEEDED) - {part})
     ran = run("retarget", source, "humanoid", "--map", path, "--save-map", path, "--force")
-    assert (ran.code, f"fill in {part} and give it back with --map" in ran.err) == (3, True)
+    assert (ran.code, f"Fill in {part} and try again with --map" in ran.err) == (3, True)
     text = path.read_text(encoding="utf-8").replace(f'# {part} = ["", ""]', f'{part} = ["{part}", "{part}"]')
     path.write_text(text, encoding="utf-8")
     assert run("retarget", source, "humanoid", "--map", path).code == 0

@@ -230,7 +230,7 @@ def test_a_value_that_its_control_cannot_take_is_told_in_short(page: View, caplo
 
     asyncio.run(go())
     control.remove()
-    assert "cannot be used: ValueError: could not convert" in caplog.text
+    assert "invalid message: ValueError: could not convert" in caplog.text
     assert "Traceback" not in caplog.text
     assert len(caplog.text) < 400
 
@@ -411,7 +411,7 @@ def test_a_session_that_waits_for_the_compiler_can_be_called_off() -> None:
     session = Session(sy.bundled("arm7"))
     session.add("position", "tool")
     background = Background()
-    with engine._FIRST:
+    with engine._FIRST_PACK:
         workers = [Worker(session, lambda frame: None, background) for _ in range(3)]
         assert background.running(SESSION) == 3
         for worker in workers:

@@ -63,11 +63,11 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
 @pytest.mark.parametrize(
     ("label", "text", "word"),
     [
-        ("Weight", "", "takes a number"),
+        ("Weight", "", "expected a number"),
         ("Weight", "0", "goal on 'tool': weight is not positive"),
         ("Weight", "nan", "weight is not positive"),
         ("Priority", "1.5", "expected a whole number"),
-        ("Target m", "1, 2", "takes 3 numbers"),
+        ("Target m", "1, 2", "expected 3 numbers"),
         ("Target m", "1e99 0 0", "too far"),
         ("Turn °", "1, inf, 2", "not finite"),
         ("error damping", "nan", "error_damping"),
@@ -97,13 +97,13 @@ def test_a_message_goes_when_its_value_is_corrected_and_in_time_at_rest(arm):
     assert arm.editor.weight == 2.0
     weight.type("-1")
     frame = arm.step()
-    waits = arm.page._again()
+    waits = arm.page._next_update()
     assert 0.0 < waits <= controls.PAUSE + 0.1
     arm.clock.now += 8.1
     arm.page._show_text(frame)
     assert "weight is" not in arm.page._status_text
     arm.clock.now += 8.1
-    assert arm.page._again() is None
+    assert arm.page._next_update() is None
 
 
 def test_typed_angles_stay_until_something_else_turns_the_target(arm):
@@ -226,7 +226,7 @@ def test_a_race_is_taken_away_when_its_targets_move_and_its_colours_are_those_of
             f'{line["stroke"]}">■</span></td><td style="padding-right:.6em;white-space:nowrap">{line["label"]}' in table
         )
     assert table.count("■") == 2
-    assert "two-bone</td><td>cannot solve this: it is not made for these joints" in table
+    assert "two-bone</td><td>not supported: it is not made for these joints" in table
     low, high = why._plot.scales["y"]["range"]
     assert high - low <= 1.01
     assert low < np.log10(0.3)
@@ -242,8 +242,8 @@ def test_a_target_that_cannot_be_solved_says_why_in_full(arm):
     arm.session.set_solver("two-bone")
     arm.step()
     why = next(tab for tab in arm.page._tabs if isinstance(tab, Why))
-    assert "goal on &#x27;tool&#x27;" in why._said
-    assert "10" not in why._said
+    assert "goal on &#x27;tool&#x27;" in why._shown
+    assert "10" not in why._shown
 
 
 def test_a_free_goal_that_is_moved_is_shown_as_enabled(arm):

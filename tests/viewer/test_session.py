@@ -527,7 +527,7 @@ def test_lines_of_ranges_end_at_their_bounds() -> None:
     ("model", "hand", "foot"),
     [
         ("character/mannequiny.glb", "hand.l", "foot.l"),
-        ("robot/g1_29dof.urdf", "left_hand_palm_joint", "left_ankle_roll_joint"),
+        ("robot/g1_29dof.urdf", "left_wrist_yaw_joint", "left_ankle_roll_joint"),
     ],
 )
 def test_a_biped_begins_with_feet_that_hold_and_hands_that_wake_when_moved(

@@ -1,7 +1,7 @@
-"""The command line, ``synovia``: a file for each command, and what they share: inputs, output, progress, reports.
+"""The command line, ``synovia``: one file for each command, and shared files for inputs, output, progress and reports.
 
-Data goes to stdout, talk to stderr. Exit codes: 0 all goals reached, 1 ran but some were missed, 2 usage, 3 bad input,
-4 an extra is not installed, 70 a bug, 130 interrupted.
+Data goes to stdout, messages to stderr. Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad
+input, 4 an extra is not installed, 70 a bug, 130 interrupted.
 """
 
 from synovia.cli.app import main

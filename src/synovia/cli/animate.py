@@ -1,4 +1,4 @@
-"""``synovia animate``: a clip that follows targets or points, or whose feet are held."""
+"""``synovia animate``: make a clip that follows targets or points, or hold the feet of a clip."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def animate(
             "--goals",
             "-g",
             metavar="TRACK",
-            help="Keyframes, TOML or JSON; 'synovia schema track' says how.",
+            help="Keyframes, TOML or JSON; 'synovia schema track' prints the schema.",
             show_default=False,
         ),
     ] = None,
@@ -72,32 +72,33 @@ def animate(
     solver: Solver = None,
     root: Annotated[str | None, root_option("fixed with --goals, else free")] = None,
     candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", min=1, help="Poses to begin from; the best clip is taken.")
+        int, typer.Option("--candidates", metavar="N", min=1, help="Start poses to try; the best clip is taken.")
     ] = 1,
     both_ways: Annotated[bool, typer.Option("--both-ways", help="Track from the end as well.")] = False,
     smooth: Annotated[
-        float, typer.Option("--smooth", min=0.0, metavar="SECONDS", help="Take out motion quicker than this.")
+        float, typer.Option("--smooth", min=0.0, metavar="SECONDS", help="Remove motion that is quicker than this.")
     ] = 0.0,
     velocity: Annotated[
         str | None,
         typer.Option(
             "--velocity",
             metavar="V|A=V,B=V",
-            help="No joint is faster, in radians or length units per second; late frames are misses.",
+            help="Largest speed of a joint, radians or length units per second; a frame that comes too late is a miss.",
             show_default=False,
         ),
     ] = None,
     foot_lock: Annotated[
-        bool, typer.Option("--foot-lock", help="Keep standing feet where they stand, and above the floor.")
+        bool, typer.Option("--foot-lock", help="Keep standing feet in place and above the floor.")
     ] = False,
     feet: Annotated[
         str | None, typer.Option("--feet", metavar="LEFT,RIGHT", help="The ankles.", show_default="by role or name")
     ] = None,
     up: Annotated[
-        str | None, typer.Option("--up", metavar="x|y|z", help="Axis that points up.", show_default="as the clip shows")
+        str | None, typer.Option("--up", metavar="x|y|z", help="Axis that points up.", show_default="from the clip")
     ] = None,
     blend: Annotated[
-        float, typer.Option("--blend", metavar="SECONDS", help="How long a foot's change takes to come or go.")
+        float,
+        typer.Option("--blend", metavar="SECONDS", help="Fade-in and fade-out of a foot's correction."),
     ] = 0.06,
     jobs: Jobs = None,
     deadline: Deadline = None,
@@ -119,7 +120,7 @@ def animate(
         }  # fmt: skip
         for option, given in tracking.items():
             if given:
-                raise typer.BadParameter("needs targets to follow: --goals or --follow", param_hint=f"'{option}'")
+                raise typer.BadParameter("expected --goals or --follow with this option", param_hint=f"'{option}'")
     from synovia.cli.report import clip_object, clip_text
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
@@ -164,23 +165,23 @@ def animate(
     else:
         emit("\n".join(clip_text(motion, tracked, fitted, locked)))
         if output is None:
-            talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
+            talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
     raise typer.Exit(MISSED if tracked is not None and tracked.missed_frames else REACHED)
 
 
 def _check_sources(sources: list[Path | str | None], *, foot_lock: bool) -> None:
-    """Refuse more than one source of motion, and none where no feet are to be held.
+    """Check that there is one source of motion, or none for ``--foot-lock`` alone.
 
     Raises:
-        typer.BadParameter: Always then.
+        typer.BadParameter: If there are more or fewer sources.
     """
     given = sum(source is not None for source in sources)
     if given > 1:
-        raise typer.BadParameter("give one of them", param_hint="'--goals' / '--follow' / '--points'")
+        raise typer.BadParameter("expected only one of these options", param_hint="'--goals' / '--follow' / '--points'")
     if not given and not foot_lock:
         raise typer.BadParameter(
-            "nothing to do; give a model targets (--goals), another clip (--follow) or points (--points) over time,"
-            " or hold the feet of a clip",
+            "expected targets (--goals), another clip (--follow) or points (--points) for a model, or a clip whose feet"
+            " to hold (--foot-lock)",
             param_hint="'--goals', '--follow', '--points' or '--foot-lock'",
         )
 
@@ -189,17 +190,17 @@ _Problem = tuple[list["Goal"], dict[str, Any], float, int, "Pose | None"]
 
 
 def _keyframes(path: Path) -> _Problem:
-    """Return goals, targets, rate, number of frames and start of a track file."""
+    """Return goals, targets, frame rate, number of frames and start pose of a track file."""
     from synovia.files.tracks import read_track
 
     track = read_track(path)
     if not track.targets:
-        raise typer.BadParameter("no goal has keys; there is nothing to follow", param_hint="'--goals'")
+        raise typer.BadParameter("expected keys for at least one goal", param_hint="'--goals'")
     return list(track.goals), track.targets, track.fps, track.frames, None
 
 
 def _followed(path: str, clip: str | None, joints: str | None, skeleton: Skeleton) -> _Problem:
-    """Return goals, targets, rate, number of frames and start of another clip."""
+    """Return goals, targets, frame rate, number of frames and start pose that follow another clip."""
     from synovia.goals import PositionGoal
     from synovia.ik.targets import targets_from
 
@@ -210,7 +211,7 @@ def _followed(path: str, clip: str | None, joints: str | None, skeleton: Skeleto
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Return the joints of ``JOINT[=JOINT of the other clip],...``."""
+    """Return the joint of the other clip for each joint in ``A,B=C``."""
     pairs: dict[str, str] = {}
     for part in text.split(","):
         own, _, other = part.partition("=")
@@ -234,7 +235,7 @@ def _velocity(text: str) -> float | dict[str, float]:
 
 
 def _fit(skeleton: Skeleton, path: Path, clip: str | None, joints: str | None, jobs: int | None) -> Fitted:
-    """Return the clip that passes through points over time."""
+    """Return a clip fitted to points over time."""
     from synovia.clips import fit_positions
     from synovia.clips.pointfile import holds_points, read_points
 
@@ -251,7 +252,9 @@ def _fit(skeleton: Skeleton, path: Path, clip: str | None, joints: str | None, j
         pairs = pairs or {name: name for name in skeleton.joint_names if name in there}
         if not pairs:
             raise InputError(
-                "the clip has no joint of the model's names", where=str(path), hint="--joints OWN=OTHER,... pairs them"
+                "no joint of the clip has a name of the model",
+                where=str(path),
+                hint="pair them: --joints A=B,...",
             )
         positions, names, rate, more = targets_from(source, pairs), None, source.fps, {}
         count = len(source)

@@ -1,4 +1,4 @@
-"""``synovia``: the application, the commands that need no file of their own, and ``main``, which runs one."""
+"""``synovia``: the application, its small commands, and ``main``, which runs a command."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 
 def _version(asked: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if asked:
         from importlib.metadata import version
 
@@ -55,14 +55,14 @@ def synovia(
 ) -> None:
     """Inverse kinematics for anything with joints.
 
-    Exit codes: 0 all goals reached, 1 ran but some were missed, 2 usage, 3 bad input, 4 an extra is not installed, 70 a
+    Exit codes: 0 all goals reached, 1 some goals missed, 2 wrong usage, 3 bad input, 4 an extra is not installed, 70 a
     bug, 130 interrupted.
     """
     del version
 
 
 def inspect(file: Model, as_json: Json = False) -> None:
-    """Show the joints of a model: tree, kinds, limits, units, roles, tips and clips."""
+    """Show a model: tree of joints, kinds, limits, units, roles, tips and clips."""
     from synovia.cli.inspect import inspect_model
 
     inspect_model(file, as_json=as_json)
@@ -76,7 +76,7 @@ class SchemaName(StrEnum):
 
 
 def schema(name: Annotated[SchemaName, typer.Argument(help="Which schema.", show_default=False)]) -> None:
-    """Print the JSON schema of a file format of Synovia's own."""
+    """Print the JSON schema of goal files or track files."""
     from importlib.resources import files
 
     emit(files("synovia").joinpath("files", "schemas", f"{name.value}-1.json").read_text(encoding="utf-8"))
@@ -102,13 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: What follows the program's name on the command line; None for those of this process.
+        arguments: Arguments after the program's name; None for those of this process.
 
     Returns:
         The exit code.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a name in a file may hold signs that the terminal does not have
+        if isinstance(stream, TextIOWrapper):  # names in files may have characters that the terminal cannot print
             stream.reconfigure(errors="backslashreplace")
     try:
         with CompileNotice():
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _NO_EXTRA if isinstance(error, MissingExtraError) else _BAD_INPUT
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except Exception:  # noqa: BLE001 - whatever comes here is a bug, and is shown as one
+    except Exception:  # noqa: BLE001 - any other error is a bug
         import traceback
 
         talk(traceback.format_exc() + _REPORT_BUG)

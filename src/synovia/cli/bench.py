@@ -1,4 +1,4 @@
-"""``synovia bench``: every solver on a user's own model, as a table, as JSON and as a plot."""
+"""``synovia bench``: compare the solvers on a model, as a table, JSON and a plot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from synovia.cli.completion import solvers
 from synovia.cli.inputs import Force, Json, Model, Root, Tolerance, joints_option, load_body, parse_tolerance
-from synovia.cli.output import emit_json, emit_rich, number, unit_name
+from synovia.cli.output import emit_json, emit_rich, number, time_text, unit_name
 from synovia.cli.progress import Bar
 from synovia.errors import UnsupportedError
 
@@ -38,14 +38,14 @@ def bench(
     tol: Tolerance = None,
     root: Root = "fixed",
     budget: Annotated[
-        float, typer.Option("--budget", metavar="SECONDS", min=0.01, help="Most time for one solver.")
+        float, typer.Option("--budget", metavar="SECONDS", min=0.01, help="Time limit for each solver.")
     ] = 5.0,
     plot: Annotated[
         Path | None,
         typer.Option(
             "--plot",
             metavar="PNG",
-            help="Draw how the error falls, step by step; needs synovia[plot].",
+            help="Plot the error by step; needs synovia[plot].",
             show_default=False,
         ),
     ] = None,
@@ -59,7 +59,7 @@ def bench(
     from synovia.comparison import compare, make_problems
 
     tolerance = parse_tolerance(tol)
-    if plot is not None:  # before minutes are spent
+    if plot is not None:  # before minutes of work
         from synovia.plots.style import check_plot
 
         check_plot(plot, force=force)
@@ -74,7 +74,7 @@ def bench(
             watch=lambda what, share: bar(share, text=what),
         )
     if all(row.refused is not None for row in result.rows):
-        raise UnsupportedError(f"no solver takes these goals: {result.rows[0].refused}", where=file)
+        raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=file)
     if plot is not None:
         from synovia.plots import plot_convergence
 
@@ -100,7 +100,7 @@ def _object(result: Comparison) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    """Return one solver's row."""
+    """Return one solver's row as plain values."""
     if row.refused is not None:
         return {"solver": row.solver, "refused": row.refused}
     import numpy as np
@@ -167,16 +167,11 @@ def _print(result: Comparison) -> None:
 
 
 def _cells(row: Row, most: int) -> Sequence[str]:
-    """Return one row of the table."""
+    """Return the cells of one row of the table."""
     few = f" of {row.count}" if row.count < most else ""
     rest = "" if math.isnan(row.from_rest_deg) else f"{row.from_rest_deg:.0f}°"
     return (
-        row.solver, f"{100 * row.reached:.1f} %{few}", f"{row.steps:.0f}", f"{row.tries:.1f}", _time(row.median_us),
-        _time(row.p99_us), rest, f"{100 * row.track_reached:.0f} %", f"{row.largest_step_deg:.1f}°",
-        f"{row.roughness_deg:.2f}°",
+        row.solver, f"{100 * row.reached:.1f} %{few}", f"{row.steps:.0f}", f"{row.tries:.1f}",
+        time_text(1e-6 * row.median_us), time_text(1e-6 * row.p99_us), rest, f"{100 * row.track_reached:.0f} %",
+        f"{row.largest_step_deg:.1f}°", f"{row.roughness_deg:.2f}°",
     )  # fmt: skip
-
-
-def _time(us: float) -> str:
-    """Return a time given in microseconds, with its unit."""
-    return f"{us:.0f} µs" if us < 1000.0 else f"{us / 1000.0:.1f} ms"

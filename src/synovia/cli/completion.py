@@ -1,4 +1,4 @@
-"""Words that the shell offers when Tab is pressed: models, joints, solvers, roots."""
+"""Shell completion of models, joints, solvers and root modes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import typer
 
 from synovia.errors import SynoviaError
 
-_MOST = 200  # files that are offered
+_MOST = 200  # files to offer
 
 
 def models(incomplete: str) -> list[str]:
-    """Return bundled models, and the files and folders (with a slash) that begin like this."""
+    """Return the bundled models, files and folders (with a slash) that begin with a text."""
     from synovia.io.bundled import bundled_names
 
     found = [name for name in bundled_names() if name.startswith(incomplete)]
@@ -26,10 +26,10 @@ def models(incomplete: str) -> list[str]:
 
 
 def joints(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the joints and roles of the model that stands on the command line."""
+    """Return the joints and roles of the model on the command line."""
     from synovia.io.load import load_model
 
-    file = ctx.params.get("file") or next(iter(ctx.args), "")  # it is not parsed yet where an option lacks its value
+    file = ctx.params.get("file") or next(iter(ctx.args), "")  # FILE is not parsed yet if an option has no value
     try:
         skeleton = load_model(file)
     except SynoviaError:
@@ -38,7 +38,7 @@ def joints(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def targets(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the joints, each with the equals sign that follows it."""
+    """Return the joints and roles, each with an equals sign."""
     return [f"{name}=" for name in joints(ctx, incomplete)]
 
 
@@ -50,5 +50,5 @@ def solvers(incomplete: str) -> list[str]:
 
 
 def roots(incomplete: str) -> list[str]:
-    """Return how a root may move."""
+    """Return common root modes."""
     return [word for word in ("fixed", "free", "x,y,yaw") if word.startswith(incomplete)]

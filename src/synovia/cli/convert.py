@@ -1,4 +1,4 @@
-"""``synovia convert``: a model or a clip in another format."""
+"""``synovia convert``: write a model or a clip in another format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def convert(
     writers = [fmt for fmt in formats() if fmt.write_motion or fmt.write_skeleton]
     fmt = next((fmt for fmt in writers if output.suffix.lower() in fmt.extensions), None)
     if fmt is None:
-        what = "nothing can be written with this extension"
+        what = "no format with this extension can be written"
         raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
     if fmt.write_skeleton is not None:
         fmt.write_skeleton(load_body(source), output, force=force)
@@ -45,9 +45,9 @@ def convert(
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
     if fmt.copies and Path(into or source).suffix.lower() not in fmt.extensions:
         raise FormatError(
-            f"a {fmt.name} is written as a copy of the one that the clip belongs to", where=str(output),
+            f"a clip in {fmt.name} needs a file of this format to copy", where=str(output),
             value=into or source,
-            expected="--into with a .glb or .gltf file; 'synovia retarget' brings a clip onto another body",
+            expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
         )  # fmt: skip
     motion = load_clip(source, clip)
     save_motion(motion, output, into=into or source, force=force)

@@ -1,4 +1,4 @@
-"""``synovia doctor``: what is installed, and where compiled code is kept."""
+"""``synovia doctor``: show versions, extras and the cache of compiled code."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _state() -> dict[str, Any]:
 
 
 def _installed(package: str) -> str | None:
-    """Return the version of a package, None where it is not installed."""
+    """Return the version of a package, None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -72,7 +72,7 @@ def _installed(package: str) -> str | None:
 
 
 def _imported(package: str) -> dict[str, str | None]:
-    """Return the version of a package, and the error of importing it."""
+    """Return the version of a package and the error of importing it."""
     try:
         if package != "numba":  # imported with the kernels, below
             import_module(package)
@@ -83,7 +83,7 @@ def _imported(package: str) -> dict[str, str | None]:
 
 
 def _cache() -> dict[str, Any]:
-    """Return the folder of the compile cache, whether it is writable, and its size."""
+    """Return the state of the cache: its folder, whether it is writable, and its size."""
     from synovia.kernels.compiler import cache, numba, sources
 
     root = cache.cache_root()
@@ -108,14 +108,14 @@ def _cache() -> dict[str, Any]:
 
 
 def _nearest(folder: Path) -> Path:
-    """Return the nearest folder that exists at or above a path."""
+    """Return the nearest existing folder at or above a path."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder
 
 
 def _text(state: dict[str, Any]) -> list[Any]:
-    """Return the tables for people."""
+    """Return the tables to print."""
     from rich.text import Text
 
     kept, packages, found = state["cache"], state["packages"], state["extras"]
@@ -135,7 +135,7 @@ def _text(state: dict[str, Any]) -> list[Any]:
         there = extra["installed"]
         word = Text("installed", style=_GOOD) if there else Text("missing", style=_BAD)
         extras.append((f"[{name}]", word, Text(listed if there else f"{listed};  {extra['install']}")))
-    writable = "yes" if kept["writable"] else "no: every process compiles anew; set SYNOVIA_CACHE_DIR"
+    writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
     compiling = "yes" if kept["compiling"] else "no: kernels run as plain Python, correct and slow"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:

@@ -1,4 +1,4 @@
-"""What commands take: the options that several share, the models and clips that they name, and lists of numbers."""
+"""Input of commands: shared options, models, clips and lists of numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from synovia.model.motion import Motion
 
 _INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
-_DEFAULT_ANGLE: Final = 1e-3  # rad; the library's, where --tol gives a length alone
+_DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
 
 Model = Annotated[
     str,
@@ -69,14 +69,14 @@ Deadline = Annotated[
         "--deadline",
         min=0.0,
         metavar="SECONDS",
-        help="Stop solving after this time, with the best so far.",
+        help="Stop solving after this time, with the best pose so far.",
         show_default="never",
     ),
 ]
 
 
 def _parse_root(text: str | None) -> str | None:
-    """Return how the root moves, None if the option is not given."""
+    """Return the root mode of ``--root``, None without the option."""
     if text is None:
         return None
     from synovia.errors import InputError
@@ -92,7 +92,7 @@ def root_option(default: str | None) -> typer.models.OptionInfo:
     """Return the option ``--root`` of a command.
 
     Args:
-        default: What to print as its default; None for that of the argument.
+        default: Default in the help text; None for that of the argument.
     """
     return typer.Option(
         "--root",
@@ -111,8 +111,8 @@ def joints_option(text: str, default: str) -> typer.models.OptionInfo:
     """Return the option ``--joint`` of a command, which may be repeated.
 
     Args:
-        text: What is done with such a joint.
-        default: Which joints are taken without it.
+        text: Help text.
+        default: Default in the help text.
     """
     return typer.Option(
         "--joint", metavar="JOINT", autocompletion=joints, help=f"{text}; repeat for more.", show_default=default
@@ -123,14 +123,14 @@ def output_option(metavar: str, text: str) -> typer.models.OptionInfo:
     """Return the option ``--output`` of a command.
 
     Args:
-        metavar: What stands for the file.
-        text: What is written.
+        metavar: Placeholder of the file in the help text.
+        text: Help text.
     """
     return typer.Option("--output", "-o", metavar=metavar, help=text, show_default=False)
 
 
 def load_body(name: str) -> Skeleton:
-    """Return the skeleton of a file or of a bundled model, and write to stderr what of the file was not kept.
+    """Return the skeleton of a file or of a bundled model; write its notes on ignored parts of the file to stderr.
 
     Raises:
         SynoviaError: If the file cannot be read.
@@ -149,10 +149,10 @@ def load_clip(path: str, clip: str | None = None, *, instead: str = _INSTEAD) ->
     Args:
         path: The file.
         clip: Name or number of the clip; None for the first one.
-        instead: What to do with a file that holds no motion, for the message.
+        instead: Hint of the error message for a file without motion.
 
     Raises:
-        SynoviaError: If the file cannot be read, holds no motion, or has no such clip.
+        SynoviaError: If the file cannot be read, has no motion, or has no clip of this name or number.
     """
     from synovia.errors import UnsupportedError
     from synovia.io.load import format_of, is_bundled, load_motion
@@ -173,13 +173,13 @@ def numbers(text: str, option: str, least: int, most: int, whole: str) -> tuple[
 
     Args:
         text: The list.
-        option: The option that it belongs to, for the message.
-        least: How many numbers there are at least.
-        most: How many there are at most.
+        option: The option, for the message.
+        least: Least count of numbers.
+        most: Largest count of numbers.
         whole: The whole value of the option, for the message.
 
     Raises:
-        typer.BadParameter: If they are no numbers, or too few or too many.
+        typer.BadParameter: If the text is not a list of numbers, or their count is wrong.
     """
     try:
         values = tuple(float(part) for part in text.split(","))
@@ -188,7 +188,7 @@ def numbers(text: str, option: str, least: int, most: int, whole: str) -> tuple[
     if not least <= len(values) <= most:
         count = str(least) if least == most else f"{least} to {most}"
         raise typer.BadParameter(
-            f"expected {count} numbers with commas between, got {whole!r}", param_hint=f"'{option}'"
+            f"expected {count} numbers separated by commas, got {whole!r}", param_hint=f"'{option}'"
         )
     return values
 

@@ -1,4 +1,4 @@
-"""``synovia inspect``: what a model is made of."""
+"""``synovia inspect``: show the joints of a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def inspect_model(name: str, *, as_json: bool) -> None:
     """Print a model, as one JSON object or as a tree.
 
     Raises:
-        SynoviaError: If it cannot be read.
+        SynoviaError: If the model cannot be read.
     """
     skeleton = load_model(name)
     if is_bundled(name):
@@ -43,12 +43,12 @@ def inspect_model(name: str, *, as_json: bool) -> None:
 
 
 def degrees_of_freedom(skeleton: Skeleton) -> int:
-    """Return the number of independent joint values: mimic joints have none."""
+    """Return the number of degrees of freedom, without those of mimic joints."""
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
 def _object(skeleton: Skeleton, motions: Sequence[Motion]) -> dict[str, Any]:
-    """Return the model as plain values: radians and length units of the file, null for what is not there."""
+    """Return the model as plain values: radians and length units of the file, None for missing values."""
     return {
         "schema": SCHEMA,
         "model": skeleton.name,
@@ -118,7 +118,7 @@ def _mimic_object(skeleton: Skeleton, row: int) -> dict[str, Any] | None:
 
 
 def _is_taken_beyond(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a leader moves its mimic joint beyond the joint's own limits, rounding in files apart."""
+    """Return whether a leader moves its mimic joint beyond the joint's own limits by more than rounding."""
     limit = skeleton.joints[row].limit
     if not isinstance(limit, Interval):
         return False
@@ -142,7 +142,7 @@ def _finite(value: float) -> float | None:
 
 
 def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]:
-    """Return heading, facts, tree and clips, to be printed in this order."""
+    """Return the parts to print: heading, facts, tree and clips."""
     from rich.text import Text
 
     unit = unit_name(skeleton.meters_per_unit)
@@ -167,11 +167,11 @@ def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]
     return parts
 
 
-_DEEPEST: Final = 200  # levels that are drawn as a tree; rich recurses, and deeper ones would be off every screen
+_DEEPEST: Final = 200  # levels of a drawn tree; rich recurses, and a deeper one fits no screen
 
 
 def _trees(skeleton: Skeleton, unit: str) -> list[RenderableType]:
-    """Return a tree for each root, or a plain list where the tree is too deep to be seen."""
+    """Return a tree for each root, or a plain list for a tree that is too deep."""
     from rich.tree import Tree
 
     depth: list[int] = []
@@ -193,7 +193,7 @@ def _trees(skeleton: Skeleton, unit: str) -> list[RenderableType]:
 
 
 def _line(skeleton: Skeleton, row: int, unit: str) -> Text:
-    """Return name, kind, limits and what else is known of a joint."""
+    """Return name, kind, limits and notes of a joint as one line."""
     from rich.text import Text
 
     joint = skeleton.joints[row]

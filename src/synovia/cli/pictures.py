@@ -1,4 +1,4 @@
-"""``synovia render`` and ``synovia plot``: clips as films, numbers as plots."""
+"""``synovia render`` and ``synovia plot``: draw a clip as a film, or joint values as a plot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def render(
     clip: Clip = None,
     beside: Annotated[
         str | None,
-        typer.Option("--beside", metavar="CLIP", help="Another clip, shown at the left.", show_default=False),
+        typer.Option("--beside", metavar="CLIP", help="Another clip, shown on the left.", show_default=False),
     ] = None,
     title: Annotated[
         list[str] | None,
@@ -85,7 +85,7 @@ def plot(
             "--reach",
             metavar="JOINT",
             autocompletion=joints,
-            help="Draw where this joint can go instead.",
+            help="Draw the positions that this joint can reach instead.",
             show_default=False,
         ),
     ] = None,
@@ -103,7 +103,7 @@ def plot(
     if reach is not None:
         plot_reach(load_body(file), reach, output, force=force)
     else:
-        motion = load_clip(file, clip, instead="--reach JOINT draws where a model can reach; else give a clip")
+        motion = load_clip(file, clip, instead="give a clip, or --reach JOINT for a reach map of a model")
         if feet:
             plot_feet(motion, output, force=force)
         else:
@@ -115,7 +115,7 @@ def _parse_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``."""
     parts = text.lower().split("x")
     if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
-        raise InputError("--size cannot be read", value=text, expected="WIDTHxHEIGHT, for example 960x540")
+        raise InputError("not a size", where="--size", value=text, expected="WIDTHxHEIGHT, for example 960x540")
     return int(parts[0]), int(parts[1])
 
 
@@ -126,5 +126,5 @@ def _parse_view(text: str) -> str | tuple[float, float]:
     try:
         azimuth, elevation = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise InputError("--view cannot be read", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
+        raise InputError("not a view", where="--view", value=text, expected="a name, or AZIMUTH,ELEVATION") from error
     return azimuth, elevation

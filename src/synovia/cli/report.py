@@ -1,4 +1,4 @@
-"""What ``solve`` and ``animate`` print of their answers: for people and as one JSON object."""
+"""Reports of ``solve`` and ``animate``: as text and as JSON objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.cli.output import number, printable, unit_name
+from synovia.cli.output import number, printable, time_text, unit_name
 from synovia.clips.feet import runs
 from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from synovia.clips import Fitted, FootLocked
     from synovia.facade import IK
-    from synovia.goals import Goal
     from synovia.ik import Solution
     from synovia.model import Pose
     from synovia.model.geometry import Array
@@ -32,18 +31,18 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "synovia.solve/1"
 CLIP_SCHEMA: Final = "synovia.animate/1"
-_MOVED: Final = 1e-9  # radians or lengths; less is the same number to people
-_MOST_SHOWN: Final = 8  # runs of frames in one line
+_MOVED: Final = 1e-9  # radians or length units; a smaller change does not count
+_MOST_SHOWN: Final = 8  # runs of frames in a line
 
 
 def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
-    """Return what ``--json`` prints: errors in length units and radians, 0 for parts that a goal does not have."""
+    """Return the JSON object of a solution: errors in length units and radians, 0 for parts that a goal lacks."""
     skeleton, missed = ik.skeleton, solution.missed
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
         place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
-        body = goal.joint is None  # nothing of it has a rotation, and of a posture no place either
+        body = goal.joint is None  # has no rotation; a posture has no position either
         goals.append(
             {
                 "joint": skeleton.joint_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
@@ -59,7 +58,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
                 "target_quat_xyzw": matrix_to_quat(target[:3, :3]).tolist() if turn else None,
                 "target_seen_from": goal.other_joint,
                 "weight": goal.weight,
-                "priority": goal.priority if goal.levels else None,  # a posture comes below all
+                "priority": goal.priority if goal.levels else None,  # None: a posture comes after all priorities
             }
         )
     return {
@@ -89,18 +88,18 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
 
 
 def solution_text(solution: Solution, ik: IK, start: Pose, seconds: float) -> list[RenderableType]:
-    """Return status, goals, explanation and the joints that moved, to be printed in this order."""
+    """Return the parts to print: status, goals, explanation and the joints that moved."""
     from rich.text import Text
 
     colour = "bold green" if solution.reached else "bold yellow"
     status = Text(solution.status.name.replace("_", " "), style=colour)
     times = "1 attempt" if solution.attempts == 1 else f"{solution.attempts} attempts"
     steps = "1 step" if solution.steps == 1 else f"{solution.steps} steps"
-    status.append(f" in {steps}, {times}, {_time_text(seconds)} ({ik.solver.name})", style="default not bold")
+    status.append(f" in {steps}, {times}, {time_text(seconds)} ({ik.solver.name})", style="default not bold")
     parts: list[RenderableType] = [status, "", _goals(solution, ik)]
     if not solution.reached or solution.start_clamped:
-        said = solution.explain()
-        parts += ["", *(Text(printable(line)) for line in (said[1:] if solution.reached else said))]
+        lines = solution.explain()[solution.reached :]  # the first line of a reached solution repeats the status
+        parts += ["", *(Text(printable(line)) for line in lines)]
     parts += ["", _joints(solution.pose, start)]
     return parts
 
@@ -137,7 +136,7 @@ def _target(goal: Goal, target: Array) -> str:
 
 
 def _joints(pose: Pose, start: Pose) -> RenderableType:
-    """Return a table of the joints that have moved since the start; the others are counted."""
+    """Return a table of the joints that have moved since the start, and the number of the others."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -166,7 +165,7 @@ def _joints(pose: Pose, start: Pose) -> RenderableType:
         table.add_row(Text(printable(key)), Text(shown))
     if not still:
         return table
-    rest = Text(f"{'1 joint is' if still == 1 else f'{still} joints are'} as at the start.", style="dim")
+    rest = Text(f"{'1 joint has' if still == 1 else f'{still} joints have'} not moved.", style="dim")
     return Group(table, rest) if table.row_count else rest
 
 
@@ -175,21 +174,14 @@ def _vector(values: Iterable[float]) -> str:
     return "(" + ", ".join(number(round(float(v), 6)) for v in values) + ")"
 
 
-def _time_text(seconds: float) -> str:
-    """Return a time in the unit that fits."""
-    if seconds < 1e-3:
-        return f"{1e6 * seconds:.3g} µs"
-    return f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
-
-
 def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None) -> list[str]:
-    """Return the report for people.
+    """Return the lines of the report on a clip.
 
     Args:
         motion: The clip.
-        tracked: How it followed targets, None where it did not.
-        fitted: How it passed through points.
-        locked: How its feet were held.
+        tracked: Result of tracking targets, None without tracking.
+        fitted: Result of the fit to points, None without a fit.
+        locked: Result of the foot lock, None without it.
     """
     unit = motion.skeleton.meters_per_unit
     lines = [f"{motion.name}: {len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s"]
@@ -203,7 +195,7 @@ def clip_text(motion: Motion, tracked: Tracked | None, fitted: Fitted | None, lo
 
 
 def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
-    """Return how targets were followed."""
+    """Return the lines about tracking."""
     reached = len(tracked) - len(tracked.missed_frames)
     lines = [f"reached in {reached} of {len(tracked)} frames ({tracked.ik.solver.name})"]
     errors = tracked.errors
@@ -212,14 +204,14 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
         lines.append(f"  {goal.label}: at most {length_text(float(errors[worst, i, 0]), unit)} off, frame {worst}")
     if tracked.interrupted.any():
         lines.append(
-            f"--deadline cut {int(tracked.interrupted.sum())} frames short: those not begun hold the last pose"
+            f"--deadline cut {int(tracked.interrupted.sum())} frames short; frames after it repeat the last pose"
         )
     if tracked.missed_frames:
         lines.append(f"missed: frames {_listed(tracked.missed_frames)}")
     if tracked.late:
-        lines.append(f"{_of_these(tracked.late)} late: joints may not be faster than --velocity")
+        lines.append(f"{_of_these(tracked.late)} late: --velocity limits the speed of the joints")
     if tracked.smoothed_off:
-        lines.append(f"{_of_these(tracked.smoothed_off)} missed for --smooth, which took out motion quicker than that")
+        lines.append(f"{_of_these(tracked.smoothed_off)} missed because of --smooth")
     if tracked.jumps:
         lines.append(f"jumps: frames {_listed(tracked.jumps)}")
     return lines
@@ -231,7 +223,7 @@ def _of_these(frames: tuple[int, ...]) -> str:
 
 
 def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
-    """Return how points were passed through."""
+    """Return the line about the fit to points."""
     median, far = (length_text(value, unit) for value in _off(fitted))
     seen = 100.0 * float(np.isfinite(fitted.errors).mean())
     calmed = "" if fitted.smoothness else "; no noise"
@@ -239,11 +231,15 @@ def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
 
 
 def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
-    """Return how feet were held."""
+    """Return the lines about the foot lock."""
     unit = motion.skeleton.meters_per_unit
     names = ", ".join(motion.skeleton.joint_names[row] for row in locked.feet)
     share = 100.0 * float(locked.contact.any(axis=1).mean())
-    stands = f"one stands in {share:.0f} % of the frames" if share else "none of them ever stands, so nothing is held"
+    stands = (
+        f"one stands in {share:.0f} % of the frames"
+        if share
+        else "none of them stands in any frame, so no foot is held"
+    )
     return [
         f"feet: {names}; {stands}; up is {locked.up}",
         f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
@@ -252,7 +248,7 @@ def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
 
 
 def _off(fitted: Fitted) -> tuple[float, float]:
-    """Return how far points are off: median and 99th percentile, length units."""
+    """Return the median and the 99th percentile of the errors of points, length units."""
     seen = fitted.errors[np.isfinite(fitted.errors)]
     return float(np.median(seen)), float(np.quantile(seen, 0.99))
 
@@ -263,16 +259,16 @@ def _change(before: float, after: float, unit: float | None, per: str = "") -> s
 
 
 def _listed(frames: tuple[int, ...]) -> str:
-    """Return frames as people write them: 3, 7-12 and how many more."""
+    """Return frames as text, with runs as ranges: 3, 7-12 and the number of further runs."""
     spans = runs(np.bincount(frames) > 0)
     shown = ", ".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in spans[:_MOST_SHOWN])
-    return shown + (f" and {len(spans) - _MOST_SHOWN} more stretches" if len(spans) > _MOST_SHOWN else "")
+    return shown + (f" and {len(spans) - _MOST_SHOWN} more ranges" if len(spans) > _MOST_SHOWN else "")
 
 
 def clip_object(
     motion: Motion, tracked: Tracked | None, fitted: Fitted | None, locked: FootLocked | None
 ) -> dict[str, Any]:
-    """Return the report as one JSON object; lengths in the unit of the file. Arguments as in ``clip_text``."""
+    """Return the JSON object of a clip, with lengths in the unit of the file; arguments as in ``clip_text``."""
     out: dict[str, Any] = {
         "schema": CLIP_SCHEMA,
         "model": motion.skeleton.name,
@@ -281,57 +277,38 @@ def clip_object(
         "unit": unit_name(motion.skeleton.meters_per_unit),
     }
     if tracked is not None:
-        out["track"] = _track_object(tracked)
+        errors = tracked.errors
+        out["track"] = {
+            "solver": tracked.ik.solver.name,
+            "reached": len(tracked) - len(tracked.missed_frames),
+            "missed": list(tracked.missed_frames),
+            "interrupted": bool(tracked.interrupted.any()),
+            "late": list(tracked.late),
+            "smoothed_off": list(tracked.smoothed_off),
+            "jumps": list(tracked.jumps),
+            "goals": [
+                {
+                    "name": goal.label,
+                    "largest_position_error": float(errors[:, i, 0].max()),
+                    "largest_angle_error": float(errors[:, i, 1].max()),
+                }
+                for i, goal in enumerate(tracked.ik.goals)
+            ],
+        }
     if fitted is not None:
-        out["fit"] = _fit_object(fitted)
+        median, far = _off(fitted)
+        out["fit"] = {
+            "points": fitted.errors.shape[1],
+            "seen": float(np.isfinite(fitted.errors).mean()),
+            "median_error": median,
+            "p99_error": far,
+            "smoothness": fitted.smoothness,
+        }
     if locked is not None:
-        out["foot_lock"] = _lock_object(motion, locked)
+        names = ("up", "floor", "slide_before", "slide", "depth_before", "depth")
+        out["foot_lock"] = {
+            "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
+            "contacts": [[[first, end - 1] for first, end in runs(column)] for column in locked.contact.T],
+            **{name: getattr(locked, name) for name in names},
+        }
     return out
-
-
-def _track_object(tracked: Tracked) -> dict[str, Any]:
-    """Return how targets were followed, as plain values."""
-    errors = tracked.errors
-    return {
-        "solver": tracked.ik.solver.name,
-        "reached": len(tracked) - len(tracked.missed_frames),
-        "missed": list(tracked.missed_frames),
-        "interrupted": bool(tracked.interrupted.any()),
-        "late": list(tracked.late),
-        "smoothed_off": list(tracked.smoothed_off),
-        "jumps": list(tracked.jumps),
-        "goals": [
-            {
-                "name": goal.label,
-                "largest_position_error": float(errors[:, i, 0].max()),
-                "largest_angle_error": float(errors[:, i, 1].max()),
-            }
-            for i, goal in enumerate(tracked.ik.goals)
-        ],
-    }
-
-
-def _fit_object(fitted: Fitted) -> dict[str, Any]:
-    """Return how points were passed through, as plain values."""
-    median, far = _off(fitted)
-    return {
-        "points": fitted.errors.shape[1],
-        "seen": float(np.isfinite(fitted.errors).mean()),
-        "median_error": median,
-        "p99_error": far,
-        "smoothness": fitted.smoothness,
-    }
-
-
-def _lock_object(motion: Motion, locked: FootLocked) -> dict[str, Any]:
-    """Return how feet were held, as plain values."""
-    return {
-        "feet": [motion.skeleton.joint_names[row] for row in locked.feet],
-        "contacts": [[[first, end - 1] for first, end in runs(column)] for column in locked.contact.T],
-        "up": locked.up,
-        "floor": locked.floor,
-        "slide_before": locked.slide_before,
-        "slide": locked.slide,
-        "depth_before": locked.depth_before,
-        "depth": locked.depth,
-    }

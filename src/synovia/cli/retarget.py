@@ -1,4 +1,4 @@
-"""``synovia retarget``: a clip of one body for another."""
+"""``synovia retarget``: carry a clip over to another body."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def retarget(
         ),
     ],
     target: Annotated[
-        str, typer.Argument(metavar="DST", autocompletion=models, help="The model that shall move.", show_default=False)
+        str,
+        typer.Argument(metavar="DST", autocompletion=models, help="The model to move.", show_default=False),
     ],
     output: Annotated[
         Path | None,
@@ -38,14 +39,17 @@ def retarget(
     joint_map: Annotated[
         Path | None,
         typer.Option(
-            "--map", metavar="MAP.toml", help="Which joint is which, instead of guessing.", show_default=False
+            "--map",
+            metavar="MAP.toml",
+            help="Joint map, instead of guessed parts.",
+            show_default=False,
         ),
     ] = None,
     save_map: Annotated[
         Path | None,
         typer.Option("--save-map", metavar="MAP.toml", help="Write the joint map that was used.", show_default=False),
     ] = None,
-    feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet where they stand.")] = True,
+    feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet in place.")] = True,
     jobs: Jobs = None,
     force: Force = False,
     as_json: Json = False,
@@ -81,18 +85,18 @@ def retarget(
     else:
         emit(answer.report())
         if output is None:
-            talk("nothing was written; -o OUT.bvh (.glb, .npz, .csv) keeps the motion")
+            talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
     raise typer.Exit(MISSED if answer.missed_frames else REACHED)
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
-    """Write the joint map with gaps if the gaps are the reason of the failure."""
+    """Write the joint map with its gaps if they are the reason of the failure."""
     from synovia.retargeting import NEEDED, write_map
 
     gaps = [part for part in NEEDED if not all(joints[part])]
     if gaps:
         write_map(joints, path, force=force)
-        talk(f"{path}: the parts that were found; fill in {', '.join(gaps)} and give it back with --map {path}")
+        talk(f"{path}: the parts that were found. Fill in {', '.join(gaps)} and try again with --map {path}")
 
 
 def _object(answer: Retargeted) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``synovia solve``: from options to an ``IK``, and from its answer to text, JSON, a pose file and a picture."""
+"""``synovia solve``: solve for one pose; print it, or write it as JSON, a pose file or a picture."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from synovia.model import Pose, Skeleton
     from synovia.model.geometry import Array
 
-_QUICK: Final = 2.0  # seconds; a solve that took longer, in many steps, is not repeated to be timed
-_FEW: Final = 2000  # steps; if these took long, it was the compiler
+_QUICK: Final = 2.0  # seconds; a slower solve is not repeated for its time, unless it took few steps
+_FEW: Final = 2000  # steps; fewer are only slow because of the compiler
 
 
 def solve(
@@ -91,7 +91,7 @@ def solve(
     deadline: Deadline = None,
     output: Annotated[
         Path | None,
-        output_option("POSE.json", "Write the pose, the best one where goals are missed, for --start to read."),
+        output_option("POSE.json", "Write the pose (the best one if goals are missed), for --start to read."),
     ] = None,
     picture: Annotated[
         Path | None,
@@ -105,9 +105,8 @@ def solve(
     For example: synovia solve arm7 -t tool=0.4,0.1,0.5 -r tool=xyz:180,0,0
     """
     if not (target or rotation or goals):
-        raise typer.BadParameter("nothing to reach; give a target", param_hint="'-t', '-r' or '-g'")
+        raise typer.BadParameter("expected at least one target", param_hint="'-t', '-r' or '-g'")
     tolerance = parse_tolerance(tol)
-    start_seed = _start_seed(start)
     _check_files(output, picture, force=force)
     from synovia.cli.report import solution_object, solution_text
     from synovia.facade import IK
@@ -121,12 +120,12 @@ def solve(
         wanted = [*read_goals(goals), *wanted]
     settings = {name: value for name, value in (("attempts", attempts), ("seed", seed)) if value is not None}
     ik = IK(skeleton, wanted, as_solver(solver).replace(**settings), tolerance=tolerance, root=root)
-    begin = _start(start, start_seed, ik.skeleton)
+    begin = _start(start, ik.skeleton)
     seconds = time.perf_counter()
     solution = ik.solve(start=begin, deadline=deadline)
     seconds = time.perf_counter() - seconds
     if (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
-        # the first solve of a process loads or compiles code; the second gives the same answer and shows the speed
+        # the first solve of a process loads or compiles code; the second has the same answer and shows the speed
         seconds = time.perf_counter()
         ik.solve(start=begin)
         seconds = time.perf_counter() - seconds
@@ -146,29 +145,22 @@ def solve(
     raise typer.Exit(REACHED if solution.reached else MISSED)
 
 
-def _start_seed(text: str) -> int | None:
-    """Return the seed of ``random:SEED``, None for other starts."""
-    word, colon, seed = text.partition(":")
-    if word != "random" or Path(text).suffix == ".json":
-        return None
-    if not colon or not (seed.isascii() and seed.isdecimal()) or len(seed) > 10:
-        raise typer.BadParameter(f"expected random:SEED, got {text!r}", param_hint="'--start'")
-    return int(seed)
-
-
-def _start(text: str, seed: int | None, skeleton: Skeleton) -> Pose | None:
-    """Return the pose to start from, None for the rest pose."""
+def _start(text: str, skeleton: Skeleton) -> Pose | None:
+    """Return the start pose of ``--start``, None for the rest pose."""
     if text == "rest":
         return None
-    if seed is not None:
-        return skeleton.random_pose(seed)
+    word, colon, seed = text.partition(":")
+    if word == "random" and Path(text).suffix != ".json":
+        if not colon or not (seed.isascii() and seed.isdecimal()) or len(seed) > 10:
+            raise typer.BadParameter(f"expected random:SEED, got {text!r}", param_hint="'--start'")
+        return skeleton.random_pose(int(seed))
     from synovia.files.poses import load_pose
 
     return load_pose(Path(text), skeleton)
 
 
 def _check_files(output: Path | None, picture: Path | None, *, force: bool) -> None:
-    """Refuse files that could not be written, before any work is done for them."""
+    """Check, before any work, that the output files can be written."""
     from synovia.io.base import check_writable
 
     for path, ending in ((output, ".json"), (picture, ".png")):
@@ -186,21 +178,21 @@ def _check_files(output: Path | None, picture: Path | None, *, force: bool) -> N
 
 
 def _goals_from(positions: Sequence[str], rotations: Sequence[str], skeleton: Skeleton) -> list[Goal]:
-    """Return a goal for each joint that is named, a pose goal where both options name it.
+    """Return a goal for each joint: a pose goal if both options name it.
 
     Args:
         positions: Texts ``JOINT=X,Y,Z``.
         rotations: Texts ``JOINT=AXES:A,B,C``.
-        skeleton: The skeleton whose joints are meant.
+        skeleton: The skeleton.
 
     Raises:
-        typer.BadParameter: If a text is not of this form, or says the same twice.
-        InputError: If a number is not finite or the rotation is none.
-        UnknownNameError: If there is no such joint.
+        typer.BadParameter: If a text does not have this form, or a joint has two targets of one kind.
+        InputError: If a number is not finite or a rotation is invalid.
+        UnknownNameError: If a joint does not exist.
     """
     from synovia.goals import PoseGoal, PositionGoal, RotationGoal
 
-    joints: dict[int, str | int] = {}  # what a goal calls each row, so that two names of one joint mean the same
+    joints: dict[int, str | int] = {}  # key of each row in goals: a joint has several names
     places: dict[int, tuple[float, ...]] = {}
     turns: dict[int, Array] = {}
     for text in positions:
@@ -226,9 +218,9 @@ def _goals_from(positions: Sequence[str], rotations: Sequence[str], skeleton: Sk
 def _joint_and_value(
     text: str, option: str, form: str, skeleton: Skeleton, joints: dict[int, str | int]
 ) -> tuple[int, str]:
-    """Return the row of a joint and the value for it: the texts on both sides of the last equals sign.
+    """Return the row of a joint and its value, from the texts on both sides of the last equals sign.
 
-    A joint is named by its name, body, role or row; names go first. ``joints`` gets what its goal calls it.
+    A joint is addressed by its name, body, role or row, in this order. The key for its goal is added to ``joints``.
     """
     name, equals, value = text.rpartition("=")
     name = name.strip()

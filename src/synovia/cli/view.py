@@ -1,4 +1,4 @@
-"""``synovia view``: the live page."""
+"""``synovia view``: open the live page."""
 
 from __future__ import annotations
 
@@ -15,26 +15,31 @@ def view(
     file: Model,
     clip: Annotated[
         str | None,
-        typer.Argument(metavar="[CLIP]", help="A file, or the name of a clip in FILE, to play.", show_default=False),
+        typer.Argument(metavar="[CLIP]", help="A clip to play: a file, or a name in FILE.", show_default=False),
     ] = None,
     goals: Annotated[
         Path | None,
-        typer.Option("--goals", "-g", metavar="GOALS", help="File of goals to begin with.", show_default=False),
+        typer.Option("--goals", "-g", metavar="GOALS", help="File of goals to start with.", show_default=False),
     ] = None,
     solver: Solver = None,
     root: Annotated[str | None, root_option("free for bodies with hands and feet")] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Address to serve on; others than this need a token.")
+        str,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Address to serve on; all but local ones need a token.",
+        ),
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=2**16 - 1, help="Port to try first; 0 for any.")
     ] = 8080,
     token: Annotated[
         str | None,
-        typer.Option("--token", metavar="SECRET", help="What browsers must bring.", show_default="made up if needed"),
+        typer.Option("--token", metavar="SECRET", help="Secret of the page.", show_default="random, if needed"),
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Start dark.")] = False,
-    shadows: Annotated[bool, typer.Option(help="Whether the body throws a shadow.")] = True,
+    shadows: Annotated[bool, typer.Option(help="Whether the body casts a shadow.")] = True,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the address as a JSON object.")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``synovia doctor --warm``: compiles all solvers ahead, in as many processes as there are cores."""
+"""``synovia doctor --warm``: compile all solvers in advance, in one process per core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOK = 0.25  # seconds between two updates of the bar
 
 
 class _Done(NamedTuple):
-    """An entry point that a process has compiled, or why it could not."""
+    """An entry point that a process has compiled, or its error."""
 
     entry: str
     seconds: float
@@ -29,33 +29,33 @@ class _Done(NamedTuple):
 
 
 def compile_all(names: Iterable[str] | None = None, workers: int | None = None) -> dict[str, float]:
-    """Compile entry points, the most wanted first; return the seconds of each, by what it is for.
+    """Compile entry points, the most used first; return the seconds of each, by its purpose.
 
-    It uses processes because one process compiles one thing at a time. Ctrl-C kills them: the compiler ignores it.
+    One process compiles one function at a time, so this uses several. Ctrl-C kills them, since the compiler ignores it.
 
     Args:
-        names: Entry points by module and function; None for all that solve.
-        workers: How many processes; None for one on each core.
+        names: Entry points by module and function; None for all solvers.
+        workers: Number of processes; None for one per core.
 
     Raises:
-        FileError: If compiled code cannot be kept.
-        SynoviaError: If a process ends before its work is done.
+        FileError: If compiled code cannot be stored.
+        SynoviaError: If a process ends too early.
     """
     from synovia.kernels.compiler import cache, compiled
     from synovia.kernels.compiler.entries import ENTRIES
 
     if not compiled():
-        talk("kernels run as plain Python here: there is nothing to compile")
+        talk("kernels run as plain Python here, without compiling")
         return {}
     if not cache.WRITABLE:
         raise FileError(
-            "compiled kernels cannot be kept",
+            "compiled kernels cannot be stored",
             where=str(cache.cache_root()),
             expected="a folder that can be written",
             hint="set SYNOVIA_CACHE_DIR",
         )
     wanted = list(ENTRIES) if names is None else list(names)
-    # what lies in one file shares its helpers, so one process compiles it all
+    # the functions of one file share helpers, so one process compiles them all
     groups: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
     sizes = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
     for group in sizes:
@@ -98,7 +98,7 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
 
 
 def _process() -> subprocess.Popen[str]:
-    """Start a process that compiles entry points, in a session of its own, so that Ctrl-C does not reach it."""
+    """Start a process that compiles entry points, in its own session, so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [sys.executable, "-m", "synovia.kernels.compiler.entries"],
         stdin=subprocess.PIPE,
@@ -111,7 +111,7 @@ def _process() -> subprocess.Popen[str]:
 
 
 def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[_Done]) -> None:
-    """Give a process one group after the other, and pass on its answers."""
+    """Send one group after the other to a process and pass on its answers."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         return
     name = ""
@@ -129,5 +129,5 @@ def _feed(process: subprocess.Popen[str], groups: queue.SimpleQueue[list[str]], 
                 done.put(_Done(name, json.loads(answer)["seconds"]))
     except queue.Empty:
         return
-    except (OSError, ValueError) as error:  # killed meanwhile
+    except (OSError, ValueError) as error:  # the process was killed
         done.put(_Done(name, 0.0, str(error)))

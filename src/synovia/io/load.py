@@ -138,16 +138,28 @@ def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
     motions = load_motions(where)
     if not motions:
         raise FormatError("file has no motion", where=str(where))
-    if isinstance(clip, str):
-        for motion in motions:
-            if motion.name == clip:
-                return motion
-        raise InputError(
-            f"no clip named {clip!r}", where=str(where), hint=did_you_mean(clip, [m.name for m in motions])
-        )
-    if not 0 <= clip < len(motions):
-        raise InputError(f"no clip {clip}", where=str(where), expected=f"0 to {len(motions) - 1}")
-    return motions[clip]
+    return motions[clip_number(motions, clip, str(where))]
+
+
+def clip_number(motions: Sequence[Motion], clip: str | int, where: str) -> int:
+    """Return the number of a clip.
+
+    Args:
+        motions: The clips.
+        clip: Name or number of the clip.
+        where: File or model of the clips, for the message.
+
+    Raises:
+        InputError: If no clip has this name or number.
+    """
+    names = [motion.name for motion in motions]
+    if isinstance(clip, int):
+        if not 0 <= clip < len(names):
+            raise InputError(f"no clip {clip}", where=where, expected=f"0 to {len(names) - 1}")
+        return clip
+    if clip not in names:
+        raise InputError(f"no clip named {clip!r}", where=where, hint=did_you_mean(clip, names))
+    return names.index(clip)
 
 
 def load_motions(path: str | os.PathLike[str]) -> list[Motion]:

@@ -1,4 +1,4 @@
-"""The live page: drag a hand and the body follows, in any browser."""
+"""The live page: a body in the browser that follows dragged targets."""
 
 from synovia.viewer.live import View, view
 from synovia.viewer.offline import write_page

@@ -1,4 +1,4 @@
-"""A body as the page draws it: tapered bones and round joints; arrays only, no browser."""
+"""Shapes of a body for the page, as arrays: tapered bones and round joints."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from synovia.draw.camera import direction
 from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of, up_of
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, matrix_to_quat
 
 _SIDES: Final = 12
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 
 def rod(taper: float = 0.62) -> _Mesh:
-    """Return a rod of length 1 along z with a radius that falls from 1 to ``taper``, closed: vertices and faces."""
+    """Return vertices and faces of a closed rod along z: length 1, radius from 1 down to ``taper``."""
     around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
     ring = np.stack([np.cos(around), np.sin(around), np.zeros(_SIDES)], axis=1)
     far = ring * (taper, taper, 0.0) + (0.0, 0.0, 1.0)
@@ -35,12 +35,12 @@ def rod(taper: float = 0.62) -> _Mesh:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Build:
-    """The bones and joints of a skeleton that are drawn, with radii and colours.
+    """The drawn bones and joints of a skeleton, with radii and colours.
 
     Args:
-        bones: Rows whose bone (from the parent) is drawn.
-        parents: Their parents.
-        joints: Rows that are drawn as joints.
+        bones: Rows of the bones; each runs from its parent to its row.
+        parents: Parents of ``bones``.
+        joints: Rows of the joints.
         thick: Radius of each bone at its parent, scene units.
         round: Radius of each drawn joint, scene units.
         bone_colours: (bones, 3), 0 to 255.
@@ -56,7 +56,7 @@ class Build:
     joint_colours: NDArray[np.uint8]
 
     def bone_frames(self, positions: Array) -> tuple[Array, Array, Array]:
-        """Return place (b, 3), turn (b, 4; wxyz) and scale (b, 3) of the bones' rods for joint positions (n, 3)."""
+        """Return positions (b, 3), rotations (b, 4; wxyz) and scales (b, 3) of the rods for joint positions (n, 3)."""
         start = positions[self.parents]
         along = positions[self.bones] - start
         length = np.linalg.norm(along, axis=1)
@@ -69,26 +69,29 @@ def from_z(along: Array) -> Array:
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)
-    down = out[:, 0] < 1e-9  # half a turn: about any axis across z
+    down = out[:, 0] < 1e-9  # half a turn; any axis perpendicular to z will do
     out[down] = (0.0, 1.0, 0.0, 0.0)
     return out / np.linalg.norm(out, axis=1, keepdims=True)
 
 
-def build(skeleton: Skeleton, theme: Theme, scale: float, added: int = 0) -> Build:
-    """Return what is drawn of a skeleton.
+def wxyz(matrices: Array) -> Array:
+    """Return rotation matrices (..., 3, 3) as quaternions in the order of viser, (..., 4)."""
+    return matrix_to_quat(matrices)[..., [3, 0, 1, 2]]
+
+
+def build(skeleton: Skeleton, theme: Theme, scale: float) -> Build:
+    """Return the drawn bones and joints of a skeleton.
 
     Args:
-        skeleton: The skeleton that is solved.
+        skeleton: The skeleton.
         theme: Colours.
         scale: Scene units per length unit.
-        added: Rows at the front that only move the root and are not drawn.
     """
-    bones = [row for row in bones_of(skeleton) if row > added and skeleton.lengths[row] > 1e-6 * skeleton.size]
+    bones = [row for row in bones_of(skeleton) if skeleton.lengths[row] > 1e-6 * skeleton.size]
     radius = radii_of(skeleton, bones_of(skeleton)) * scale
     if not radius.any():
         radius[:] = 0.03
-    shown = drawn_joints(skeleton)
-    joints = [row for row in np.flatnonzero(shown).tolist() if row >= added]
+    joints = np.flatnonzero(drawn_joints(skeleton)).tolist()
     hues = np.array([hue_of(skeleton, row, theme) for row in range(len(skeleton))], float)
     parents = [skeleton.parents[row] for row in bones]
     thick = [0.8 * min(radius[parent], 2.0 * radius[row]) for row, parent in zip(bones, parents, strict=True)]
@@ -105,5 +108,5 @@ def build(skeleton: Skeleton, theme: Theme, scale: float, added: int = 0) -> Bui
 
 
 def ahead_of(skeleton: Skeleton) -> Array:
-    """Return the unit vector, (3,), to the side from which a body is looked at: its front, if its file names one."""
+    """Return the unit vector, (3,), towards the viewer of a body: its forward axis if the file names one."""
     return direction(skeleton.forward, "x" if up_of(skeleton)[-1] == "z" else "z")

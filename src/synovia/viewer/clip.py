@@ -1,4 +1,4 @@
-"""A clip that plays underneath the goals: which pose it has at a time, and how much of it counts."""
+"""The clip that plays under the goals: its state, its pose at a time, and the blend with another pose."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from synovia.model.motion import Motion
 
 @dataclass(slots=True)
 class Play:
-    """The clip underneath the goals.
+    """State of the clip that plays under the goals.
 
     Args:
         motion: The clip, None for none.
-        time: Seconds from its first frame.
-        playing: Whether time goes on.
-        speed: How fast; 1 as recorded, negative backwards.
-        weight: How much of the clip counts beside the pose without it, 0 to 1.
+        time: Seconds from the first frame.
+        playing: Whether the clip runs.
+        speed: Factor of the recorded speed; negative values play backwards.
+        weight: Share of the clip in the blend with the pose without it, 0 to 1.
     """
 
     motion: Motion | None = None
@@ -32,16 +32,16 @@ class Play:
     weight: float = 1.0
 
     def advance(self, seconds: float) -> None:
-        """Advance the time by some seconds, in a loop."""
+        """Advance the time by some seconds; the clip loops."""
         if self.motion is not None and self.playing and self.motion.duration > 0.0:
             self.time = (self.time + seconds * self.speed) % self.motion.duration
 
 
 def fitting(motion: Motion, skeleton: Skeleton) -> Motion:
-    """Return a motion for a skeleton: as it is, or moved over from one with the same joints.
+    """Return a motion on a skeleton, copied if it belongs to another one with the same joints.
 
     Raises:
-        InputError: If the motion belongs to another body.
+        InputError: If the joints differ.
     """
     if motion.skeleton is skeleton:
         return motion
@@ -57,7 +57,7 @@ def fitting(motion: Motion, skeleton: Skeleton) -> Motion:
 
 
 def sample(motion: Motion, seconds: float) -> Array:
-    """Return joint values at a time, (nq,), interpolated between frames; the first and the last frame hold outside."""
+    """Return joint values at a time, (nq,), interpolated between frames and constant outside the clip."""
     place = float(np.clip(seconds * motion.fps, 0.0, len(motion) - 1))
     first = int(place)
     second = min(first + 1, len(motion) - 1)
@@ -65,7 +65,7 @@ def sample(motion: Motion, seconds: float) -> Array:
 
 
 def blend(skeleton: Skeleton, a: Array, b: Array, weight: float) -> Array:
-    """Return joint values between two poses: 0 gives a, 1 gives b; rotations by spherical interpolation."""
+    """Return joint values between two poses, from a (weight 0) to b (weight 1); rotations by slerp."""
     if weight <= 0.0:
         return np.array(a)
     if weight >= 1.0:

@@ -1,4 +1,4 @@
-"""One goal as the page edits it, and what each kind of goal lets people set."""
+"""The goal editor: one goal with its target, as the page edits it, and the fields of each kind of goal."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from synovia.model.geometry import Array
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of goal that the page offers, as its class describes it.
+    """A kind of goal that the page offers, derived from the fields of its class.
 
     Args:
-        name: What people call it, for example ``position``.
-        goal: Its class.
-        position: Name of the argument that takes a position that can be dragged, empty for none.
-        rotation: Name of the argument that takes a rotation, empty for none.
-        controls: Fields that have a control of their own.
-        joints: Names of the arguments that are further joints.
-        further: Names of all arguments that stand in ``GoalEditor.values``.
-        frames: Whether its offset may be turned.
+        name: Name on the page, for example ``position``.
+        goal: The goal's class.
+        position: Name of the argument with the target position, empty for none.
+        rotation: Name of the argument with the target rotation, empty for none.
+        controls: Fields that have their own control on the page.
+        joints: Names of the arguments that are other joints.
+        further: Names of the arguments that ``GoalEditor.values`` holds.
+        frames: Whether the offset may have a rotation.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Kind:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Return the kinds of goals, by name: those that a goal file can hold."""
+    """Return the kinds that a goal file can hold, by name."""
     out: dict[str, Kind] = {}
     for kind, goal in KINDS.items():
         name, fields = kind.replace("_", " "), goal.fields
@@ -72,7 +72,7 @@ def kind_of(name: str) -> Kind:
     """Return a kind by name.
 
     Raises:
-        UnknownNameError: If there is none of that name.
+        UnknownNameError: If the name is unknown.
     """
     if name not in kinds():
         raise unknown_name("kind of goal", name, kinds())
@@ -80,7 +80,7 @@ def kind_of(name: str) -> Kind:
 
 
 def address(skeleton: Skeleton, row: int) -> str | int:
-    """Return how goals and messages name a joint: by its name if that is unique, else by its row."""
+    """Return the key of a joint in goals and messages: its name if that is unique, else its row."""
     name = skeleton.joint_names[row]
     try:
         return name if skeleton.index(name) == row else row
@@ -90,26 +90,25 @@ def address(skeleton: Skeleton, row: int) -> str | int:
 
 @dataclass(slots=True, eq=False)
 class GoalEditor:
-    """A goal as the page edits it, with its target and with the eased target that follows.
+    """A goal as the page edits it. The solver gets the eased target, which moves smoothly to the target.
 
     Args:
-        key: Number that stays the same while it lives.
+        key: Number that identifies the editor.
         kind: Name of its kind.
-        row: Joint, a row of the skeleton that was given; None for the whole body.
-        label: What it is called; no two editors share a label.
-        position: World position that is asked for, (3,), length units.
-        rotation: World rotation that is asked for, (3, 3).
-        enabled: Whether it counts.
-        weight: Weight beside editors of the same priority.
+        row: Joint, a row of the given skeleton; None for the whole body.
+        label: Unique name on the page.
+        position: Target position, world, (3,), length units.
+        rotation: Target rotation, world, (3, 3).
+        enabled: Whether the goal is solved.
+        weight: Weight among goals of the same priority.
         priority: 0 is the highest.
-        offset: Frame on the joint that should meet the target, (4, 4).
-        eased_position: Position that the solver is asked for now.
-        eased_rotation: Rotation that the solver is asked for now.
-        values: What else its kind has, by the name of the argument; further joints as rows of the skeleton that was
-            given, for example ``other``.
-        given: Parts of the target that were given or moved to (POSITION, ROTATION); a goal file leaves out the others.
-        name: What the goal itself is called, None where it has no name.
-        idle: Whether it follows its joint while it is off, and is switched on by being moved.
+        offset: Frame on the joint that moves to the target, (4, 4).
+        eased_position: Position that the solver gets now.
+        eased_rotation: Rotation that the solver gets now.
+        values: Other arguments of the goal, by name. Other joints (``other``) are rows of the given skeleton.
+        given: Parts of the target that somebody set (POSITION, ROTATION). A saved goal leaves out the others.
+        name: Name of the goal itself, None if it has none.
+        idle: Whether the target follows the joint while the goal is off. Moving it then enables the goal.
     """
 
     key: int
@@ -131,16 +130,16 @@ class GoalEditor:
 
     @property
     def has_position(self) -> bool:
-        """Whether it has a position that can be dragged: not beside another joint or a polygon."""
+        """Whether the target has a world position to drag. A goal relative to a joint or a polygon has none."""
         return bool(kind_of(self.kind).position) and self.values.get("other") is None and "polygon" not in self.values
 
     @property
     def has_rotation(self) -> bool:
-        """Whether it has a rotation that can be turned; of a normal that is kept, it is the z axis."""
+        """Whether the target has a rotation. If the goal keeps a normal, this is the z axis."""
         return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
     def copy(self) -> GoalEditor:
-        """Return a copy that shares nothing that changes: arrays are replaced, never written."""
+        """Return an independent copy. It shares the arrays, which are replaced and never written to."""
         return replace(self, values=dict(self.values))
 
     def become(self, other: GoalEditor) -> None:
@@ -150,19 +149,19 @@ class GoalEditor:
 
     @property
     def free(self) -> bool:
-        """Whether it follows its joint now."""
+        """Whether the target follows its joint now."""
         return self.idle and not self.enabled
 
     def snap(self) -> None:
-        """Move the eased target to the target at once."""
+        """Set the eased target to the target."""
         self.eased_position, self.eased_rotation = self.position, self.rotation
 
     def ease(self, part: float, near: float) -> bool:
-        """Move the eased target a part of the way to the target; return whether some of the way is left.
+        """Move the eased target towards the target and return whether it still has to move.
 
         Args:
-            part: From 0 to 1.
-            near: Length that counts as arrived.
+            part: Share of the distance, 0 to 1.
+            near: Distance that counts as arrived, length units.
         """
         away = self.position - self.eased_position
         moving = float(np.abs(away).max()) > near
@@ -171,7 +170,7 @@ class GoalEditor:
         return moving or turning
 
     def target(self) -> Array | tuple[Array, Array] | None:
-        """Return the eased target as ``IK.solve`` takes it, None where the goal takes none."""
+        """Return the eased target in the form of ``IK.solve``, None if the goal takes no target."""
         if self.has_position and self.has_rotation:
             return self.eased_position, self.eased_rotation
         return self.eased_position if self.has_position else self.eased_rotation if self.has_rotation else None
@@ -180,10 +179,10 @@ class GoalEditor:
         """Return the goal.
 
         Args:
-            address: From a row of the skeleton that was given to what the goal calls that joint.
-            eased: Whether with the eased target, and not the one that is asked for.
-            kept: Whether to be saved: with the target that is asked for, under its own name, and without parts of the
-                target that were not given.
+            address: Function from a row of the given skeleton to the key of the joint.
+            eased: Whether to use the eased target.
+            kept: Whether the goal is for saving. It then has the target itself, its own name, and only the parts of the
+                target that somebody set.
 
         Raises:
             InputError: If a value cannot be used.
@@ -198,13 +197,15 @@ class GoalEditor:
         given = self.given if kept else POSITION | ROTATION
         if kind.name == "pose" and given:  # both or neither
             given = POSITION | ROTATION
-        if self.has_position:  # a plane has a place of its own, where none is given
+        if self.has_position:  # None: a plane goal then has a default position
             values[kind.position] = place if given & POSITION else None
         normal = self.values.get("keep") == "normal"
         if self.has_rotation and given & ROTATION:
             values["normal" if normal else kind.rotation] = turn[:, 2] if normal else turn
         if normal and not kept:
-            values["axis"] = self.offset[:3, 2]  # as the skeleton that was given has it at rest
+            values["axis"] = self.offset[
+                :3, 2
+            ]  # the default comes from the rest pose of a skeleton, here of the given one
         if kind.goal.within_other:
             for name, part in (("position", POSITION), ("rotation", ROTATION)):
                 if not given & part:
@@ -225,7 +226,7 @@ def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Return a rotation part of the way to another, and whether some of the way is left."""
+    """Return a rotation moved by a share of the way to another, and whether it still has to move."""
     if at is to:
         return to, False
     from scipy.spatial.transform import Rotation

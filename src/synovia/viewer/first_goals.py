@@ -1,24 +1,21 @@
-"""The goals that a page begins with: those that are given, or hands and feet, or the ends of limbs."""
+"""The first goals of a page: the given ones, or default goals on hands and feet or on the tips of limbs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
 from synovia.model.tree import ancestors
-from synovia.viewer.begin import editor_from
+from synovia.viewer.editor_values import editor_from
 from synovia.viewer.session import Session
-
-_WORDS: Final = {"hand": ("hand", "wrist"), "foot": ("foot", "ankle_roll", "ankle")}
 
 
 def add_goals(session: Session, goals: Iterable[Goal]) -> None:
-    """Add goals as they come from Python or a file; those without a target stay where the body is.
+    """Add goals. A goal without a target gets its target from the present pose.
 
     Raises:
-        UnknownNameError: If a joint does not exist, or a goal is of a kind that no page can show.
+        UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
     """
     for goal in goals:
         editor = session.add(goal.kind.replace("_", " "), goal.joint, label=goal.name)
@@ -26,35 +23,16 @@ def add_goals(session: Session, goals: Iterable[Goal]) -> None:
     session.touch(structure=True)
 
 
-def ends_of(skeleton: Skeleton, word: str) -> list[int]:
-    """Return the rows of the left and the right hand or foot; an empty list unless there are two.
-
-    The file's own roles come first, then names, then the roles that names tell.
-
-    Robots have wrists and ankles: ``left_ankle_roll_joint`` carries the foot.
-
-    Args:
-        skeleton: The skeleton.
-        word: ``hand`` or ``foot``.
-    """
-    roles = [f"{side}_{word}" for side in ("left", "right")]
-    own = {joint.role: row for row, joint in enumerate(skeleton.joints)}
-    if all(role in own for role in roles):
-        return [own[role] for role in roles]
-    for said in _WORDS[word]:
-        named = [said in joint.name.lower() for joint in skeleton.joints]
-        rows = [row for row, is_named in enumerate(named) if is_named]
-        top = [row for row in rows if not any(named[above] for above in ancestors(skeleton.parents, row)[1:])]
-        if len(top) == 2:
-            return top
+def pair_of(skeleton: Skeleton, part: str) -> list[int]:
+    """Return the rows of the left and right ``hand`` or ``foot``, an empty list if one of them has no role."""
+    roles = (f"left_{part}", f"right_{part}")
     return [skeleton.index(role) for role in roles] if all(role in skeleton.roles for role in roles) else []
 
 
 def first_goals(session: Session) -> None:
-    """Add goals to begin with: hands that are free until they are dragged and feet that stay, or the ends of limbs."""
+    """Add default goals: feet that stay and hands that are free until dragged, or the tips of two limbs."""
     skeleton = session.given
-    feet = ends_of(skeleton, "foot")
-    hands = ends_of(skeleton, "hand")
+    feet, hands = pair_of(skeleton, "foot"), pair_of(skeleton, "hand")
     for row in hands or _limbs(skeleton, feet):
         session.add("position", row)
     if feet:
@@ -65,7 +43,7 @@ def first_goals(session: Session) -> None:
 
 
 def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
-    """Return up to two tips of limbs that have little in common, none of them a leg."""
+    """Return the tips of up to two long limbs that share at most half of their joints and contain no foot."""
     chains: list[list[int]] = []
     for row in range(len(skeleton)):
         if skeleton.children[row]:

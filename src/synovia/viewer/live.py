@@ -1,4 +1,4 @@
-"""``view``: the live page in a browser, for any skeleton."""
+"""``view``: a live page in the browser for any skeleton."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import InputError, MissingExtraError, did_you_mean
+from synovia.errors import InputError, MissingExtraError
 from synovia.goals import Goal
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
-from synovia.viewer.first_goals import add_goals, ends_of, first_goals
+from synovia.viewer.first_goals import add_goals, first_goals, pair_of
 from synovia.viewer.root import with_root_values
-from synovia.viewer.server import Rules, is_local
+from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
 from synovia.viewer.surface import Surface
 from synovia.viewer.worker import SESSION, Background
@@ -34,16 +34,16 @@ _PANEL: Final = 384  # width of the controls, pixels
 
 
 class View:
-    """A running page. In a notebook it shows itself; ``wait()`` keeps a script alive.
+    """A running page. A notebook shows it; ``wait()`` keeps a script alive.
 
     Args:
-        make: Makes a session for each browser.
-        surface: What the body looks like.
-        rules: Who may connect.
+        make: Function that makes the session of a browser.
+        surface: The surface of the body.
+        rules: Rules of access.
         port: Port to try first, 0 for any.
-        command: How the page was started.
+        command: File or name of the model, for the Python code and the command that pages show.
         dark: Whether pages start dark.
-        shadows: Whether bodies throw a shadow.
+        shadows: Whether bodies cast a shadow.
     """
 
     def __init__(
@@ -59,20 +59,19 @@ class View:
     ) -> None:
         """Start the server."""
         from synovia.viewer.scene import aim_camera
-        from synovia.viewer.server import guarded_server
 
         self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
         self._surface = surface
         self.rules = rules
         self.pages: dict[int, Page] = {}
-        self._here: set[int] = set()  # browsers that are connected, with or without a page yet
-        self._lock = threading.Lock()  # held to change either
-        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers that want a page; None ends the thread
+        self._here: set[int] = set()  # connected browsers, with or without a page
+        self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
+        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers without a page; None ends the thread
         self._stopped = threading.Event()
         self._background = Background()
         rules.sessions = partial(self._background.running, SESSION)
         self.server = guarded_server(rules, port)
-        self.server.gui.main_panel.dock_right()  # beside the scene: over it, it would hide what is dragged
+        self.server.gui.main_panel.dock_right()  # beside the scene, where it hides no target
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
         aim_camera(self.server, make())
@@ -82,9 +81,9 @@ class View:
 
     @property
     def url(self) -> str:
-        """Address of the page, with its token where it needs one."""
+        """Address of the page, with its token if it needs one."""
         host = self.rules.host
-        if host in ("0.0.0.0", "::"):  # noqa: S104 - only shown; that every address is served was asked for
+        if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
             host = "127.0.0.1"
         host = f"[{host}]" if ":" in host else host
         token = f"/?token={self.rules.token}" if self.rules.token else "/"
@@ -93,14 +92,14 @@ class View:
     async def _connected(self, client: Any) -> None:
         """Queue a browser that needs a page.
 
-        viser awaits this on its own thread, and ``_gone`` too: so they come in order, and nothing else waits for them.
+        viser awaits this and ``_gone`` in order on its own thread, so both must be quick.
         """
         with self._lock:
             self._here.add(client.client_id)
         self._waiting.put(client)
 
     async def _gone(self, client: Any) -> None:
-        """Close the page of a browser that has gone; a page that is still being made is closed by its maker."""
+        """Close the page of a browser that has gone; ``_give_page`` closes a page that is not finished."""
         with self._lock:
             self._here.discard(client.client_id)
             page = self.pages.pop(client.client_id, None)
@@ -108,16 +107,16 @@ class View:
             page.close()
 
     def _make_pages(self) -> None:
-        """Make pages for the queued browsers, one after the other, unless they have gone."""
+        """Make the pages of the queued browsers that are still connected, one after the other."""
         while (client := self._waiting.get()) is not None:
             if client.client_id in self._here:
                 try:
                     self._give_page(client)
-                except Exception:  # the next browser may have more luck
-                    logging.getLogger("synovia.view").exception("a page could not be made")
+                except Exception:  # go on with the next browser
+                    logging.getLogger("synovia.view").exception("cannot make a page")
 
     def _give_page(self, client: Any) -> None:
-        """Give a browser its page."""
+        """Make the page of a browser."""
         from synovia.viewer.page import Page
         from synovia.viewer.panel import TABS
 
@@ -145,26 +144,26 @@ class View:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what of the body's file was not kept and which parts of its surface are missing."""
+        """Sentences about ignored parts of the model's file and missing parts of the surface."""
         return self._surface.notes
 
     def stop(self) -> None:
-        """Stop serving. Where a solver is being compiled, wait until that has ended: it cannot be interrupted."""
+        """Stop serving. If a solver is being compiled, wait for the compiler, which cannot be interrupted."""
         atexit.unregister(self.stop)
         self._stopped.set()
         with self._lock:
             pages = list(self.pages.values())
-            self._here.clear()  # what is being made now is closed by its maker
+            self._here.clear()  # ``_give_page`` closes a page that is not finished
             self.pages.clear()
         for page in pages:
             page.close()
         self._waiting.put(None)
         self._background.stop()
-        with redirect_stdout(StringIO()):  # viser says goodbye, where only data belongs
+        with redirect_stdout(StringIO()):  # viser prints to stdout, which is for data
             self.server.stop()
 
     def __enter__(self) -> View:
-        """Serve within a ``with``."""
+        """Return the view."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -176,7 +175,7 @@ class View:
         return f'<iframe src="{self.url}" width="100%" height="640" style="border:1px solid #8884"></iframe>'
 
     def __repr__(self) -> str:
-        """Return where the page is."""
+        """Return the address."""
         return f"<View {self.url}>"
 
 
@@ -195,21 +194,21 @@ def view(
     shadows: bool = True,
     browser: bool = False,
 ) -> View:
-    """Open a live page: drag targets, and the body follows.
+    """Open a live page: you drag targets, and the body follows.
 
     Args:
         model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``.
-        goals: Goals to begin with; None for hands and feet, or the tips.
-        clip: A ``Motion``, a file, or the name or number of a clip in the model's file, to play underneath.
+        goals: Goals to start with; None for goals on hands and feet, or on the tips.
+        clip: Clip to play under the goals: a ``Motion``, a file, or the name or number of a clip in the model's file.
         solver: Settings or name of the solver.
-        root: ``"fixed"``, ``"free"``, or axes along and about which it moves such as ``"xz"``; None: bodies with two
-            feet are free and others fixed.
+        root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
+            body with two feet, fixed for others.
         tolerance: As in ``IK``.
-        host: Address to serve on. Any but this machine's own needs a token.
+        host: Address to serve on. Addresses that other machines can reach need a token.
         port: Port to try first, 0 for any.
-        token: Secret that pages must bring; made up where the address needs one and none is given.
+        token: Secret that browsers must send; None: a random one if the address needs it.
         dark: Whether the page starts dark.
-        shadows: Whether the body throws a shadow; off is kinder to machines without graphics hardware.
+        shadows: Whether the body casts a shadow. Without shadows the page is faster on machines without a GPU.
         browser: Whether to open a browser.
 
     Returns:
@@ -233,7 +232,7 @@ def view(
     if not isinstance(solver, Solver):
         settings = settings.replace(attempts=1)
     wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
-    mode = root if root is not None else ("free" if len(ends_of(skeleton, "foot")) == 2 else "fixed")
+    mode = root if root is not None else ("free" if len(pair_of(skeleton, "foot")) == 2 else "fixed")
 
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
@@ -249,7 +248,7 @@ def view(
         session.mark_first()
         return session
 
-    make()  # refuses what no page could show, before any is open
+    make()  # raises errors of the arguments now, not in the browser
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)
     out = View(make, _surface(model, skeleton), Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
@@ -259,7 +258,7 @@ def view(
 
 
 def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
-    """Return skeleton, start, clips and name of what is to be viewed."""
+    """Return skeleton, start pose, clips and name of a model."""
     if isinstance(model, str | Path):
         from synovia.io.load import is_bundled, load_model, load_motions
 
@@ -269,14 +268,14 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
         return model, None, [], model.name
     if isinstance(model, Motion):
         return model.skeleton, None, [model], model.skeleton.name
-    pose = getattr(model, "pose", model)  # that of a solution
+    pose = getattr(model, "pose", model)  # a solution has a pose
     if not isinstance(pose, Pose):
-        raise InputError("cannot view this", value=model, expected="a file, a Skeleton, a Pose or a Motion")
+        raise InputError("cannot view this object", value=model, expected="a file, a Skeleton, a Pose or a Motion")
     return pose.skeleton, pose, [], pose.skeleton.name
 
 
 def _surface(model: Any, skeleton: Skeleton) -> Surface:
-    """Return the surface of a model's file, empty if there is no file, with notes on what was not kept."""
+    """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface."""
     from synovia.viewer.surface import surface_of
 
     path = Path(model) if isinstance(model, str | Path) else None
@@ -285,21 +284,13 @@ def _surface(model: Any, skeleton: Skeleton) -> Surface:
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:
-    """Return the clips with the requested one, and its number."""
-    out = list(clips)
-    if isinstance(clip, Motion):
-        return [*out, clip], len(out)
-    if isinstance(clip, int):
-        if not 0 <= clip < len(out):
-            raise InputError("there is no such clip", value=clip, where=skeleton.name, expected=f"0 to {len(out) - 1}")
-        return out, clip
-    names = [motion.name for motion in out]
-    if str(clip) in names:
-        return out, names.index(str(clip))
-    if not Path(clip).exists() and names:
-        raise InputError(
-            "there is no such clip", value=str(clip), where=skeleton.name, hint=did_you_mean(str(clip), names)
-        )
-    from synovia.io.load import load_motion
+    """Return the clips, the requested one included, and its number."""
+    from synovia.io.load import clip_number, load_motion
 
-    return [*out, load_motion(clip)], len(out)
+    if not isinstance(clip, int | Motion):
+        clip = str(clip)
+        if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):
+            clip = load_motion(clip)
+    if isinstance(clip, Motion):
+        return [*clips, clip], len(clips)
+    return list(clips), clip_number(clips, clip, skeleton.name)

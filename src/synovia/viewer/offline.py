@@ -1,4 +1,4 @@
-"""A motion as one HTML file that plays anywhere, without a network: scrub, play, turn and zoom."""
+"""Write a motion as one HTML file that plays it without a network: scrub, play, turn and zoom."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from synovia.viewer.bodies import ahead_of, build
 def write_page(
     motion: Motion, path: str | os.PathLike[str], *, targets: Array | None = None, force: bool = False
 ) -> None:
-    """Write a motion as a page of its own: one HTML file that needs no network and no Synovia.
+    """Write a motion as one HTML file that needs neither a network nor Synovia.
 
     Args:
         motion: The motion.
-        path: The file, by custom with the extension ``.html``.
+        path: The file, usually with the extension ``.html``.
         targets: World positions to mark, (k, 3), length units.
         force: Whether an existing file may be replaced.
 
@@ -41,7 +41,7 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
     skeleton, theme = motion.skeleton, THEMES["light"]
     shape = build(skeleton, theme, 1.0)
     positions = motion.positions()
-    shown = positions[:, shape.joints if len(shape.joints) else slice(None)]
+    shown = positions[:, shape.joints]
     low, high = shown.min(axis=(0, 1)), shown.max(axis=(0, 1))
     up = direction(up_of(skeleton), "y")
     first = shown[0]
@@ -73,7 +73,7 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
         "positions": base64.b64encode(positions.astype("<f4").tobytes()).decode(),
     }
     text = json.dumps(content, allow_nan=False)
-    for sign in "<>&\u2028\u2029":  # a name from a file must not end the script
+    for sign in "<>&\u2028\u2029":  # so that a name from a file cannot end the script
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     page = files("synovia.viewer").joinpath("offline.html").read_text(encoding="utf-8")
     return page.replace("/*DATA*/", text)

@@ -1,4 +1,4 @@
-"""One browser's page: its own session, scene, controls and solver thread; and what its tabs are made of."""
+"""The page of one browser: its session, scene, controls and solver thread; and the base class of its tabs."""
 
 from __future__ import annotations
 
@@ -21,60 +21,60 @@ from synovia.viewer.worker import Background, Worker
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_SLOW: Final = 0.12  # seconds between two updates of the text
+_TEXT_PERIOD: Final = 0.12  # seconds between two updates of the text
 _UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
-_SHOWN: Final = 8.0  # seconds that a message stays
+_MESSAGE: Final = 8.0  # seconds that a message is shown
 
 
 class Tab(ABC):
     """One tab of the panel.
 
     Args:
-        page: The page that it belongs to.
+        page: The page of the tab.
     """
 
     def __init__(self, page: Page) -> None:
-        """Keep the page; ``build`` makes the controls."""
+        """Store the page; ``build`` adds the controls."""
         self.page = page
         self.session = page.session
         self.gui = page.client.gui
 
     @abstractmethod
     def build(self) -> None:
-        """Make the controls, inside the tab."""
+        """Add the controls to the tab."""
 
     @abstractmethod
     def show(self, frame: Frame) -> None:
-        """Update what the controls show; called a few times a second."""
+        """Update the controls; called a few times a second."""
 
     def select(self, key: int | None) -> None:
-        """Follow the selection of a goal, or of none."""
+        """React to the selection of a goal; None: no goal."""
         del key
 
     def record(self, frame: Frame, now: float) -> None:
-        """Take note of a frame; called with every one.
+        """Record a frame; called with every frame.
 
         Args:
             frame: The frame.
-            now: Seconds of a clock that only goes forward.
+            now: Time of a monotonic clock, seconds.
         """
         del frame, now
 
     def connect(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
-        """Call an action with a control's new value whenever it changes; errors are shown on the page.
+        """Call an action with the new value of a control after each change, and show its errors on the page.
 
         Args:
             handle: The control.
-            action: What to do.
-            click: Whether the control is a button or a group of them.
-            slow: Whether the action takes long, and must not hold up other messages.
+            action: The action.
+            click: Whether the control is a button or a group of buttons.
+            slow: Whether the action is slow. It then runs beside other messages, once at a time.
         """
-        at_work = threading.Lock()
+        running = threading.Lock()
 
         def act(event: Any) -> None:
-            if event.client is None:  # set by the page itself
+            if event.client is None:  # the page itself has set the value
                 return
-            if slow and not at_work.acquire(blocking=False):
+            if slow and not running.acquire(blocking=False):
                 self.page.notify("The last request is still being processed.")
                 return
             before = self.page.message
@@ -86,7 +86,7 @@ class Tab(ABC):
                 self.page.withdraw(before)
             finally:
                 if slow:
-                    at_work.release()
+                    running.release()
 
         async def soon(event: Any) -> None:
             act(event)
@@ -97,17 +97,17 @@ class Tab(ABC):
 
 
 class Page:
-    """One browser's page. Several browsers have pages of their own.
+    """The page of one browser.
 
     Args:
         client: The browser.
-        session: The session, which no other page shares.
-        command: How the page was started, for the lines that repeat it elsewhere.
-        background: What runs its threads.
-        surface: What the body looks like.
+        session: The session of this page alone.
+        command: File or name of the model, for the Python code and the command that the page shows.
+        background: Runner of the page's threads.
+        surface: The surface of the body.
         tabs: Titles and classes of the tabs beside the scene.
         dark: Whether the page is dark.
-        shadows: Whether the body throws a shadow; off where there is no graphics hardware.
+        shadows: Whether the body casts a shadow.
     """
 
     def __init__(
@@ -122,16 +122,16 @@ class Page:
         dark: bool = False,
         shadows: bool = True,
     ) -> None:
-        """Make scene and controls, and start to solve."""
+        """Add the scene and the controls, and start to solve."""
         self.client, self.session, self.command, self.dark = client, session, command, dark
         self.background, self.surface = background, surface
         self.selected: int | None = session.editors[0].key if session.editors else None
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.given.meters_per_unit)
-        self.message = ("", 0.0)  # a text, and when it was shown
-        self._due: list[float] = []  # when the text is to be looked at again, though nothing has changed
-        self._last = 0.0
+        self.message = ("", 0.0)  # a text and the time when it was shown
+        self._updates: list[float] = []  # times of updates of the text that are due without a change
+        self._last = 0.0  # time of the last update of the text
         self._status_text = ""
         self.closed = False
         self._theme()
@@ -139,7 +139,7 @@ class Page:
         self.scene.targets.selected = self.selected
         self._tabs: list[Tab] = []
         self._panel(tabs)
-        self.worker = Worker(session, self._show, background, self._again)
+        self.worker = Worker(session, self._show, background, self._next_update)
 
     def _theme(self) -> None:
         """Set the page's colours."""
@@ -152,7 +152,7 @@ class Page:
         )
 
     def _panel(self, tabs: Sequence[tuple[str, type[Tab]]]) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.client.gui
         gui.set_panel_label(f"Synovia: {self.session.given.name}"[:60])
         gui.add_html(style(f"{self.session.given.name} · Synovia"))
@@ -174,7 +174,7 @@ class Page:
         self.session.touch()
 
     def refresh(self) -> None:
-        """Bring everything up to date: the goals may be others than before."""
+        """Update the tabs after a change that may have replaced the goals."""
         keys = {editor.key for editor in self.session.editors}
         if self.selected not in keys:
             self.select(min(keys, default=None))
@@ -185,52 +185,49 @@ class Page:
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
         self.message = (text, time.monotonic())
-        self.wake(_SHOWN)
+        self.wake(_MESSAGE)
 
     def withdraw(self, message: tuple[str, float]) -> None:
-        """Take a message away, unless there is another by now."""
+        """Remove a message unless another one has replaced it."""
         if message[0] and self.message is message:
             self.notify("")
 
     def wake(self, seconds: float) -> None:
-        """Update the text now and again after some seconds, also if nothing changes."""
-        self._due.append(time.monotonic() + seconds)
+        """Update the text now, and once more after some seconds."""
+        self._updates.append(time.monotonic() + seconds)
         self.session.touch()
 
-    def _again(self) -> float | None:
+    def _next_update(self) -> float | None:
         """Return the seconds until the next update of the text, None to wait for a change."""
         now = time.monotonic()
-        self._due = [due for due in self._due if due > now]
-        return min(self._due) - now + 0.02 if self._due else None
+        self._updates = [due for due in self._updates if due > now]
+        return min(self._updates) - now + 0.02 if self._updates else None
 
     def set_dark(self, dark: bool) -> None:
-        """Make the page dark or light."""
+        """Change to the dark or the light page."""
         self.dark = dark
         self._theme()
         self.scene.set_theme(dark)
         self.session.touch()
 
     def _show(self, frame: Frame) -> None:
-        """Show a frame: the scene at once, the text a few times a second, and once more when all is still."""
+        """Show a frame: the scene every time, the text a few times a second and at rest."""
         if self.closed:
             return
         self.frame = frame
-        if frame.still:
-            with suppress(RuntimeError):  # a control that was removed meanwhile
-                self._show_text(frame)
-            return
-        with suppress(RuntimeError):  # a control that was removed meanwhile
-            self.scene.show(frame)
-            now = time.monotonic()
-            for tab in self._tabs:
-                tab.record(frame, now)
-            if now - self._last >= _SLOW or frame.busy:
+        now = time.monotonic()
+        with suppress(RuntimeError):  # a control was removed meanwhile
+            if not frame.still:
+                self.scene.show(frame)
+                for tab in self._tabs:
+                    tab.record(frame, now)
+            if now - self._last >= _TEXT_PERIOD or frame.busy or frame.still:
                 self._last = now
                 self._show_text(frame)
 
     def _show_text(self, frame: Frame) -> None:
-        """Show status and the tabs' text."""
-        text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # always of the same height
+        """Show the status and the text of the tabs."""
+        text = f'<div class="synovia-status">{self._status_note(frame)}</div>'  # of constant height
         if text != self._status_text:
             self._status.content = self._status_text = text
         for tab in self._tabs:
@@ -238,9 +235,9 @@ class Page:
         self.client.flush()
 
     def _status_note(self, frame: Frame) -> str:
-        """Return the status line: a message, or how the solve ended and its time."""
+        """Return the status line: a message, or status and time of the solve."""
         text, when = self.message
-        if text and time.monotonic() - when < _SHOWN:
+        if text and time.monotonic() - when < _MESSAGE:
             return note(safe(text), WARN)
         if frame.busy:
             return note("Compiling the solver. This takes 10 to 20 seconds and happens once.", WARN)
@@ -258,13 +255,13 @@ class Page:
         )
 
     def close(self) -> None:
-        """Stop solving; the browser is gone."""
+        """Stop solving after the browser has gone."""
         self.closed = True
         self.worker.stop()
 
 
 def _labels(session: Session) -> dict[str, int]:
-    """Return the rows of the joints that can have goals, by what they are called."""
+    """Return the row of each joint by its label; equal names get the row as a suffix."""
     out: dict[str, int] = {}
     for row, name in enumerate(session.given.joint_names):
         label = name if name not in out else f"{name} (joint {row})"
@@ -273,5 +270,5 @@ def _labels(session: Session) -> dict[str, int]:
 
 
 def unit_of(meters: float | None) -> str:
-    """Return the name of a length unit, empty if it is unknown or has none."""
+    """Return the name of a length unit, empty if it is unknown."""
     return "" if meters is None else next((name for name, size in _UNITS.items() if math.isclose(size, meters)), "")

@@ -1,8 +1,8 @@
-"""How the root of a body may move: held, free, or along and about chosen axes; and where it is held."""
+"""Root modes of the page: fixed, free, or along and about chosen axes; and changes between them."""
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,19 +12,19 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid
 from synovia.model.root import as_root, with_root_at_rest
 
 ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
-_SAME: Final = 1e-12  # below, a root is where the file has it
+_SAME: Final = 1e-12  # largest difference of two equal frames
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rooted:
-    """A skeleton with a root that may move.
+    """A skeleton with a root mode.
 
     Args:
-        mode: How, as ``IK`` takes it: ``fixed``, ``free``, or axes, for example ``x,z``.
-        held: The skeleton that was given, at the place where its root is held.
-        skeleton: The same with joints put before it where the mode needs them.
-        added: How many rows were put before those of the skeleton that was given.
-        base: From where the file has the root to where it is held, (4, 4); None where that is the same.
+        mode: Root mode as in ``IK``: ``fixed``, ``free``, or axes, for example ``x,z``.
+        held: The given skeleton, moved by ``base``.
+        skeleton: ``held`` after the joints of the root mode.
+        added: Number of these joints.
+        base: Transform from the root's place in the file to the place where it is held, (4, 4); None for the identity.
     """
 
     mode: str
@@ -35,51 +35,47 @@ class Rooted:
 
 
 def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
-    """Return a skeleton with a root that moves in a given mode.
+    """Return a skeleton with a root mode.
 
     Args:
         skeleton: The skeleton.
-        mode: How its root moves, as ``IK`` takes it.
-        base: Where the root is held, from where the file has it, (4, 4).
+        mode: Root mode as in ``IK``.
+        base: As in ``Rooted``.
 
     Raises:
-        InputError: If there is no such mode.
+        InputError: If the mode is unknown.
     """
     mode = as_root(mode)
-    held = skeleton if base is None else _placed(skeleton, base)
+    held = skeleton
+    if base is not None:
+        joints = zip(skeleton.joints, skeleton.parents, strict=True)
+        held = skeleton.with_joints(
+            [joint if parent >= 0 else replace(joint, rest=base @ joint.rest) for joint, parent in joints]
+        )
     whole = held if mode == "fixed" else held.with_root(mode)
     return Rooted(mode, held, whole, len(whole) - len(held), base)
 
 
-def _placed(skeleton: Skeleton, base: Array) -> Skeleton:
-    """Return the skeleton at another place of the world."""
-    joints = [
-        joint if parent >= 0 else dataclasses.replace(joint, rest=base @ joint.rest)
-        for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True)
-    ]
-    return skeleton.with_joints(joints)
-
-
 def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Rooted, Array]:
-    """Return another root and the joint values with which the body stays where it is.
+    """Return another root mode and the joint values that leave the body where it is.
 
-    What the new root's own joints can say they say; the rest is where the root is held.
+    The joints of the new root take as much of the body's motion as they can; ``base`` takes the rest.
 
     Args:
-        q: Joint values with the root that is there, (nq,).
-        at: The root that is there.
-        given: The skeleton that was given.
-        mode: How the root shall move.
+        q: Joint values with the present root, (nq,).
+        at: The present root.
+        given: The given skeleton.
+        mode: The new mode.
 
     Raises:
-        InputError: If there is no such mode.
+        InputError: If the mode is unknown.
     """
     own, to = without_root_values(q, given), rooted(given, mode)
     left = _carried(q, at, given)
     if np.abs(left - np.eye(4)).max() <= _SAME:
         return to, with_root_values(own, to)
     first = given.joints[0]
-    if first.kind is Kind.FREE:  # it can say all, whatever is put before it
+    if first.kind is Kind.FREE:  # it can take all of the motion in any mode
         own[:7] = _free_values(np.linalg.inv(first.rest) @ left @ first.rest @ rigid(own[:3], quat_to_matrix(own[3:7])))
         return to, with_root_values(own, to)
     out = with_root_values(own, to)
@@ -96,12 +92,12 @@ def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Root
 
 
 def _free_values(frame: Array) -> tuple[float, ...]:
-    """Return the values of a free joint that has a frame, (4, 4)."""
+    """Return the values of a free joint with a frame (4, 4)."""
     return (*frame[:3, 3].tolist(), *matrix_to_quat(frame[:3, :3]).tolist())
 
 
 def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
-    """Return how a root that moves, and the place where it is held, carry the given skeleton, (4, 4)."""
+    """Return the transform (4, 4) by which the root moves the given skeleton."""
     if not at.added:
         return np.eye(4) if at.base is None else at.base
     before = np.concatenate([q[: len(q) - given.nq], given.rest_q])
@@ -109,11 +105,11 @@ def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
 
 
 def with_root_values(q: Array, to: Rooted) -> Array:
-    """Return joint values (..., nq) of the given skeleton as values of the rooted one, its own joints at rest."""
+    """Return joint values (..., nq) of the given skeleton as values of the rooted one, with the root at rest."""
     more = to.skeleton.nq - q.shape[-1]
     return with_root_at_rest(q, more) if more else q.copy()
 
 
 def without_root_values(q: Array, given: Skeleton) -> Array:
-    """Return the joint values of the given skeleton's own joints."""
+    """Return the joint values of the given skeleton from those of a rooted one."""
     return q[..., q.shape[-1] - given.nq :].copy()

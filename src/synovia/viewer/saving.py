@@ -1,4 +1,4 @@
-"""What can be taken away from a page: its goals as a file, as Python and as a command, its pose and its motion."""
+"""Exports of a page: goals as a file, as Python code and as a command; pose and motion as files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from synovia.viewer.editor import address
 from synovia.viewer.root import changed_root
 from synovia.viewer.session import Session
 
-RATE: Final = 30.0  # frames of a recording a second
-_MOST: Final = 30 * 60 * 10  # frames; ten minutes
-_LONGEST: Final = 40  # times as long as it is may a clip become that is played slowly
+RATE: Final = 30.0  # frames per second of a recording
+_MOST: Final = 30 * 60 * 10  # frames of a recording: ten minutes
+_LONGEST: Final = 40  # largest factor by which a slow clip may grow when it is saved
 
 
 def goals_of(session: Session) -> list[Goal]:
@@ -46,16 +46,16 @@ def goal_file(session: Session) -> bytes:
     """Return the enabled goals as a goal file.
 
     Raises:
-        UnsupportedError: If there is none, or the file has no room for one.
+        UnsupportedError: If no goal is enabled, or a goal file cannot hold one of them.
     """
     goals = goals_of(session)
     if not goals:
-        raise UnsupportedError("there is no enabled goal to save")
+        raise UnsupportedError("no goal is enabled, so there is no goal to save")
     return goals_text(goals).encode(errors="replace")
 
 
 def command_line(session: Session, model: str) -> str:
-    """Return the command that solves the saved goals from the saved pose; settings without an option are comments."""
+    """Return the command that solves the saved goals from the saved pose. Comments list settings without an option."""
     settings, root = session.solver, _root_of(session)
     words = ["synovia", "solve", model, "--goals", "goals.toml", "--start", "pose.json", "--solver", settings.name]
     if root != "fixed":
@@ -68,8 +68,8 @@ def command_line(session: Session, model: str) -> str:
         words += ["--tol", f"{session.tolerance[0]!r},{math.degrees(session.tolerance[1])!r}"]
     lines = [shlex.join(words)]
     if changed:
-        said = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-        lines.append(f"# the command has no option for {said}; the Python above has it")
+        listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        lines.append(f"# the command has no option for {listed}; the Python code above sets it")
     if (moved := _moved_root(session)) is not None:
         lines.append(f"# {moved}")
     return "\n".join(lines)
@@ -83,20 +83,20 @@ def _changed(settings: Solver) -> dict[str, Any]:
 
 
 def _root_of(session: Session) -> str:
-    """Return the root mode for the saved problem: free if the page holds the root away from its place in the file."""
+    """Return the root mode of the saved problem: free if the page has moved the root from its place in the file."""
     return session.mode if session.rooted.base is None else "free"
 
 
 def _moved_root(session: Session) -> str | None:
-    """Return a remark if the root is held away from its place in the file, else None."""
+    """Return a remark if the page has moved the root from its place in the file, else None."""
     if session.rooted.base is None:
         return None
     held = "held" if session.mode == "fixed" else f"moved along {session.mode} only"
-    return f"on the page the root is {held}, away from where the file has it; here it starts there and is free"
+    return f"on the page the root is {held}, away from its place in the file; here it starts at the same place, free"
 
 
 def python_text(session: Session, model: str) -> str:
-    """Return a script that solves the same goals from the pose that is shown, which gives the same pose."""
+    """Return Python code that solves the goals from the present pose, with the same result."""
     with session.lock:
         goals, pose = goals_of(session), _own_pose(session)
     if not goals:
@@ -122,7 +122,7 @@ def python_text(session: Session, model: str) -> str:
 
 
 def _start_values(pose: Pose) -> list[str]:
-    """Return the values of the joints that are not at rest, as entries of a dictionary; followers follow."""
+    """Return the joint values that differ from rest as entries of a dictionary, without those of mimic joints."""
     skeleton, rest = pose.skeleton, pose.skeleton.rest_pose()
     out: list[str] = []
     for row, joint in enumerate(skeleton.joints):
@@ -135,7 +135,7 @@ def _start_values(pose: Pose) -> list[str]:
 
 
 def _arguments(goal: Goal) -> list[str]:
-    """Return the arguments of a goal's constructor in Python, made from its entry in a goal file."""
+    """Return the arguments of a goal's constructor as Python code, from its entry in a goal file."""
     entry = entry_of(goal)
     out = [repr(entry.pop("joint"))] if "joint" in entry else []
     entry.pop("kind")
@@ -150,7 +150,7 @@ def _arguments(goal: Goal) -> list[str]:
 
 
 def _python(value: Any) -> str:
-    """Return a value as Python source; points and quaternions with nine digits."""
+    """Return a value as Python code; lists of floats as tuples with nine digits."""
     if isinstance(value, list):
         parts = cast("list[Any]", value)
         if all(isinstance(part, float) for part in parts):
@@ -167,7 +167,7 @@ def _own_pose(session: Session) -> Pose:
 
 
 def pose_file(session: Session) -> bytes:
-    """Return the pose as a pose file, with the values of a root that moves, as ``command_line`` names it."""
+    """Return the pose as a pose file, with the values of the root mode of ``command_line``."""
     with session.lock:
         pose = _own_pose(session)
     return _written("pose.json", lambda path: save_pose(pose, path))
@@ -179,7 +179,7 @@ def motion_file(motion: Motion) -> bytes:
 
 
 def _written(name: str, write: Callable[[Path], None]) -> bytes:
-    """Return the content of a file that is written for it."""
+    """Return the content of a temporary file after a function has written it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write(path)
@@ -187,11 +187,11 @@ def _written(name: str, write: Callable[[Path], None]) -> bytes:
 
 
 def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
-    """Return the motion of a page: what was recorded, else the clip as it plays with the goals on top, else the pose.
+    """Return the motion of a page: the recording, else the clip solved with the goals, else two frames of the pose.
 
     Args:
         session: The session.
-        recorded: Recorded joint values, each (nq,), at 30 frames a second.
+        recorded: Recorded joint values, each (nq,), 30 frames per second.
     """
     from synovia.viewer.engine import Engine
 
@@ -207,7 +207,7 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
     rows: list[Array] = []
     frames = 1 + round((len(clip) - 1) / pace)
     if frames > _LONGEST * len(clip):
-        raise UnsupportedError("the clip is played too slowly to be saved", value=play.speed, expected="a higher speed")
+        raise UnsupportedError("the clip plays too slowly to be saved", value=play.speed, expected="a higher speed")
     for frame in range(frames):
         seconds = min(frame * pace / clip.fps, clip.duration)
         start = session.start(seconds if play.speed > 0.0 else clip.duration - seconds)
@@ -216,13 +216,13 @@ def solved_clip(session: Session, recorded: Sequence[Array]) -> Motion:
 
 
 class Recording:
-    """Poses at even times; a pose holds until the next one comes.
+    """Poses at a constant rate. Each pose is held until the next one.
 
-    A body whose skeleton becomes another one, because its root moves otherwise, begins anew.
+    The recording starts again when the root mode, and so the skeleton, changes.
     """
 
     def __init__(self) -> None:
-        """Record nothing."""
+        """Start empty and off."""
         self.on = False
         self._lock = threading.Lock()
         self._rows: list[Array] = []
@@ -231,28 +231,28 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Duration."""
         return max(len(self._rows) - 1, 0) / RATE
 
     def start(self, pose: Pose, now: float) -> None:
-        """Begin anew with a pose.
+        """Start a new recording.
 
         Args:
-            pose: The pose.
-            now: Seconds of a clock that only goes forward.
+            pose: The first pose.
+            now: Time of a monotonic clock, seconds.
         """
         with self._lock:
             self.on = True
             self._begin(pose, now)
 
     def stop(self, now: float) -> None:
-        """End; the last pose held until now."""
+        """End the recording; the last pose is held until now."""
         with self._lock:
             self._fill(now)
             self.on = False
 
     def take(self, pose: Pose, now: float) -> None:
-        """Record that the body has a pose from now on."""
+        """Record a pose from now on."""
         with self._lock:
             if not self.on:
                 return
@@ -263,7 +263,7 @@ class Recording:
             self._last = pose
 
     def rows(self, now: float) -> list[Array]:
-        """Return joint values at even times, (nq,) each, up to now."""
+        """Return the joint values of all frames up to now, (nq,) each."""
         with self._lock:
             if self.on:
                 self._fill(now)
@@ -273,7 +273,7 @@ class Recording:
         self._rows, self._begun, self._last = [pose.q.copy()], now, pose
 
     def _fill(self, now: float) -> None:
-        """Let the last pose hold until now."""
+        """Append frames of the last pose up to now."""
         if self._last is not None:
             due = min(int((now - self._begun) * RATE + 1e-6) + 1, _MOST)
             self._rows += [self._last.q.copy()] * max(due - len(self._rows), 0)

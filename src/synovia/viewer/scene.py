@@ -1,4 +1,4 @@
-"""What a browser shows in three dimensions: body, limits, floor and ghosts of other solvers; and the camera."""
+"""The 3D scene of one browser: body, limits, floor, poses of other solvers, and the camera."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
 from synovia.viewer.surface import Surface
 from synovia.viewer.surface.shapes import ball
-from synovia.viewer.targets import Ranges, Targets
+from synovia.viewer.targets import Ranges, Targets, add_lines
 
 if TYPE_CHECKING:
     from viser import ClientHandle, ViserServer
 
 _LIMIT: Final = (214, 158, 46)
-_FLOORS: Final = ("yz", "xz", "xy")  # across x, y, z
-_SEGMENTS: Final = 4000  # line segments of limits; more would fill the line to the browser
+_FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
+_SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them all
 
-_TALL: Final = 1.7  # size of a body in scene units where its file names no unit
-_SANE: Final = (0.2, 20.0)  # metres; a body of known unit within is shown in metres
-_VIEW: Final = 0.8  # radians from the bottom of the page to its top; a wide angle would bend what is near
-_TALL_PAGE: Final = 0.7  # width over height of a page below which it is a telephone's
+_SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
+_HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
+_VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
+_PHONE: Final = 0.7  # width over height; a page below this is that of a phone
 
 
 class Scene:
@@ -41,10 +41,10 @@ class Scene:
     Args:
         client: The browser.
         session: The session.
-        on_select: Called when a target is clicked or grabbed, with its key.
-        surface: What the body looks like.
+        on_select: Function that gets the key of a target that is clicked or grabbed.
+        surface: The surface of the body.
         dark: Whether the background is dark.
-        shadows: Whether the body throws a shadow.
+        shadows: Whether the body casts a shadow.
     """
 
     def __init__(
@@ -57,12 +57,11 @@ class Scene:
         dark: bool = False,
         shadows: bool = True,
     ) -> None:
-        """Put the body, the floor and the camera in place."""
+        """Add the body, the floor and the camera."""
         self.client, self.session = client, session
         self.scale = scene_scale(session)
         self.theme: Theme = THEMES["dark" if dark else "light"]
         self.arcs = "selected"
-        self.shadows = shadows
         self._up = direction(up_of(session.given), "y")
         pose = session.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
@@ -73,27 +72,18 @@ class Scene:
             client, session, self.theme, scale=self.scale, size=self.size, up=self._up, on_select=on_select
         )
         self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
-        self._make()
+        self.client.scene.configure_default_lights(True, cast_shadow=shadows)
+        positions = session.pose.positions[session.rooted.added :] * self.scale
+        self._make_floor(positions)
+        self._make_body(positions)
+        self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
         world = session.pose.frames[session.rooted.added :]
         self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows)
 
-    # --- made once --------------------------------------------------------------------------------------------------
-
-    def _make(self) -> None:
-        """Make what stays: light, floor, body, and the lines of limits."""
-        positions = self.session.pose.positions[self.session.rooted.added :] * self.scale
-        self.client.scene.configure_default_lights(True, cast_shadow=self.shadows)
-        self._make_floor(positions)
-        self._make_body(positions)
-        nothing = np.zeros((1, 2, 3), np.float32)
-        self._limits = self.client.scene.add_line_segments(
-            "/limits", nothing, _LIMIT, thickness=1.5, thickness_units="screen", visible=False
-        )
-
     def _make_floor(self, positions: Array) -> None:
-        """Lay a grid just below the lowest joint."""
+        """Add a grid just below the lowest joint."""
         floor = float((positions @ self._up).min()) - 0.01 * self.size
         middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
         foot = middle + (floor - middle @ self._up) * self._up
@@ -115,7 +105,7 @@ class Scene:
         )
 
     def _make_body(self, positions: Array) -> None:
-        """Make bones and joints, one mesh in many places each; a joint can be dragged."""
+        """Add bones and joints, each as one mesh with many instances; joints can be dragged."""
         scene = self.client.scene
         place, turn, scale = self._build.bone_frames(positions)
         self._lengths = scale
@@ -146,7 +136,7 @@ class Scene:
         self._joints.on_drag("left")(self._on_joint)
 
     def set_theme(self, dark: bool) -> None:
-        """Take the colours of the dark or the light page."""
+        """Change to the colours of the dark or the light page."""
         self.theme = THEMES["dark" if dark else "light"]
         self._build = build(self.session.given, self.theme, self.scale)
         self._bones.batched_colors = self._build.bone_colours
@@ -159,10 +149,10 @@ class Scene:
         """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
         self._skin.choose(shown)
         self._bones.visible = self._joints.visible = shown != "surface"
-        self.session.touch()  # a surface that was hidden is where it was then
+        self.session.touch()  # update a surface that was hidden
 
     def show_runners(self, runners: Sequence[tuple[Pose, str]]) -> None:
-        """Show poses as ghosts, each in its colour (#rrggbb), in place of those before."""
+        """Show poses as translucent bodies, each in its colour (#rrggbb), and remove the previous ones."""
         for handle in self._runners:
             handle.remove()
         self._runners = []
@@ -186,10 +176,8 @@ class Scene:
                 )
             )
 
-    # --- shown 60 times a second ------------------------------------------------------------------------------------
-
     def show(self, frame: Frame) -> None:
-        """Show a frame."""
+        """Show a frame; called 60 times a second."""
         world = frame.pose.frames[frame.added :]
         positions = world[:, 9:] * self.scale
         place, turn, scale = self._build.bone_frames(positions)
@@ -207,13 +195,13 @@ class Scene:
         self.client.flush()
 
     def _show_limits(self, world: Array) -> None:
-        """Show the limits of the selected joint and those above it, or of all."""
+        """Show the limits of the selected joint and its nearest ancestors, or of all joints."""
         skeleton = self.session.given
         rows: list[int] = []
         if self.arcs == "all":
             rows = list(range(len(skeleton)))
-        elif self.arcs == "selected" and self.targets.selected is not None:
-            editor = next((editor for editor in self.session.editors if editor.key == self.targets.selected), None)
+        elif self.arcs == "selected":
+            editor = self.session.find(self.targets.selected)
             row = -1 if editor is None or editor.row is None else editor.row
             while row >= 0 and len(rows) < 4:
                 if skeleton.joints[row].limit is not None:
@@ -236,17 +224,15 @@ class Scene:
         self._limits.visible = bool(parts)
 
     async def _look(self, camera: Any) -> None:
-        """Keep the whole body in view while the page takes its shape; a camera that somebody has moved stays."""
+        """Keep the whole body in view when the page changes its shape, unless somebody has moved the camera."""
         aspect = camera.image_width / max(camera.image_height, 1)
         there = np.abs(np.asarray(camera.position) - self._viewpoint[0]).max() < 1e-3 * self.size
         if there and abs(aspect - self._aspect) > 0.02:
             self._aspect, self._viewpoint = aspect, viewpoint(self.session, aspect)
             camera.position, camera.look_at = self._viewpoint
 
-    # --- the mouse --------------------------------------------------------------------------------------------------
-
     async def _on_joint(self, event: Any) -> None:
-        """Let a joint itself be dragged: it gets a target if it has none."""
+        """Drag a joint; add a position goal if it has none."""
         index = event.instance_index
         if not isinstance(index, int) or not 0 <= index < len(self._build.joints):
             return
@@ -262,16 +248,16 @@ class Scene:
 
 
 def scene_scale(session: Session) -> float:
-    """Return scene units per length unit: metres if the file names its unit, else a body of human size."""
+    """Return scene units per length unit: metres if the file names its unit, else those of a body of human size."""
     extent = float(np.linalg.norm(np.ptp(session.given.rest_pose().positions, axis=0))) or session.reach
     unit = session.given.meters_per_unit
-    if unit is not None and _SANE[0] <= extent * unit <= _SANE[1]:
+    if unit is not None and _HUMAN_SCALE[0] <= extent * unit <= _HUMAN_SCALE[1]:
         return unit
-    return _TALL / extent
+    return _SIZE / extent
 
 
 def aim_camera(server: ViserServer, session: Session) -> None:
-    """Let every browser look at the body from its front, a little from above and from the side."""
+    """Aim the camera of every browser at the front of the body, a little from above and from the side."""
     up = direction(up_of(session.given), "y")
     size = float(np.linalg.norm(np.ptp(session.pose.positions * scene_scale(session), axis=0))) or 1.0
     server.scene.set_up_direction(tuple(up.tolist()))
@@ -287,7 +273,7 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
 
     Args:
         session: The session.
-        aspect: Width of the scene over its height. On a tall one, a telephone's, the panel covers what is below.
+        aspect: Width of the scene over its height. On a phone the panel covers the lower part.
     """
     up = direction(up_of(session.given), "y")
     positions = session.pose.positions[session.rooted.added :] * scene_scale(session)
@@ -295,11 +281,11 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
     size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
     high = float(np.ptp(positions @ up))
     wide = float(np.linalg.norm(np.ptp(positions - np.outer(positions @ up, up), axis=0)))
-    tall = aspect < _TALL_PAGE
-    room = 0.35 if tall else 0.7  # of the height, for the body
+    phone = aspect < _PHONE
+    share = 0.35 if phone else 0.7  # of the height, for the body
     half = math.tan(0.5 * _VIEW)
-    away = max(0.5 * high / room, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
+    away = max(0.5 * high / share, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
     ahead = ahead_of(session.given)
     side = np.cross(up, ahead)
-    at = middle - (0.5 * away * half if tall else 0.0) * up
+    at = middle - (0.5 * away * half if phone else 0.0) * up
     return at + away * (0.89 * ahead + 0.39 * side + 0.23 * up), at

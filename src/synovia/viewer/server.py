@@ -1,11 +1,11 @@
-"""viser's server behind a guard: who may connect to a page, and how much a connection may send.
+"""The guarded server: viser's server with checks of who may connect and how much a connection may send.
 
-A page on this machine can be reached by every web page that its owner has open: a foreign page may open a WebSocket to
-127.0.0.1 (so its ``Origin`` must be ours), or have its own name resolve to 127.0.0.1 (so ``Host`` must be ours). Any
-other address needs a token that only its owner was shown.
+Any web site that is open in the user's browser can reach a server on this machine. It can open a WebSocket to
+127.0.0.1, so the server checks ``Origin``. It can resolve its own name to 127.0.0.1, so the server checks ``Host``. An
+address that other machines can reach needs a token, which only the user sees.
 
-viser starts its server through ``websockets.asyncio.server.serve`` and offers no hook. While a page starts, that name
-stands for ``serve`` with our checks put in; a page whose server came up without them is stopped at once.
+viser starts its server through ``websockets.asyncio.server.serve`` and offers no hook. So this module replaces that
+function with a checked one while a page starts, and stops a page whose server does not use it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 _COOKIE: Final = "synovia_token"
+# Pairs are the rate per second and the burst of a token bucket.
 _LARGEST: Final = 2**24  # bytes of a message: a picture of the page; a drag takes 300
-_MESSAGES: Final = (400.0, 800.0)  # a second, and at once; a page sends at most 50 for the camera and 20 for each hand
-_BYTES: Final = (2.0**22, 2.0**24)  # bytes a second, and at once: one picture of the page
-_PAGES: Final = 12  # browsers at once; each has a solver of its own
-_MISTAKES: Final = (0.2, 5.0)  # mistakes that are printed a second, and at once
-_CONNECTIONS: Final = (1.0, 30.0)  # new connections a second, and at once
-_PRICE: Final = 15.0  # new connections' worth that one costs which had to be closed: a flood cannot return at once
-_PRINTED: Final = 160  # characters of an error message that are printed
+_MESSAGES: Final = (400.0, 800.0)  # a page sends at most 50 per second for the camera and 20 for each hand
+_BYTES: Final = (2.0**22, 2.0**24)  # the burst is one picture of the page
+_PAGES: Final = 12  # browsers at once; each has its own solver
+_ERRORS: Final = (0.2, 5.0)  # printed errors
+_CONNECTIONS: Final = (1.0, 30.0)  # new connections
+_PENALTY: Final = 15.0  # new connections that a closed one costs, so that a flood cannot return at once
+_PRINTED: Final = 160  # printed characters of an error message
 _CONTROL: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
 
 _STARTING: Final = threading.Lock()
@@ -53,7 +54,7 @@ _HEADERS: Final = {
 
 @dataclass(slots=True)
 class Bucket:
-    """A token bucket: a budget that fills up again by ``rate`` a second, and holds ``burst`` at most."""
+    """A token bucket: it gains ``rate`` tokens per second and holds at most ``burst``."""
 
     rate: float
     burst: float
@@ -61,11 +62,11 @@ class Bucket:
     _last: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start with the whole budget."""
+        """Start full."""
         self.left, self._last = self.burst, time.monotonic()
 
     def spend(self, amount: float = 1.0) -> bool:
-        """Take from the budget; return whether it was there."""
+        """Take tokens; return False, and take none, if there are too few."""
         now = time.monotonic()
         self.left = min(self.burst, self.left + (now - self._last) * self.rate)
         self._last = now
@@ -77,17 +78,17 @@ class Bucket:
 
 @dataclass(slots=True)
 class Rules:
-    """Who may connect.
+    """Rules of access.
 
     Args:
-        host: Address that the page is served on.
-        token: Secret that other addresses need; None on this machine alone.
-        pages: Browsers at once.
-        sessions: Returns how many sessions run; one may outlive its browser by the solve that it is at.
-        port: Port that the page is served on.
-        open_pages: Browsers that are connected.
-        mistakes: Budget of messages about mistakes.
-        connections: Budget of new connections.
+        host: Address of the server.
+        token: Secret that browsers must send; None if the server needs none.
+        pages: Most browsers at once.
+        sessions: Function that returns the number of running sessions. A session may outlive its browser by one solve.
+        port: Port of the server.
+        open_pages: Number of connected browsers.
+        errors: Bucket of printed errors.
+        connections: Bucket of new connections.
     """
 
     host: str = "127.0.0.1"
@@ -96,19 +97,19 @@ class Rules:
     sessions: Callable[[], int] = lambda: 0
     port: int = 0
     open_pages: int = 0
-    mistakes: Bucket = field(default_factory=lambda: Bucket(*_MISTAKES))
+    errors: Bucket = field(default_factory=lambda: Bucket(*_ERRORS))
     connections: Bucket = field(default_factory=lambda: Bucket(*_CONNECTIONS))
 
     def refusal(
         self, path: str, headers: Mapping[str, str], *, socket: bool, many: bool = False
     ) -> tuple[int, str] | None:
-        """Return why a request is refused (HTTP status and reason), None where it may go on.
+        """Return HTTP status and reason of a refused request, None for an accepted one.
 
         Args:
-            path: What is asked for, with its query.
-            headers: The request's headers, by name.
-            socket: Whether it wants a WebSocket.
-            many: Whether a header that decides is there more than once.
+            path: Path of the request with its query.
+            headers: Headers of the request, by name.
+            socket: Whether the request opens a WebSocket.
+            many: Whether ``Host`` or ``Origin`` occurs more than once.
         """
         host = headers.get("Host", "")
         if many or not self._is_own(host):
@@ -130,15 +131,15 @@ class Rules:
 
     @property
     def full(self) -> bool:
-        """Whether there are as many browsers, or sessions of browsers that have gone, as there may be."""
+        """Whether the number of browsers, or of running sessions, is at its maximum."""
         return max(self.open_pages, self.sessions()) >= self.pages
 
     def cut_off(self) -> None:
-        """Make new connections wait, because one had to be closed: it sent too much, or what cannot be decoded."""
-        self.connections.left = max(self.connections.left - _PRICE, -_PRICE)
+        """Make new connections wait after one that sent too much or invalid messages."""
+        self.connections.left = max(self.connections.left - _PENALTY, -_PENALTY)
 
     def _is_own(self, host: str) -> bool:
-        """Return whether a Host header names this page: an address or localhost, at its port."""
+        """Return whether a Host header is an address of this server or localhost, with its port."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname, parts.port
@@ -150,11 +151,11 @@ class Rules:
             return False
         if name == "localhost":
             return is_local(self.host)
-        # a bare address cannot be rebound to another machine; with a token, any address of this machine will do
+        # no DNS server can redirect a bare address; a server with a token accepts every address of this machine
         return name == self.host or (_is_address(name) and (is_local(name) or not is_local(self.host)))
 
     def _has_token(self, path: str, headers: Mapping[str, str]) -> bool:
-        """Return whether a request carries the token, in its query or in the cookie that the page was given."""
+        """Return whether a request has the token, in its query or in the cookie that the page sets."""
         given = parse_qs(urlsplit(path).query).get("token", [""])[0]
         try:
             cookie = SimpleCookie(headers.get("Cookie", "")).get(_COOKIE)
@@ -167,12 +168,12 @@ class Rules:
 
 
 def is_local(host: str) -> bool:
-    """Return whether an address is reached from this machine alone."""
+    """Return whether only this machine can reach an address."""
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback)
 
 
 def _is_address(host: str) -> bool:
-    """Return whether a host is a bare address."""
+    """Return whether a host is an IP address."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -181,7 +182,7 @@ def _is_address(host: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Return whether an Origin header is that of the page itself."""
+    """Return whether an Origin header is the page's own."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -190,31 +191,31 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def guarded_server(rules: Rules, port: int) -> ViserServer:
-    """Return a viser server that only lets through what the rules allow.
+    """Start a viser server with checks.
 
     Args:
-        rules: Who may connect; its ``port`` is set to the one that was free.
+        rules: Rules of access; this function sets ``rules.port``.
         port: Port to try first, 0 for any.
 
     Raises:
-        SynoviaError: If viser came up without the guard.
+        SynoviaError: If viser did not use the checked ``serve``.
     """
     import viser
 
     class Server(viser.ViserServer):
-        """A server that no message of a page can put on the internet."""
+        """A server without viser's public share URL."""
 
         def request_share_url(self, verbose: bool = True) -> str | None:
-            """Return None: a page stays where it is served."""
+            """Return None, whoever asks."""
 
-    # a last message to a browser that has just gone is of no use
+    # viser warns about a message to a browser that has just gone
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection", category=UserWarning)
     with _STARTING, _guarded_serve(rules) as used, redirect_stdout(StringIO()):  # viser prints a banner
         server = Server(host=rules.host, port=port, verbose=False)
     if not used:
         server.stop()
         raise SynoviaError(
-            "the page cannot be guarded with this viser",
+            "this version of viser cannot be guarded",
             value=viser.__version__,
             expected="a version that serves through websockets.asyncio.server.serve",
         )
@@ -224,17 +225,17 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
 
 @contextmanager
 def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
-    """Put the guard in place of ``serve``, and yield a list that is no longer empty once it was used."""
+    """Replace ``serve`` by a checked function and yield a list that is no longer empty once that was called."""
     import websockets.asyncio.server as module
 
     plain, connection = module.serve, _connection_class(rules)
     used: list[bool] = []
-    quiet = logging.getLogger("synovia.viewer")  # anybody could fill the terminal with refused connections
+    quiet = logging.getLogger("synovia.viewer")  # refused connections must not fill the terminal
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
 
     def serve(handler: Any, *args: Any, **options: Any) -> Any:
-        """Serve with the guard before the given handler."""
+        """Serve with checks before the given handler."""
         used.append(True)
         options |= {
             "process_request": _checked(rules, options["process_request"]),
@@ -254,11 +255,11 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
 
 
 def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the handler of a WebSocket that counts open pages, and makes those wait that send nonsense."""
+    """Return a WebSocket handler that counts open pages and slows down clients that send invalid messages."""
 
     async def handle(connection: Any) -> None:
         asyncio.get_running_loop().set_exception_handler(_brief_report(rules))
-        if rules.full:  # several were let in while none had come to this line
+        if rules.full:  # several requests passed ``refusal`` before one was counted
             await connection.close(1013, "too many pages")
             return
         rules.open_pages += 1
@@ -274,15 +275,15 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
 
 
 def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
-    """Return a handler of errors in viser's tasks that prints only a few, so that no client can fill the terminal."""
+    """Return an error handler for viser's tasks that prints few errors, so that no client fills the terminal."""
 
     def report(loop: Any, context: dict[str, Any]) -> None:
-        if not rules.mistakes.spend():
+        if not rules.errors.spend():
             return
         error = context.get("exception")
-        if error is not None and _is_raised_by_viser(error):  # a value that its control cannot take
+        if error is not None and _is_raised_by_viser(error):  # an invalid value for a control
             text = f"{type(error).__name__}: {error}"
-            logging.getLogger("asyncio").error("a page sent what cannot be used: %s", text[:_PRINTED])
+            logging.getLogger("asyncio").error("a page sent an invalid message: %s", text[:_PRINTED])
         else:
             loop.default_exception_handler(context)
 
@@ -298,7 +299,7 @@ def _is_raised_by_viser(error: BaseException) -> bool:
 
 
 def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the handler of a request that refuses first, and then asks viser's own."""
+    """Return a request handler that applies the rules, then calls viser's own handler."""
     from websockets.datastructures import Headers
     from websockets.http11 import Response
 
@@ -314,7 +315,7 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
             plain = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(text)), **_HEADERS}
             return Response(status, http.HTTPStatus(status).phrase, Headers(**plain), text)
         if not socket and request.path.partition("?")[0] not in ("/", "/index.html"):
-            return Response(404, "Not Found", Headers(**{"Content-Length": "0"}), b"")  # the page is one file
+            return Response(404, "Not Found", Headers(**{"Content-Length": "0"}), b"")  # the page is a single file
         answer = then(connection, request)
         if answer is not None:
             for name, value in _HEADERS.items():
@@ -328,19 +329,19 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
 
 
 def _connection_class(rules: Rules) -> type:
-    """Return the class of connections that are closed when they send too much."""
+    """Return a class of connections that closes a connection that sends too much."""
     from websockets.asyncio.server import ServerConnection
     from websockets.exceptions import ConnectionClosedError
 
     class Guarded(ServerConnection):
-        """A connection with a budget of messages, of bytes and of control frames."""
+        """A connection with token buckets for messages, bytes and control frames."""
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._messages, self._bytes, self._controls = Bucket(*_MESSAGES), Bucket(*_BYTES), Bucket(*_MESSAGES)
 
         def process_event(self, event: Any) -> None:
-            """Take pings and pongs no more often than messages: each one is answered."""
+            """Limit control frames such as pings, because the server answers each one."""
             if getattr(event, "opcode", 0) >= _CONTROL and not self._controls.spend():
                 rules.cut_off()
                 self.transport.abort()
@@ -348,7 +349,7 @@ def _connection_class(rules: Rules) -> type:
             super().process_event(event)
 
         async def recv(self, decode: bool | None = None) -> Any:
-            """Return the next message, unless it is one too many."""
+            """Return the next message; close the connection if it exceeds the limits."""
             message = await super().recv(decode)
             if self._messages.spend() and self._bytes.spend(len(message)):
                 return message

@@ -1,4 +1,4 @@
-"""A session: one body as one person edits it. No browser and no thread here; every change is made under its lock."""
+"""A session: one body with goal editors, as one person edits it. Every change holds its lock; no browser, no thread."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
+from synovia.io.load import clip_number
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.begin import begin_values, edited, free_label, place_at_current
 from synovia.viewer.clip import Play, blend, fitting, sample
 from synovia.viewer.editor import GoalEditor, address, kind_of
+from synovia.viewer.editor_values import edited, free_label, place_at_current, set_defaults
 from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
 
 _MOST_EDITORS: Final = 64
-_FAR: Final = 1e4  # targets are kept within so many body sizes
-_MOST_STEPS: Final = 100  # that can be undone
-_ONE: Final = 1.0  # seconds: edits of the same thing that follow each other more quickly are one step
+_FAR: Final = 1e4  # largest distance of a target, body sizes
+_MOST_STEPS: Final = 100  # steps that can be undone
+_PAUSE: Final = 1.0  # seconds; quicker edits of the same thing are one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,14 @@ class Snapshot:
 
 
 class Undo:
-    """A stack of states, and the first one, to which reset returns.
+    """A stack of states, and the first state, for reset.
 
     Args:
         now: Clock that returns seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Remember nothing."""
+        """Start with an empty stack."""
         self.first: Snapshot | None = None
         self._snapshots: deque[Snapshot] = deque(maxlen=_MOST_STEPS)
         self._now = now
@@ -59,33 +60,34 @@ class Undo:
         self._when = 0.0
 
     def keep(self, snapshot: Snapshot, what: Hashable = None) -> None:
-        """Push a state before an edit of ``what``, unless the last edit was of the same thing a moment ago."""
+        """Push the state before an edit of ``what``, unless the same thing was edited a moment ago."""
         now = self._now()
-        again = what is not None and what == self._what and now - self._when < _ONE and len(self._snapshots) > 0
+        again = what is not None and what == self._what and now - self._when < _PAUSE and len(self._snapshots) > 0
         self._what, self._when = what, now
         if not again:
             self._snapshots.append(snapshot)
 
     def begin(self, snapshot: Snapshot) -> None:
-        """Begin anew from a snapshot."""
+        """Clear the stack and set the first state."""
         self.first, self._what = snapshot, None
         self._snapshots.clear()
 
     def take(self) -> Snapshot | None:
-        """Return the last snapshot and forget it, None without any."""
+        """Pop the last state; None if the stack is empty."""
         self._what = None
         return self._snapshots.pop() if self._snapshots else None
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A skeleton with editors, a solver, a root that may move, and a clip underneath.
+    """A skeleton with goal editors, a solver, a root mode and a clip.
 
     Args:
-        given: The skeleton.
-        clips: Clips to choose from, of this skeleton.
-        solver: Settings of the solver; by default with one attempt, so that the body moves without jumps.
+        given: The given skeleton.
+        clips: Clips to choose from.
+        solver: Settings of the solver. The default makes one attempt, so that the body moves without jumps.
         mode: How the root moves, see ``rooted``.
+        tolerance: As in ``IK``.
     """
 
     given: Skeleton
@@ -102,12 +104,12 @@ class Session:
     pose: Pose = field(init=False)
     _base: Array = field(init=False)
     _undo: Undo = field(default_factory=Undo)
-    _within: bool = False  # a change of several parts, which is one step to undo
+    _within: bool = False  # within ``one_step``
     _next_key: int = 1
     reach: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Stand at rest."""
+        """Set the rest pose."""
         self.reach = self.given.size or 1.0  # size of the body, length units
         self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
         self.rooted = rooted(self.given, self.mode)
@@ -117,46 +119,47 @@ class Session:
 
     @property
     def skeleton(self) -> Skeleton:
-        """The skeleton that is solved: the one that was given, with the joints of a root that moves before it."""
+        """The solved skeleton: the given one, after the joints of a root that moves."""
         return self.rooted.skeleton
 
-    def editor(self, key: int) -> GoalEditor:
+    def find(self, key: int | None) -> GoalEditor | None:
+        """Return an editor by its key, None if there is none."""
+        return next((editor for editor in self.editors if editor.key == key), None)
+
+    def editor(self, key: int | None) -> GoalEditor:
         """Return an editor by its key.
 
         Raises:
-            InputError: If it is gone.
+            InputError: If the goal was removed.
         """
-        for editor in self.editors:
-            if editor.key == key:
-                return editor
-        raise InputError("there is no such goal any more", value=key)
+        if (editor := self.find(key)) is None:
+            raise InputError("the goal was removed, or none is selected", value=key)
+        return editor
 
     def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
-        """Add an editor whose target is where the joint is now.
+        """Add an editor whose target is the present pose of the joint.
 
         Raises:
-            UnknownNameError: If there is no such joint or kind.
-            InputError: If there are too many already.
+            UnknownNameError: If the joint or the kind is unknown.
+            InputError: If the page has too many goals.
         """
         with self.lock:
             whole = not kind_of(kind).goal.on_joint
             row = None if whole else self.given.index(0 if joint is None else joint)
             called = label or (kind if row is None else self.given.joint_names[row])
             if len(self.editors) >= _MOST_EDITORS:
-                raise InputError(
-                    "there are too many goals", value=len(self.editors), expected=f"at most {_MOST_EDITORS}"
-                )
+                raise InputError("too many goals", value=len(self.editors) + 1, expected=f"at most {_MOST_EDITORS}")
             taken = [editor.label for editor in self.editors]
             self.remember()
             editor = GoalEditor(self._next_key, kind, row, free_label(called, taken))
             self._next_key += 1
-            begin_values(editor, self.given)
+            set_defaults(editor, self.given)
             self.to_current(editor)
             self.editors.append(editor)
             self.touch(structure=True)
             return editor
 
-    def remove(self, key: int) -> None:
+    def remove(self, key: int | None) -> None:
         """Remove an editor."""
         with self.lock:
             editor = self.editor(key)
@@ -164,8 +167,8 @@ class Session:
             self.editors.remove(editor)
             self.touch(structure=True)
 
-    def change(self, key: int, **values: Any) -> None:
-        """Change ``enabled``, ``weight``, ``priority`` or ``kind`` of an editor.
+    def change(self, key: int | None, **values: Any) -> None:
+        """Change ``enabled``, ``weight``, ``priority``, ``kind`` or ``values`` of an editor.
 
         Raises:
             InputError: If a value cannot be used.
@@ -177,23 +180,25 @@ class Session:
             editor.become(tried)
             self.touch(structure=True)
 
-    def move(self, key: int, place: Any = None, turn: Any = None) -> None:
+    def move(self, key: int | None, place: Any = None, turn: Any = None) -> None:
         """Move an editor's target; the eased target follows.
 
         Args:
-            key: The editor.
+            key: Key of the editor.
             place: World position, (3,), length units.
             turn: World rotation, (3, 3).
 
         Raises:
-            InputError: If a value is not finite or out of this world.
+            InputError: If a value is not finite or the target is too far away.
         """
         with self.lock:
             editor = self.editor(key)
             if place is not None:
                 place = as_numbers(place, (3,), "target")
                 if np.abs(place - self.pose.frames[0, 9:]).max() > _FAR * self.reach:
-                    raise InputError("target is too far away", value=place.tolist(), expected=f"{_FAR:g} body sizes")
+                    raise InputError(
+                        "target is too far away", value=place.tolist(), expected=f"at most {_FAR:g} body sizes"
+                    )
                 editor.position, editor.given = place, editor.given | POSITION
             if turn is not None:
                 editor.rotation, editor.given = as_numbers(turn, (3, 3), "rotation"), editor.given | ROTATION
@@ -201,21 +206,21 @@ class Session:
             editor.enabled, editor.idle = editor.enabled or editor.idle, False
 
     def to_current(self, editor: GoalEditor) -> None:
-        """Put an editor's target where its joint is now."""
+        """Set an editor's target to the present pose of its joint."""
         place_at_current(editor, self.pose, self.rooted.added, self.reach)
         editor.given = POSITION | ROTATION
         self.touch()
 
     def joint_values(self) -> dict[str | int, Any]:
-        """Return the values of all joints that move but free ones, by what a goal calls them."""
+        """Return the values of all joints that move, except free joints, by the key of the joint."""
         rows = [row for row, joint in enumerate(self.given.joints) if joint.kind.q_size and joint.kind is not Kind.FREE]
         return {address(self.given, row): self.pose[row + self.rooted.added] for row in rows}
 
     def set_joint(self, row: int, values: Any) -> None:
-        """Set a joint's own value, brought inside its limits; the goals then pull from there.
+        """Set a joint's value, clamped to its limits; the next solve starts from there.
 
         Args:
-            row: Row of the skeleton that is solved.
+            row: Row of the solved skeleton.
             values: As in ``Pose.with_values``.
         """
         with self.lock:
@@ -226,7 +231,7 @@ class Session:
             self.put(self.skeleton.follow(q))
 
     def put(self, q: Array) -> None:
-        """Put the body into a pose (joint values of the skeleton that is solved), inside its limits."""
+        """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
         with self.lock:
             inside = inside_limits(self.skeleton, np.array(q).reshape(1, -1))[0]
             self._base = np.array(inside)
@@ -234,14 +239,14 @@ class Session:
             self.touch()
 
     def set_root(self, mode: str) -> None:
-        """Let the root be held, free, or move along and about axes; the body stays where it is."""
+        """Change how the root moves; the body stays where it is."""
         with self.lock:
             to, q = changed_root(self.pose.q, self.rooted, self.given, mode)
             self.remember()
             self._root(to, q)
 
     def rest(self) -> None:
-        """Put the body to rest where its file has it, and every target to where it is then."""
+        """Set the rest pose, with the root where the file has it, and move every target to the body."""
         with self.lock:
             self.remember()
             to = rooted(self.given, self.mode)
@@ -256,7 +261,7 @@ class Session:
         self.touch(structure=True)
 
     def set_solver(self, solver: Solver | str) -> None:
-        """Take other settings, or another solver with its own."""
+        """Change the settings, or change to another solver with its default settings and one attempt."""
         with self.lock:
             named, settings = isinstance(solver, str), as_solver(solver)
             self.remember(None if named else "solver")
@@ -264,12 +269,11 @@ class Session:
             self.touch(structure=True)
 
     def set_clip(self, number: int | None) -> None:
-        """Play another clip underneath, or none."""
+        """Play another clip, or none."""
         with self.lock:
-            if number is not None and not 0 <= number < len(self.clips):
-                raise InputError("there is no such clip", value=number, expected=f"0 to {len(self.clips) - 1}")
+            motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
             self.remember()
-            self.play = Play(None if number is None else self.clips[number])
+            self.play = Play(motion)
             self.touch()
 
     def set_play(self, **values: Any) -> None:
@@ -286,10 +290,10 @@ class Session:
             self.touch()
 
     def start(self, seconds: float | None = None) -> Pose:
-        """Return the pose to solve from: the clip's, weighted, or the one that the body is in.
+        """Return the pose to solve from: that of the clip, blended by its weight, or the present pose without a clip.
 
         Args:
-            seconds: A time of the clip instead of the present one.
+            seconds: Time of the clip; None for the present one.
         """
         if self.play.motion is None:
             return self.pose
@@ -297,19 +301,19 @@ class Session:
         return Pose.trusted(self.skeleton, blend(self.skeleton, self._base, clip, self.play.weight))
 
     def touch(self, *, structure: bool = False) -> None:
-        """Signal a change; ``structure``: the problem must be packed anew."""
+        """Signal a change; with ``structure``, the problem must be packed again."""
         self.version += structure
         self.changed.set()
 
     def remember(self, what: Hashable = None) -> None:
-        """Keep the present state for undo; edits of the same thing (``what``) in a row are one step."""
+        """Keep the present state for undo; quick edits of the same thing (``what``) are one step."""
         with self.lock:
             if not self._within:
                 self._undo.keep(self._snapshot(), what)
 
     @contextmanager
     def one_step(self) -> Generator[None]:
-        """Make all changes in the context one step to undo."""
+        """Make all changes in the context one step of undo."""
         with self.lock:
             self.remember()
             self._within = True
@@ -319,7 +323,7 @@ class Session:
                 self._within = False
 
     def mark_first(self) -> None:
-        """Keep the present state as the one that ``reset`` restores."""
+        """Keep the present state for ``reset``."""
         with self.lock:
             self._undo.begin(self._snapshot())
 
@@ -348,7 +352,7 @@ class Session:
         for editor in self.editors:
             editor.snap()
         self.solver, clip = snapshot.solver, snapshot.play
-        same = self.play.motion is clip.motion  # then its time goes on
+        same = self.play.motion is clip.motion  # a clip that was not changed keeps its time
         self.play = replace(self.play if same else clip, speed=clip.speed, weight=clip.weight)
         self._root(snapshot.root, snapshot.q)
         self._base = snapshot.base

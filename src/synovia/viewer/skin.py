@@ -1,4 +1,4 @@
-"""The surface of a body in a browser's scene: it follows the joints."""
+"""The surface of a body in a browser's scene, moved by the joints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat
+from synovia.model.geometry import Array, frames_to_transforms
+from synovia.viewer.bodies import wxyz
 from synovia.viewer.surface import Surface
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 _Set = Callable[[int, Array], None]
 SHOWN: Final = ("both", "surface", "bones")
 _QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
-_THROUGH: Final = 0.45  # opacity where the bones are to be seen through it
-_STILL: Final = 1e-5  # of a scene unit, and of a quaternion: below, a bone is not sent again
+_TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
+_STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
 
 
 class Skin:
@@ -26,10 +27,10 @@ class Skin:
 
     Args:
         client: The browser.
-        surface: What the body looks like.
+        surface: The surface.
         scale: Scene units per length unit.
-        world: Frames of the joints now, (n, 12), length units.
-        shadows: Whether it throws a shadow.
+        world: World frames of the joints, (n, 12), length units.
+        shadows: Whether the surface casts a shadow.
     """
 
     def __init__(self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool) -> None:
@@ -40,7 +41,7 @@ class Skin:
             weights = np.zeros((len(part.vertices), len(part.rows)), np.float32)
             for k in range(part.bones.shape[1]):
                 np.add.at(weights, (np.arange(len(weights)), part.bones[:, k]), part.weights[:, k])
-            places, turns = part.bind[:, :3, 3] * scale, _wxyz(part.bind[:, :3, :3])
+            places, turns = part.bind[:, :3, 3] * scale, wxyz(part.bind[:, :3, :3])
             handle = client.scene.add_mesh_skinned(
                 f"/body/surface/{number}",
                 (part.vertices * scale).astype(np.float32),
@@ -51,7 +52,7 @@ class Skin:
                 color=part.colour,
                 flat_shading=part.flat,
                 side="double",
-                opacity=_THROUGH,
+                opacity=_TRANSLUCENT,
                 cast_shadow=shadows,
                 receive_shadow=False,
             )
@@ -59,20 +60,20 @@ class Skin:
         self.show(world)
 
     def choose(self, shown: str) -> None:
-        """Show the surface over the bones, alone, or not at all; ``shown`` is one of ``SHOWN``."""
+        """Show the surface with the bones, alone, or not at all; ``shown`` is one of ``SHOWN``."""
         self._hidden = shown == "bones"
         for _, handle, *_ in self._parts:
             handle.visible = not self._hidden
-            handle.opacity = _THROUGH if shown == "both" else None
+            handle.opacity = _TRANSLUCENT if shown == "both" else None
 
     def show(self, world: Array) -> None:
-        """Move the surface with the joints' frames, (n, 12), length units; bones that stand still are not sent."""
+        """Move the surface with the joints' world frames, (n, 12), length units; send only the bones that moved."""
         if self._hidden:
             return
         frames = frames_to_transforms(world)
         for part, _, (to_place, to_turn), places, turns in self._parts:
             now = frames[part.rows]
-            place, turn = now[:, :3, 3] * self._scale, _wxyz(now[:, :3, :3])
+            place, turn = now[:, :3, 3] * self._scale, wxyz(now[:, :3, :3])
             for bone in np.flatnonzero(np.abs(place - places).max(axis=1) > _STILL).tolist():
                 to_place(bone, place[bone])
                 places[bone] = place[bone]
@@ -82,10 +83,10 @@ class Skin:
 
 
 def bone_setters(handle: Any) -> tuple[_Set, _Set]:
-    """Return two functions: one that moves a bone of a skinned mesh, given its number, and one that rotates it.
+    """Return two functions that set the position and the rotation of a bone of a skinned mesh, by its number.
 
-    viser's own setters compare before they send, which takes six times as long as the rest: too long for sixty bones
-    that move sixty times a second. They are used where viser keeps its queue of messages elsewhere.
+    viser's own setters compare before they send, which takes six times as long as the rest: too long for sixty bones at
+    60 frames a second. They are the fallback for a viser whose message queue has another name.
     """
     try:
         from viser._messages import SetBoneOrientationMessage, SetBonePositionMessage
@@ -100,8 +101,3 @@ def bone_setters(handle: Any) -> tuple[_Set, _Set]:
         lambda bone, to: send(SetBonePositionMessage(name, bone, tuple(to.tolist()))),
         lambda bone, to: send(SetBoneOrientationMessage(name, bone, tuple(to.tolist()))),
     )
-
-
-def _wxyz(matrices: Array) -> Array:
-    """Return rotation matrices (b, 3, 3) as viser takes them, (b, 4)."""
-    return np.roll(matrix_to_quat(matrices), 1, axis=1)

@@ -1,4 +1,4 @@
-"""The panel's look, light and dark: text stands out from its ground by 4.5 to 1 or more (WCAG 2.2, level AA)."""
+"""Style of the panel, light and dark: the contrast of text is at least 4.5 to 1 (WCAG 2.2, level AA)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import html
 import json
 from typing import Final
 
-# viser makes ten shades of a brand colour, which becomes the ninth. On light ground it fills and writes with the
-# seventh, a quarter of the way to pale, so that the ninth must be nearly black; on dark ground it fills with the ninth
-# and draws outlines with the fifth.
+# viser derives ten shades from a brand colour, which becomes the ninth. On a light page it fills and writes with the
+# paler seventh, so the ninth must be nearly black. On a dark page it fills with the ninth and outlines with the fifth.
 BRANDS: Final = {False: (0, 10, 9), True: (45, 212, 180)}
 
-# What words mean, by whether the page is dark: held, missed, a warning, of lesser weight.
+# Colours of text (held, missed, warning, secondary) on the light page (False) and the dark page (True).
 INKS: Final[dict[bool, dict[str, str]]] = {
     False: {"good": "#007a69", "bad": "#c92a35", "warn": "#9a4c00", "dim": "#5f6b7a"},
     True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf"},
@@ -19,7 +18,7 @@ INKS: Final[dict[bool, dict[str, str]]] = {
 
 GOOD, BAD, WARN, DIM = (f"var(--synovia-{name})" for name in INKS[False])
 
-# ends of a slider below its track, not on it; a message has its place, so that nothing below it moves
+# Slider labels go below the track. The status line has a constant height, so that a message moves no control.
 _RULES: Final = (
     ".mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
     ".mantine-Slider-root{padding-bottom:.9em}"
@@ -29,7 +28,7 @@ _RULES: Final = (
 
 
 def style(title: str) -> str:
-    """Return HTML that sets the page's look, and the title of the browser's tab, which viser has no call for.
+    """Return HTML that sets the style of the page and the title of the browser's tab; viser has no function for these.
 
     Args:
         title: The title, any text.
@@ -43,12 +42,12 @@ def style(title: str) -> str:
 
 
 def safe(text: object) -> str:
-    """Return text from a file or a person with HTML escaped."""
+    """Return a text with HTML escaped."""
     return html.escape(str(text), quote=True)
 
 
 def note(text: str, colour: str = "inherit") -> str:
-    """Return a small paragraph of HTML (already safe)."""
+    """Return a small paragraph of HTML; ``text`` must be safe HTML."""
     return (
         f'<div style="padding:0.15em 0.6em 0.45em 0.6em;font-size:0.86em;line-height:1.45;color:{colour}">{text}</div>'
     )

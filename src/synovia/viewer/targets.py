@@ -1,9 +1,10 @@
-"""Goals in a browser's scene: targets to drag, ghosts of what should meet them, lines to misses, arcs of ranges."""
+"""Goals in a browser's scene: targets to drag, markers of the tips, lines to missed targets, arcs of ranges."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,39 +15,45 @@ from synovia.draw.scene import bones_of, radii_of
 from synovia.draw.theme import Theme
 from synovia.errors import SynoviaError
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
-from synovia.viewer.begin import tip_of
+from synovia.model.geometry import Array, quat_to_matrix
+from synovia.viewer.bodies import wxyz
 from synovia.viewer.editor import GoalEditor, bounds_of
+from synovia.viewer.editor_values import tip_of
 from synovia.viewer.engine import Frame, miss_text
 from synovia.viewer.session import Session
 
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_BALL: Final = 0.032  # radius of a target, as a part of the body's size
-_STILL: Final = 1e-6  # of a scene unit, and of a quaternion: below, nothing is sent
+_BALL: Final = 0.032  # radius of a target, share of the body's size
+_STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves are not sent
 
-_RADIUS: Final = 0.1  # of the body's size: outside the arcs of limits
-_BESIDE: Final = 1.1  # of the joint's radius: an arc in the middle of a thick bone would be out of sight
+_RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
+_BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
 _STATES: Final = ("reached", "missed", "quiet")  # colours of a theme
 
 
-def wxyz(matrix: Array) -> Array:
-    """Return a rotation matrix as viser takes it."""
-    x, y, z, w = matrix_to_quat(matrix)
-    return np.array([w, x, y, z])
+def move_node(handle: Any, position: Array, rotation: Array | None = None) -> None:
+    """Move a node of the scene to a position (3,) and a rotation (4,; wxyz).
+
+    Most nodes stand still, and this comparison is faster than that of viser.
+    """
+    if not _is_near(handle.position, position):
+        handle.position = tuple(position.tolist())
+    if rotation is not None and not _is_near(handle.wxyz, rotation):
+        handle.wxyz = tuple(rotation.tolist())
 
 
-def put(handle: Any, place: Array, turn: Array | None = None) -> None:
-    """Put a node of the scene to a place (3,) and a turn (4,; wxyz); most stand still, and viser's look is slow."""
-    if not _there(handle.position, place):
-        handle.position = tuple(place.tolist())
-    if turn is not None and not _there(handle.wxyz, turn):
-        handle.wxyz = tuple(turn.tolist())
+def add_lines(client: ClientHandle, name: str, colour: tuple[int, int, int], width: float) -> Any:
+    """Add hidden line segments, ``width`` pixels wide, whose points are set later."""
+    nothing = np.zeros((1, 2, 3), np.float32)
+    return client.scene.add_line_segments(
+        name, nothing, colour, thickness=width, thickness_units="screen", visible=False
+    )
 
 
-def _there(at: Array, to: Array) -> bool:
-    """Return whether two vectors are equal but for rounding."""
+def _is_near(at: Array, to: Array) -> bool:
+    """Return whether two vectors are equal within ``_STILL``."""
     return all(abs(a - b) <= _STILL for a, b in zip(at.tolist(), to.tolist(), strict=True))
 
 
@@ -59,8 +66,8 @@ class Targets:
         theme: Colours.
         scale: Scene units per length unit.
         size: Size of the body, scene units.
-        up: Direction that points up, (3,).
-        on_select: Called when a target is clicked or grabbed, with its key.
+        up: Upward direction, (3,).
+        on_select: Function that gets the key of a target that is clicked or grabbed.
     """
 
     def __init__(
@@ -74,11 +81,11 @@ class Targets:
         up: Array,
         on_select: Callable[[int], None],
     ) -> None:
-        """Make what stays."""
+        """Make the nodes that are never removed."""
         self.client, self.session, self.theme = client, session, theme
         self.scale, self.size, self._up = scale, size, up
         self.selected: int | None = None
-        self.gizmo = False  # shown by a click: its arrows would stand in the way of a free drag
+        self.gizmo = False  # hidden until a click: its arrows would get in the way of a free drag
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
@@ -86,14 +93,7 @@ class Targets:
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str] | None = None
         self._held = False
-        self._misses = client.scene.add_line_segments(
-            "/misses",
-            np.zeros((1, 2, 3), np.float32),
-            theme.missed,
-            thickness=3.0,
-            thickness_units="screen",
-            visible=False,
-        )
+        self._misses = add_lines(client, "/misses", theme.missed, 3.0)
         self._label = client.scene.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def show(self, frame: Frame) -> None:
@@ -102,14 +102,14 @@ class Targets:
         self._show_gizmo(frame)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Change the colours."""
         self.theme = theme
         self._misses.colors = np.array(theme.missed, np.uint8)
         for ghost in self._ghosts.values():
             ghost.origin_color = theme.quiet
 
     def _show_editors(self, frame: Frame) -> None:
-        """Show targets, ghosts of what should meet them, and lines to those that are missed."""
+        """Show the targets, the markers of the tips, and lines from tips to missed targets."""
         alive = {editor.key for editor in frame.editors}
         for key in [key for key in self._balls if key not in alive]:
             self._balls.pop(key).remove()
@@ -122,10 +122,10 @@ class Targets:
             if editor.key not in self._balls:
                 self._add_ball(editor, place, colour)
             ball_handle, ghost = self._balls[editor.key], self._ghosts[editor.key]
-            put(ball_handle, place)
+            move_node(ball_handle, place)
             if ball_handle.color != colour:
                 ball_handle.color = colour
-            put(ghost, tip * self.scale, wxyz(tip_turn))
+            move_node(ghost, tip * self.scale, wxyz(tip_turn))
             if editor.key in frame.missed and editor.has_position:
                 lines.append((tip * self.scale, place))
         if lines:
@@ -133,7 +133,7 @@ class Targets:
         self._misses.visible = bool(lines)
 
     def _add_ball(self, editor: GoalEditor, place: Array, colour: tuple[int, int, int]) -> None:
-        """Make the ball of a target, and the ghost of what should meet it."""
+        """Make the ball of a target and the marker of its tip."""
         key, radius = editor.key, _BALL * self.size
         handle = self.client.scene.add_icosphere(
             f"/targets/{key}", radius=radius, color=colour, opacity=0.8, position=tuple(place), cast_shadow=False
@@ -161,7 +161,7 @@ class Targets:
         )
 
     def _show_gizmo(self, frame: Frame) -> None:
-        """Keep the gizmo on the selected target."""
+        """Show the gizmo and the label of the selected target."""
         editor = next((editor for editor in frame.editors if editor.key == self.selected), None)
         shape = (editor.key, editor.kind) if editor is not None and self.gizmo else None
         if shape != self._gizmo_of:
@@ -177,8 +177,8 @@ class Targets:
             return
         place = editor.position if editor.has_position else tip_of(frame.pose, editor, frame.added)[0]
         if self._gizmo is not None and not self._held:
-            put(self._gizmo, place * self.scale, wxyz(editor.rotation) if editor.has_rotation else None)
-        put(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
+            move_node(self._gizmo, place * self.scale, wxyz(editor.rotation) if editor.has_rotation else None)
+        move_node(self._label, place * self.scale + 2.2 * _BALL * self.size * self._up)
         text = editor.label
         if editor.key in frame.missed:
             text += f"  missed by {miss_text(frame.errors[editor.key], self.session.given.meters_per_unit)}"
@@ -216,14 +216,20 @@ class Targets:
         return gizmo
 
     def drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
-        """Follow a drag: the grabbed point stays under the pointer, in the plane that faces the camera."""
+        """Move a target with a drag: the grabbed point stays under the pointer, in the plane that faces the camera.
+
+        Args:
+            what: Name of the dragged node.
+            event: viser's event.
+            key_of: Function that returns the key of the goal's editor when the drag starts.
+        """
         pointer = np.array(event.end_position, float) / self.scale
         if not np.isfinite(pointer).all():
             return
 
         def act() -> None:
             if event.phase == "start" or what not in self._grab:
-                with self.session.one_step():  # a joint that has no goal gets one: the drag is undone with it
+                with self.session.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
                     key = key_of()
                 editor = self.session.editor(key)
                 if not editor.has_position:
@@ -241,43 +247,33 @@ class Targets:
 
     @staticmethod
     def _try(action: Callable[[], None]) -> None:
-        """Run an action; an edit that is refused changes nothing."""
-        try:
+        """Run an action; ignore an edit that raises an error."""
+        with suppress(SynoviaError, ValueError):
             action()
-        except (SynoviaError, ValueError):
-            return
 
 
 class Ranges:
-    """The arcs of ranges in one browser's scene, in the colours of targets: met, missed, or off.
+    """The arcs of ranges in one browser's scene, coloured by the state of their goals.
 
     Args:
         client: The browser.
-        skeleton: The skeleton that was given.
+        skeleton: The given skeleton.
         theme: Colours.
         scale: Scene units per length unit.
         size: Size of the body, scene units.
     """
 
     def __init__(self, client: ClientHandle, skeleton: Skeleton, theme: Theme, *, scale: float, size: float) -> None:
-        """Make what stays."""
+        """Make the nodes that are never removed."""
         self._skeleton, self._scale, self._radius = skeleton, scale, _RADIUS * size / scale
         self._beside = _BESIDE * radii_of(skeleton, bones_of(skeleton))
         self._sent: dict[str, NDArray[np.float32]] = {}
         self._lines: dict[str, Any] = {
-            state: client.scene.add_line_segments(
-                f"/ranges/{state}",
-                np.zeros((1, 2, 3), np.float32),
-                getattr(theme, state),
-                thickness=4.0,
-                thickness_units="screen",
-                visible=False,
-            )
-            for state in _STATES
+            state: add_lines(client, f"/ranges/{state}", getattr(theme, state), 4.0) for state in _STATES
         }
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Change the colours."""
         for state, handle in self._lines.items():
             handle.colors = np.array(getattr(theme, state), np.uint8)
 

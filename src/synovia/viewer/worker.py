@@ -1,4 +1,4 @@
-"""The threads beside the page: those that may compile a solver, and the one that solves a session."""
+"""Threads of the page: a registry of threads that may compile a solver, and the thread that solves a session."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Final
 from synovia.viewer.engine import Engine, Frame
 from synovia.viewer.session import Session
 
-SESSION: Final = "synovia-session"  # the threads' name
-RATE: Final = 60.0  # steps a second
+SESSION: Final = "synovia-session"  # name of the threads that solve
+RATE: Final = 60.0  # steps per second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
-_LONGEST: Final = 0.1  # seconds; after a pause, time goes on by no more than this
+_LONGEST: Final = 0.1  # longest time step, seconds, also after a pause
 
 
 class Background:
-    """The threads of one view that may compile a solver: none is left behind.
+    """The threads of one view that may compile a solver.
 
-    The compiler runs in native code that Python cannot stop. A process that ends while it runs destroys what it works
-    on, and crashes. So these threads are waited for: when the page is stopped, and before the process ends.
+    Python cannot stop the compiler, and a process that ends while the compiler runs may crash. So ``stop`` waits for
+    these threads; it is called when the page stops and before the process ends.
 
     Attributes:
-        stopped: Set when they should come to an end; long work looks at it between its steps.
+        stopped: Event that is set when the threads should end; long work checks it between its steps.
     """
 
     def __init__(self) -> None:
-        """Run nothing yet."""
+        """Start with no thread."""
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
 
     def start(self, name: str, action: Callable[[], None]) -> None:
-        """Run an action in a thread of its own; nothing happens after ``stop``."""
+        """Run an action in a new thread, unless ``stop`` was called."""
 
         def run() -> None:
             try:
@@ -43,7 +43,7 @@ class Background:
                 with self._lock:
                     self._threads.discard(thread)
 
-        # a daemon, so that a script that ends without a word is not held by a page that waits for the next message
+        # a daemon: a script that ends without ``stop`` is not held up by a page that waits for messages
         thread = threading.Thread(target=run, name=name, daemon=True)
         with self._lock:
             if self.stopped.is_set():
@@ -52,7 +52,7 @@ class Background:
             thread.start()
 
     def running(self, name: str) -> int:
-        """Return how many threads of a name run."""
+        """Return the number of running threads with a name."""
         with self._lock:
             return sum(thread.name == name for thread in self._threads)
 
@@ -63,7 +63,7 @@ class Background:
             return bool(self._threads)
 
     def stop(self) -> None:
-        """Wait until every thread has come to its end, however long a compilation takes."""
+        """Wait until every thread has ended, however long a compilation takes."""
         self.stopped.set()
         while True:
             with self._lock:
@@ -75,16 +75,16 @@ class Background:
 
 
 class Worker:
-    """Runs a session in a thread of its own and calls a listener with what to show.
+    """Solves a session in a thread and calls a listener with each frame.
 
-    It solves 60 times a second while anything moves, always for the latest targets, and sleeps else. After a moment of
-    rest it shows its last frame once more, marked as still, so that the listener may do what takes long.
+    It solves for the latest targets 60 times a second while anything moves, and sleeps otherwise. After a moment of
+    rest it passes the last frame again, marked as still, so that the listener can start slow work.
 
     Args:
         session: The session.
-        listener: Called with each frame, from the thread.
-        background: What runs the thread.
-        again: Called at rest: the seconds after which the last frame is to be shown once more, None for never.
+        listener: Function that gets each frame, in the thread.
+        background: Runner of the thread.
+        next_update: Function that returns the seconds until the last frame is due again at rest, None for never.
     """
 
     def __init__(
@@ -92,23 +92,23 @@ class Worker:
         session: Session,
         listener: Callable[[Frame], None],
         background: Background,
-        again: Callable[[], float | None] = lambda: None,
+        next_update: Callable[[], float | None] = lambda: None,
     ) -> None:
         """Start the thread."""
         self.session = session
         self._stopped = threading.Event()
         self.engine = Engine(session, self._stopped)
         self.frames = 0
-        self._listener, self._again = listener, again
+        self._listener, self._next_update = listener, next_update
         background.start(SESSION, self._run)
 
     def stop(self) -> None:
-        """End the thread, after the step that it is at."""
+        """End the thread after its present step."""
         self._stopped.set()
         self.session.changed.set()
 
     def _run(self) -> None:
-        """Step, show, wait."""
+        """Step, call the listener, wait."""
         last = due = time.perf_counter()
         moving = True
         shown: Frame | None = None
@@ -117,20 +117,19 @@ class Worker:
                 pause: float | None = _PAUSE
                 while shown is not None and not self.session.changed.wait(pause):
                     self._listener(dataclasses.replace(shown, still=True))
-                    pause = self._again()
+                    pause = self._next_update()
                 last = due = time.perf_counter() - 1.0 / RATE
             if self._stopped.is_set():
                 return
             if self.engine.stale:
                 self._listener(dataclasses.replace(shown or self.engine.unsolved(), busy=True))
             now = time.perf_counter()
-            frame, moving = self.engine.step(min(now - last, _LONGEST))
+            shown, moving = self.engine.step(min(now - last, _LONGEST))
             last = now
-            shown = frame
             self.frames += 1
-            self._listener(frame)
+            self._listener(shown)
             moving = moving or self.session.changed.is_set()
-            due = max(due, now - 1.0 / RATE) + 1.0 / RATE  # a late wake-up is made up for, a long pause is not
+            due = max(due, now - 1.0 / RATE) + 1.0 / RATE  # catches up after a late wake-up, not after a long pause
             rest = due - time.perf_counter()
             if moving and rest > 0.0:
                 self._stopped.wait(rest)

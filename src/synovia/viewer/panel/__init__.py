@@ -1,4 +1,4 @@
-"""The controls beside the scene: one tab a subject."""
+"""The tabs of controls beside the scene."""
 
 from synovia.viewer.page import Tab
 from synovia.viewer.panel.body import Body

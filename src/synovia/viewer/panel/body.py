@@ -1,4 +1,4 @@
-"""The tab of the body: how its root moves, every joint's sliders within its limits, undo and reset."""
+"""The tab *Body*: root mode, look, a slider for each joint within its limits, undo and reset."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 from synovia.model.limits import Interval, SwingTwist
 from synovia.viewer.engine import Frame
 from synovia.viewer.page import Tab
+from synovia.viewer.panel.controls import in_degrees, widened
 from synovia.viewer.root import ROOTS
 from synovia.viewer.skin import SHOWN
 from synovia.viewer.style import WARN, note, safe
 
 _HELD: Final = (
-    "Goals move these joints as well, and may bring them back. To hold one, disable the goals or add a rest goal for "
-    "this joint, near where it is now."
+    "Goals move these joints too, and may undo what you set here. To hold a joint, disable the goals, or add a rest"
+    " goal near its present value."
 )
-_FEW: Final = 16  # hinges and slides that are all shown at once; a body with more shows one joint at a time
+_FEW: Final = 16  # most hinges and slides to show at once; a body with more joints shows one at a time
 
 
 class Body(Tab):
-    """Moves joints by hand."""
+    """Lets a person move joints one by one."""
 
     def build(self) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.gui
         self.connect(gui.add_button_group("", ("Undo", "Reset", "Rest pose")), self._pressed, click=True)
         self._root = self.connect(
@@ -35,16 +36,16 @@ class Body(Tab):
                 "Root",
                 tuple(dict.fromkeys((*ROOTS, self.session.mode))),
                 initial_value=self.session.mode,
-                hint="Held, free, or sliding along axes.",
+                hint="Fixed, free, or moving along and about axes.",
             ),
             self.session.set_root,
         )
         self.connect(
-            gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Which joints' limits are drawn as arcs."),
+            gui.add_dropdown("Limits", ("selected", "all", "off"), hint="Joints whose limits are drawn as arcs."),
             self._draw_arcs,
         )
         if self.page.surface.parts:
-            look = gui.add_dropdown("Look", SHOWN, hint="The body's surface over its bones, alone, or the bones.")
+            look = gui.add_dropdown("Look", SHOWN, hint="Show the surface, the bones, or both.")
             self.connect(look, self.page.scene.choose_look)
         for line in self.page.surface.notes:
             gui.add_html(note(safe(line), WARN))
@@ -56,7 +57,7 @@ class Body(Tab):
         self._sliders: list[tuple[int, int, Any]] = []
         self._held = gui.add_html(note(_HELD, WARN), visible=False)
         if not self._rows:
-            gui.add_html(note("No joint of this body moves."))
+            gui.add_html(note("This body has no joint that moves."))
             return
         if self._many:
             names = {label: row for label, row in self.page.joint_labels.items() if row in set(self._rows)}
@@ -70,7 +71,7 @@ class Body(Tab):
     def _pressed(self, button: str) -> None:
         if button == "Undo":
             if not self.session.undo():
-                self.page.notify("There is nothing to undo.")
+                self.page.notify("No change to undo.")
         elif button == "Reset":
             self.session.reset()
         else:
@@ -90,23 +91,23 @@ class Body(Tab):
             self._add_sliders(row)
 
     def _add_sliders(self, row: int) -> None:
-        """Make the sliders of a joint, as wide as its limits."""
+        """Add the sliders of a joint, with the range of its limits."""
         gui, given = self.gui, self.session.given
         joint = given.joints[row]
         limit = Interval(*given.value_range(row)) if joint_is_simple(joint.kind) else joint.limit
         for part, (name, low, high, step) in enumerate(ranges(joint.kind, limit, self.session.reach)):
-            title = name if self._many else f"{safe_label(joint.name)} {name.removeprefix('angle ')}".strip()
+            title = name if self._many else f"{short_label(joint.name)} {name.removeprefix('angle ')}".strip()
             if not name.endswith("°"):
                 title = f"{title} {self.page.unit}".strip()
             value = float(np.clip(self._values(row)[part], low, high))
-            slider = gui.add_slider(title or safe_label(joint.name), low, high, step, value)
+            slider = gui.add_slider(title or short_label(joint.name), low, high, step, value)
             self.connect(slider, lambda number, row=row, part=part: self._slide(row, part, float(number)))
             self._sliders.append((row, part, slider))
 
     def _values(self, row: int) -> Array:
-        """Return a joint's values as its sliders show them: degrees, length units."""
+        """Return the slider values of a joint: degrees, length units."""
         joint = self.session.given.joints[row]
-        with self.session.lock:  # another root changes pose and rows together
+        with self.session.lock:  # a change of the root mode changes pose and rows together
             value = self.session.pose[row + self.session.rooted.added]
         return to_sliders(joint.kind, joint.limit, np.atleast_1d(value))
 
@@ -118,7 +119,7 @@ class Body(Tab):
             self.session.set_joint(row + self.session.rooted.added, from_sliders(joint.kind, joint.limit, values))
 
     def show(self, frame: Frame) -> None:
-        """Let the sliders follow the body."""
+        """Update the sliders from the pose."""
         self._root.value = self.session.mode
         held = any(row in frame.moved for row, _, _ in self._sliders)
         if self._held.visible != held:
@@ -133,47 +134,36 @@ class Body(Tab):
 
 
 def joint_is_simple(kind: Kind) -> bool:
-    """Return whether a joint has one number."""
+    """Return whether a joint has one value."""
     return kind in (Kind.HINGE, Kind.SLIDE)
 
 
-def safe_label(name: str) -> str:
-    """Return a joint's name short enough for the left of a slider."""
+def short_label(name: str) -> str:
+    """Return a joint's name, shortened to fit beside a slider."""
     return name if len(name) <= 18 else name[:8] + "…" + name[-9:]
 
 
 def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float, float]]:
-    """Return name, lower end, upper end and step of each slider of a joint: degrees, length units."""
+    """Return name, minimum, maximum and step of each slider of a joint: degrees, length units."""
     if joint_is_simple(kind):
         far = math.pi if kind is Kind.HINGE else reach
         ends = (limit.lower, limit.upper) if isinstance(limit, Interval) else (-math.inf, math.inf)
         low, high = (end if math.isfinite(end) else math.copysign(far, end) for end in ends)
         if kind is Kind.HINGE:
-            return [("angle °", *_degrees(low, high), 0.1)]
-        return [("", *_open(low, high, 1e-3 * reach), 1e-3 * reach)]
+            return [("angle °", *in_degrees(low, high), 0.1)]
+        return [("", *widened(low, high, 1e-3 * reach), 1e-3 * reach)]
     x = y = twist = (-math.pi, math.pi)
     if isinstance(limit, SwingTwist):
         x, y, twist = (-limit.x[0], limit.x[1]), (-limit.y[0], limit.y[1]), limit.twist
-    turns = [(name, *_degrees(*ends), 0.1) for name, ends in (("swing x °", x), ("swing y °", y), ("twist °", twist))]
+    turns = [(name, *in_degrees(*ends), 0.1) for name, ends in (("swing x °", x), ("swing y °", y), ("twist °", twist))]
     if kind is not Kind.FREE:
         return turns
-    far = float(f"{3.0 * reach:.1g}")  # its ends are printed under the slider
+    far = float(f"{3.0 * reach:.1g}")  # rounded, because the page prints the ends
     return [(axis, -far, far, 1e-3 * reach) for axis in "xyz"] + turns
 
 
-def _degrees(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of a slider of radians, in degrees, outwards to tenths: they are printed under it."""
-    low, high = math.degrees(low), math.degrees(high)
-    return _open(math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0, 0.1)
-
-
-def _open(low: float, high: float, step: float) -> tuple[float, float]:
-    """Return the ends of a slider, apart by a step at least."""
-    return (low, high) if high - low >= step else (low - step, high + step)
-
-
 def to_sliders(kind: Kind, limit: Any, values: Array) -> Array:
-    """Return a joint's values as sliders show them: degrees; balls as swing x, swing y and twist about the bone."""
+    """Return the slider values of a joint, in degrees or length units; a ball has swing x, swing y and twist."""
     if joint_is_simple(kind):
         return np.degrees(values) if kind is Kind.HINGE else values.copy()
     from scipy.spatial.transform import Rotation
@@ -182,12 +172,12 @@ def to_sliders(kind: Kind, limit: Any, values: Array) -> Array:
     turn = Rotation.from_matrix(frame.T @ quat_to_matrix(values[-4:]) @ frame)
     _, _, z, w = turn.as_quat()
     twist = (2.0 * math.atan2(z, w) + math.pi) % (2.0 * math.pi) - math.pi
-    swing = (turn * Rotation.from_rotvec([0.0, 0.0, -twist])).as_rotvec()  # lies across the bone
+    swing = (turn * Rotation.from_rotvec([0.0, 0.0, -twist])).as_rotvec()  # perpendicular to the bone
     return np.concatenate([values[:-4], np.degrees([swing[0], swing[1], twist])])
 
 
 def from_sliders(kind: Kind, limit: Any, values: Array) -> Array:
-    """Return a joint's values from what its sliders show."""
+    """Return a joint's values from its slider values."""
     if joint_is_simple(kind):
         return np.radians(values) if kind is Kind.HINGE else values.copy()
     from scipy.spatial.transform import Rotation
@@ -199,5 +189,5 @@ def from_sliders(kind: Kind, limit: Any, values: Array) -> Array:
 
 
 def _bone_frame(limit: Any) -> Array:
-    """Return the frame whose z axis is a joint's bone, as its limit has it, (3, 3)."""
+    """Return the frame of a joint's limit, (3, 3), whose z axis is the bone."""
     return np.asarray(limit.frame) if isinstance(limit, SwingTwist) else np.eye(3)

@@ -1,9 +1,8 @@
-"""The tab of the clip that plays underneath the goals."""
+"""The tab *Clip*: choose, play and scrub the clip under the goals."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from synovia.viewer.editor_values import free_label
 from synovia.viewer.engine import Frame
 from synovia.viewer.page import Tab
 from synovia.viewer.style import note
@@ -15,7 +14,7 @@ class Clip(Tab):
     """Chooses, plays and scrubs a clip."""
 
     def build(self) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.gui
         if not self.session.clips:
             gui.add_html(note("This model has no clip. To play one: synovia view MODEL CLIP."))
@@ -23,21 +22,21 @@ class Clip(Tab):
             return
         self._names = [_NONE]
         for motion in self.session.clips:
-            name = motion.name
-            while name in self._names:
-                name += " (again)"
-            self._names.append(name)
+            self._names.append(free_label(motion.name, self._names))
         self._pick = self.connect(gui.add_dropdown("Clip", tuple(self._names)), self._picked)
         self._playing = self.connect(
             gui.add_checkbox("Play", False), lambda on: self.session.set_play(playing=bool(on))
         )
-        self._time = self.connect(gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0), self._scrub)
+        self._time = self.connect(
+            gui.add_slider("Time s", 0.0, 1.0, 0.001, 0.0),
+            lambda seconds: self.session.set_play(time=float(seconds), playing=False),
+        )
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0), lambda speed: self.session.set_play(speed=float(speed))
         )
         self._weight = self.connect(
             gui.add_slider(
-                "Weight", 0.0, 1.0, 0.01, 1.0, hint="How much of the clip is mixed into the pose without it."
+                "Weight", 0.0, 1.0, 0.01, 1.0, hint="Share of the clip in the blend with the pose without it."
             ),
             lambda weight: self.session.set_play(weight=min(max(float(weight), 0.0), 1.0)),
         )
@@ -48,11 +47,8 @@ class Clip(Tab):
         self.session.set_clip(None if number < 0 else number)
         self.session.set_play(playing=number >= 0)
 
-    def _scrub(self, seconds: Any) -> None:
-        self.session.set_play(time=float(seconds), playing=False)
-
     def show(self, frame: Frame) -> None:
-        """Let the controls follow the clip."""
+        """Update the controls from the clip."""
         if not self._names:
             return
         play = self.session.play

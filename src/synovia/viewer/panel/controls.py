@@ -1,8 +1,7 @@
-"""Controls of numbers: lines of text, the bounds of a range, and rotations as angles.
+"""Controls for numbers: text fields, the bounds of a range, and rotations as angles.
 
-Numbers are typed as text: every key stroke is processed, and the text stays until it is complete. A browser's number
-field loses the sign of ``-0.25`` on the way (it becomes ``-0``, then ``0``), and says nothing when it is
-emptied; a line of text does neither.
+Numbers are typed as text, because a browser's number field loses the sign of ``-0.25`` while it is typed (``-0``
+becomes ``0``) and sends no event when it is emptied. A text field keeps the text until it is complete.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from synovia.model.geometry import Array, as_numbers, fixed_xyz
 from synovia.viewer.editor import GoalEditor, bounds_of, kind_of
 from synovia.viewer.page import Tab
 
-PAUSE: Final = 2.0  # seconds after the last key before a field shows again what the model has
-_PARTS: Final = 1000  # steps of a slide's slider
+PAUSE: Final = 2.0  # seconds after the last key stroke before a field shows the value of the model again
+_PARTS: Final = 1000  # steps of the slider of a slide joint
 
 
 def written(values: Sequence[float], digits: int | None) -> str:
-    """Return numbers as text, with some digits after the point, or six in all; never a negative zero."""
+    """Return numbers as text with ``digits`` decimals, None: six significant digits; never a negative zero."""
     if digits is None:
         return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)
     return ", ".join(f"{round(float(value), digits) + 0.0:.10g}" for value in values)
@@ -36,15 +35,15 @@ def whole(what: str, value: float) -> int:
     """Return a number as an integer.
 
     Raises:
-        InputError: If it is not whole.
+        InputError: If the number is not whole.
     """
     if not float(value).is_integer():
-        raise InputError(f"{what}: expected a whole number", value=value)
+        raise InputError("expected a whole number", where=what, value=value)
     return int(value)
 
 
 def numbers(text: str, count: int) -> tuple[float, ...] | None:
-    """Return the numbers of a text, separated by commas, semicolons or blanks; None unless there are ``count``."""
+    """Return ``count`` numbers of a text, separated by commas, semicolons or blanks; None for any other text."""
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     try:
         values = tuple(float(word) for word in words)
@@ -54,14 +53,14 @@ def numbers(text: str, count: int) -> tuple[float, ...] | None:
 
 
 class Field:
-    """A line of text that stands for numbers.
+    """A text field for numbers.
 
     Args:
-        tab: The tab that it is made in.
-        label: Its label.
-        values: Numbers that it shows at first.
-        action: Called with the numbers when others are typed.
-        digits: How many digits after the point are shown; None for six in all.
+        tab: The tab of the field.
+        label: Label.
+        values: First values.
+        action: Function that gets the typed numbers.
+        digits: Decimals; None for six significant digits.
         hint: Tooltip.
     """
 
@@ -75,7 +74,7 @@ class Field:
         digits: int | None = 5,
         hint: str | None = None,
     ) -> None:
-        """Make the control."""
+        """Add the field."""
         self._page, self._label, self._action, self._digits = tab.page, label, action, digits
         self._count = len(values)
         self._last = -PAUSE
@@ -83,7 +82,7 @@ class Field:
         tab.connect(self.handle, self._typed)
 
     def _typed(self, text: str) -> None:
-        """Pass on what is typed once it has the right number of numbers."""
+        """Pass on the typed numbers once their count is right."""
         self._last = time.monotonic()
         self._page.wake(PAUSE)
         values = numbers(text, self._count)
@@ -91,20 +90,20 @@ class Field:
             self._action(values)
 
     def show(self, values: Sequence[float]) -> None:
-        """Show numbers, unless the text already means the same or is being typed."""
+        """Show numbers, unless the text already has them or somebody is typing."""
         text, typed = written(values, self._digits), numbers(self.handle.value, self._count)
         if typed is not None and written(typed, self._digits) == text:
             return
         if time.monotonic() - self._last < PAUSE:
             return
         if typed is None:
-            asked = "a number" if self._count == 1 else f"{self._count} numbers"
-            self._page.notify(f"{self._label} takes {asked}; it is {text} as before.")
+            expected = "a number" if self._count == 1 else f"{self._count} numbers"
+            self._page.notify(f"{self._label}: expected {expected}. The value is still {text}.")
         self.handle.value = text
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """Whether the field is shown."""
         return bool(self.handle.visible)
 
     @visible.setter
@@ -112,21 +111,21 @@ class Field:
         self.handle.visible = on
 
     def remove(self) -> None:
-        """Take it away."""
+        """Remove the field."""
         self.handle.remove()
 
 
 class Span:
-    """Two bounds of a joint's value, in degrees or in length units.
+    """Controls of the bounds of a range goal, in degrees or length units.
 
     Args:
-        tab: The tab that it is made in.
-        editor: The editor whose range it is.
-        action: Called with lower and upper, radians or length units.
+        tab: The tab of the controls.
+        editor: Editor of the range goal.
+        action: Function that gets the lower and the upper bound, radians or length units.
     """
 
     def __init__(self, tab: Tab, editor: GoalEditor, action: Callable[[float, float], None]) -> None:
-        """Make the controls."""
+        """Add the controls."""
         self._action = action
         skeleton, row = tab.session.given, editor.row or 0
         slides = skeleton.joints[row].kind is Kind.SLIDE
@@ -134,29 +133,26 @@ class Span:
         self._per = 1.0 if slides else 180.0 / math.pi
         widest = kind_of(editor.kind).goal.first_values(skeleton, row, np.zeros(3))
         self._ends = float(widest["lower"]), float(widest["upper"])
-        low, high = (self._per * end for end in self._ends)
-        step = (high - low) / _PARTS if slides else 0.1
-        if not slides:
-            low, high = math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0
-        bounds = self._bounds(editor)
-        self._low, self._high, self._step = low, max(high, low + step), step
-        label = f"Range {self.unit}".strip()
-        self.slider: Any = tab.gui.add_multi_slider(label, low, self._high, step, self._within(bounds))
+        low, high = self._ends
+        self._step = (high - low) / _PARTS if slides else 0.1
+        self._low, self._high = widened(low, high, self._step) if slides else in_degrees(low, high)
+        bounds, label = self._bounds(editor), f"Range {self.unit}".strip()
+        self.slider: Any = tab.gui.add_multi_slider(label, self._low, self._high, self._step, self._within(bounds))
         tab.connect(self.slider, self._slid)
         self.field = Field(tab, "Lower, upper", bounds, self._set, digits=3, hint="inf or -inf: no bound.")
 
     def _bounds(self, editor: GoalEditor) -> tuple[float, float]:
-        """Return the bounds of an editor as they are shown."""
+        """Return the bounds of an editor in the unit of the controls."""
         lower, upper = bounds_of(editor) or self._ends
         return self._per * lower, self._per * upper
 
     def _within(self, bounds: Sequence[float]) -> tuple[float, float]:
-        """Return bounds as far as the slider goes."""
+        """Return bounds clamped to the ends of the slider."""
         lower, upper = (min(max(bound, self._low), self._high) for bound in bounds)
         return lower, upper
 
     def _slid(self, values: Sequence[float]) -> None:
-        """Take the slider's bounds: its ends are rounded outwards, the joint's own count."""
+        """Pass on the bounds of the slider, clamped to those of the joint: the slider's ends are rounded outwards."""
         self._set(tuple(min(max(float(x), self._per * self._ends[0]), self._per * self._ends[1]) for x in values))
 
     def _set(self, values: Sequence[float]) -> None:
@@ -172,26 +168,37 @@ class Span:
             self.slider.value = within
 
     def now(self, value: float) -> str:
-        """Return a value as text, with its unit."""
+        """Return a value as text with its unit."""
         return f"{written((self._per * value,), 3)} {self.unit}".strip()
 
     def remove(self) -> None:
-        """Take the controls away."""
+        """Remove the controls."""
         self.slider.remove()
         self.field.remove()
 
 
+def in_degrees(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a slider in degrees, from radians, rounded outwards to tenths because the page prints them."""
+    low, high = math.degrees(low), math.degrees(high)
+    return widened(math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0, 0.1)
+
+
+def widened(low: float, high: float, step: float) -> tuple[float, float]:
+    """Return the ends of a slider, widened if they are less than a step apart."""
+    return (low, high) if high - low >= step else (low - step, high + step)
+
+
 def turn_of(angles: Sequence[float]) -> Array:
-    """Return the rotation matrix of angles about the fixed axes x, y and z, in this order, degrees.
+    """Return the rotation matrix of Euler angles about the fixed axes x, y and z, in this order, degrees.
 
     Raises:
-        InputError: If one is not finite.
+        InputError: If an angle is not finite.
     """
     return fixed_xyz(*np.radians(as_numbers(angles, (3,), "turn")).tolist())
 
 
 def angles_of(turn: Array) -> list[float]:
-    """Return the angles of a rotation matrix as ``turn_of`` takes them; the third is 0 where only their sum counts."""
+    """Return the angles of a rotation matrix, the inverse of ``turn_of``; in gimbal lock the third is 0."""
     cosine = math.hypot(turn[0, 0], turn[1, 0])
     b = math.atan2(-turn[2, 0], cosine)
     if cosine > 1e-6:

@@ -1,17 +1,16 @@
-"""The tab of goals: which there are, how far they are missed, and everything about the selected one."""
+"""The tab *Goals*: the list of goals with their errors, and the controls of the selected goal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from synovia.draw.arcs import value_of
 from synovia.model.geometry import Array
-from synovia.viewer.begin import tip_of
 from synovia.viewer.editor import GoalEditor, address, bounds_of, kind_of, kinds
+from synovia.viewer.editor_values import tip_of
 from synovia.viewer.engine import Frame, miss_text
 from synovia.viewer.page import Tab
 from synovia.viewer.panel.controls import Field, Span, angles_of, turn_of, whole, written
@@ -24,10 +23,10 @@ _CUT = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 
 
 class Goals(Tab):
-    """Adds, removes, enables, weighs and moves goals."""
+    """Adds, removes and edits goals."""
 
     def build(self) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.gui
         self._list = gui.add_html("")
         self._shown = ""
@@ -41,7 +40,7 @@ class Goals(Tab):
                 "Weight",
                 (1.0,),
                 lambda values: self._change(weight=values[0]),
-                hint="Compared with goals of the same priority.",
+                hint="Weight among goals of the same priority.",
             )
             self._priority = Field(
                 self,
@@ -60,9 +59,9 @@ class Goals(Tab):
                 digits=2,
                 hint="Euler angles about the fixed axes x, y, z.",
             )
-            self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation, and the angles typed for it
+            self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation and its typed angles
             self._extras: list[Any] = []
-            self._more: dict[str, Field] = {}  # those of them that are typed
+            self._more: dict[str, Field] = {}  # the text fields among them, by name
             self._span: Span | None = None
             self._extras_of: tuple[Any, ...] | None = None
             self._now = gui.add_html("")
@@ -75,10 +74,7 @@ class Goals(Tab):
         self.select(self.page.selected)
 
     def _selected(self) -> GoalEditor | None:
-        return next((editor for editor in self.session.editors if editor.key == self.page.selected), None)
-
-    def _key(self) -> int:
-        return -1 if self.page.selected is None else self.page.selected
+        return self.session.find(self.page.selected)
 
     def _picked(self, label: str) -> None:
         editor = next((editor for editor in self.session.editors if editor.label == label), None)
@@ -89,7 +85,7 @@ class Goals(Tab):
         self.page.select(self.session.add(self._new_kind.value, row).key)
 
     def _change(self, **values: Any) -> None:
-        self.session.change(self._key(), **values)
+        self.session.change(self.page.selected, **values)
 
     def _change_kind(self, kind: str) -> None:
         try:
@@ -98,13 +94,13 @@ class Goals(Tab):
             self.select(self.page.selected)
 
     def _moved(self, place: tuple[float, ...]) -> None:
-        self.session.remember(("target", self._key()))
-        self.session.move(self._key(), place=place)
+        self.session.remember(("target", self.page.selected))
+        self.session.move(self.page.selected, place=place)
 
     def _turned(self, angles: tuple[float, ...]) -> None:
         turn = turn_of(angles)
-        self.session.remember(("turn", self._key()))
-        self.session.move(self._key(), turn=turn)
+        self.session.remember(("turn", self.page.selected))
+        self.session.move(self.page.selected, turn=turn)
         self._typed = turn, angles
 
     def _pressed(self, button: str) -> None:
@@ -112,18 +108,18 @@ class Goals(Tab):
             self.page.scene.targets.gizmo = not self.page.scene.targets.gizmo
             self.session.touch()
         elif button == "Remove":
-            self.session.remove(self._key())
+            self.session.remove(self.page.selected)
             self.page.select(self.session.editors[-1].key if self.session.editors else None)
         else:
             with self.session.lock:
                 self.session.remember()
-                self.session.to_current(self.session.editor(self._key()))
+                self.session.to_current(self.session.editor(self.page.selected))
 
     def select(self, key: int | None) -> None:
-        """Show the controls of another goal."""
+        """Show the controls of the selected goal."""
         editor = self._selected()
         self._folder.visible = editor is not None
-        labels = (*(editor.label for editor in self.session.editors), _NOBODY)
+        labels = _labels(self.session.editors)
         if self._pick.options != labels:
             self._pick.options = labels
         self._pick.value = _NOBODY if editor is None else editor.label
@@ -137,7 +133,7 @@ class Goals(Tab):
         self._fill(editor)
 
     def _make_extras(self, editor: GoalEditor) -> None:
-        """Make the controls that only some kinds have: directions, bounds, a second joint."""
+        """Add the controls of the goal's kind: directions, lengths, choices, other joints, bounds."""
         kind = kind_of(editor.kind)
         choices = (field.name for field in kind.controls if field.form in ("joint", "choice"))
         chosen = [str(editor.values.get(name)) for name in (*choices, "joints")]
@@ -153,26 +149,33 @@ class Goals(Tab):
         with self._folder:
             for field in kind.controls:
                 value: Any = editor.values.get(field.name)
-                change = partial(self._set, field.name)
                 if field.form == "direction":
                     self._add_field(field.name, value or (0.0, 0.0, 0.0), "")
                 elif field.form == "length":
                     self._add_field(field.name, (float(value or 0.0),), self.page.unit)
                 elif field.form == "choice":
-                    self._add_choice(field.name.capitalize(), field.choices, value, change)
+                    self._add_choice(
+                        field.name.capitalize(),
+                        field.choices,
+                        value,
+                        lambda to, name=field.name: self._set(**{name: to}),
+                    )
                 else:
                     options = (*((field.absent,) if field.absent else ()), *names)
                     self._add_choice(
-                        field.label, options, rows.get(value, options[0]), lambda label, to=change: to(names.get(label))
+                        field.label,
+                        options,
+                        rows.get(value, options[0]),
+                        lambda label, name=field.name: self._set(**{name: names.get(label)}),
                     )
             if "joints" in kind.further:
                 self._make_rest(editor)
             if kind.goal.bounds_value:
-                self._span = Span(self, editor, self._bound)
+                self._span = Span(self, editor, lambda lower, upper: self._set(lower=lower, upper=upper))
                 self._extras.append(self._span)
 
     def _make_rest(self, editor: GoalEditor) -> None:
-        """Make the controls of a rest goal: for which joints it is, and near what."""
+        """Add the controls of a rest goal: its joints and its pose."""
         names, parts = self.page.joint_labels, editor.values.get("joints")
         rows = [self.session.given.index(joint) for joint in parts or ()]
         labels = {row: label for label, row in names.items()}
@@ -186,37 +189,32 @@ class Goals(Tab):
     def _choose_joints(self, label: str) -> None:
         if label != _SOME:
             row = self.page.joint_labels.get(label)
-            self._set("joints", None if row is None else {address(self.session.given, row): 1.0})
+            self._set(joints=None if row is None else {address(self.session.given, row): 1.0})
 
     def _choose_near(self, word: str) -> None:
         if word in _NEAR:
-            self._set("pose", None if word == _NEAR[0] else self.session.joint_values())
+            self._set(pose=None if word == _NEAR[0] else self.session.joint_values())
 
     def _add_choice(self, label: str, options: Sequence[str], initial: str, action: Callable[[Any], None]) -> None:
-        """Make a dropdown that only some kinds have."""
+        """Add a dropdown for the selected kind."""
         handle = self.gui.add_dropdown(label, tuple(options), initial_value=initial)
         self._extras.append(self.connect(handle, action))
 
     def _add_field(self, name: str, values: Sequence[float], unit: str) -> None:
-        """Make the control of numbers that only some kinds have."""
+        """Add a text field for the selected kind."""
         label = f"{name.capitalize()} {unit}".strip()
-        field = Field(
-            self, label, values, lambda typed: self._set(name, typed if len(values) > 1 else next(iter(typed)))
-        )
+        field = Field(self, label, values, lambda typed: self._set(**{name: typed if len(values) > 1 else typed[0]}))
         self._extras.append(field)
         self._more[name] = field
 
-    def _bound(self, lower: float, upper: float) -> None:
-        editor = self.session.editor(self._key())
-        self._change(values={**editor.values, "lower": lower, "upper": upper})
-
-    def _set(self, name: str, value: Any) -> None:
-        editor = self.session.editor(self._key())
-        self._change(values={**editor.values, name: value})
+    def _set(self, **values: Any) -> None:
+        """Change arguments of the selected goal."""
+        editor = self.session.editor(self.page.selected)
+        self._change(values={**editor.values, **values})
         self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
 
     def _fill(self, editor: GoalEditor) -> None:
-        """Show a goal's numbers."""
+        """Show the numbers of a goal."""
         self._weight.show((editor.weight,))
         self._priority.show((editor.priority,))
         for name, field in self._more.items():
@@ -229,16 +227,15 @@ class Goals(Tab):
             self._target.show(editor.position.tolist())
         if editor.has_rotation:
             if self._typed is not None and not np.array_equal(editor.rotation, self._typed[0]):
-                self._typed = None  # turned by something else
+                self._typed = None  # something else has changed the rotation
             self._angles.show(angles_of(editor.rotation) if self._typed is None else self._typed[1])
 
     def show(self, frame: Frame) -> None:
-        """Show how far each goal is missed, and where the selected one is."""
+        """Show the errors of all goals and the present state of the selected one."""
         text = _list_of(frame, self.page.selected, self.session.given.meters_per_unit)
         if text != self._shown:
             self._list.content = self._shown = text
-        labels = (*(editor.label for editor in frame.editors), _NOBODY)
-        if self._pick.options != labels:
+        if self._pick.options != _labels(frame.editors):
             self.select(self.page.selected)
         editor = self._selected()
         self._folder.visible = editor is not None
@@ -256,6 +253,11 @@ class Goals(Tab):
         if editor.has_rotation:
             parts.append(f"now turned {written(angles_of(turn), 1)} °")
         self._now.content = note("<br>".join(parts), DIM)
+
+
+def _labels(editors: Sequence[GoalEditor]) -> tuple[str, ...]:
+    """Return the options of the selection."""
+    return (*(editor.label for editor in editors), _NOBODY)
 
 
 def _list_of(frame: Frame, selected: int | None, unit: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The tab of what can be taken away: goals, Python, pose, motion, a picture, and a page that plays offline."""
+"""The tab *Keep*: download goals, pose, motion, a picture and an offline page, and copy Python code."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from synovia.viewer.style import note, safe
 
 
 class Keep(Tab):
-    """Offers downloads; no file is written on the machine that serves the page."""
+    """Offers downloads. The server itself writes no file."""
 
     def build(self) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.gui
         self._recording = Recording()
         self._modal: Any = None
-        self.connect(
-            gui.add_button("Save goals"), lambda _: self._send("goals.toml", goal_file(self.session)), click=True
-        )
-        self.connect(
-            gui.add_button("Save pose"), lambda _: self._send("pose.json", pose_file(self.session)), click=True
-        )
-        self.connect(gui.add_checkbox("Record", False, hint="30 frames a second, at most ten minutes."), self._switch)
-        self._count = gui.add_html(note("Without a recording, the clip with the goals on top is saved."))
+        for title, name, content in (("Save goals", "goals.toml", goal_file), ("Save pose", "pose.json", pose_file)):
+            self.connect(
+                gui.add_button(title),
+                lambda _, name=name, content=content: self._send(name, content(self.session)),
+                click=True,
+            )
+        self.connect(gui.add_checkbox("Record", False, hint="30 frames per second, at most ten minutes."), self._switch)
+        self._count = gui.add_html(note("Without a recording, the clip is saved, solved with the goals."))
         self.connect(gui.add_button("Save motion (BVH)"), self._motion, click=True, slow=True)
         self.connect(gui.add_button("Save page (HTML)"), self._page, click=True, slow=True)
         self.connect(gui.add_button("Save picture"), self._picture, click=True, slow=True)
@@ -50,7 +50,7 @@ class Keep(Tab):
         self.session.touch()
 
     def record(self, frame: Frame, now: float) -> None:
-        """Keep a frame, where recording is on; called with every frame."""
+        """Record a frame if the recording is on."""
         self._recording.take(frame.pose, now)
 
     def _motion(self, _: Any) -> None:
@@ -64,7 +64,7 @@ class Keep(Tab):
         self._send(f"{_file_name(self.session.given.name)}.html", text.encode())
 
     def _kept(self) -> list[Array]:
-        """Return what was recorded with the root that is there now."""
+        """Return the recorded joint values, an empty list if the root mode has changed since."""
         rows = self._recording.rows(time.monotonic())
         return [row for row in rows if len(row) == self.session.skeleton.nq]
 
@@ -76,8 +76,8 @@ class Keep(Tab):
             picture = self.page.client.get_render(
                 camera.image_height, camera.image_width, transport_format="png", timeout=60.0
             )
-        except RuntimeError:  # the browser has gone meanwhile
-            raise UnsupportedError("the browser has sent no picture") from None
+        except RuntimeError:  # the browser has gone
+            raise UnsupportedError("the browser sent no picture") from None
         self._send(f"{_file_name(self.session.given.name)}.png", png(Image.fromarray(picture)))
 
     def _python(self, _: Any) -> None:
@@ -92,26 +92,26 @@ class Keep(Tab):
             self.gui.add_html(
                 f'<div style="padding:.4em .8em"><button onclick="{copy}" style="float:right">Copy</button>'
                 f'<pre class="synovia-code">{safe(text)}</pre>'
-                "On the command line, with saved goals and pose:<br>"
+                "On the command line, with the saved goals and pose:<br>"
                 f"<code style='white-space:pre-wrap'>{command}</code></div>"
             )
             self.connect(self.gui.add_button("Close"), self._close, click=True)
 
     def _close(self, _: Any = None) -> None:
-        """Close the window with the Python code."""
+        """Close the dialog with the Python code."""
         if self._modal is not None:
             self._modal.close()
             self._modal = None
 
     def show(self, frame: Frame) -> None:
-        """Show how much is recorded."""
+        """Show the length of the recording."""
         seconds = self._recording.seconds
-        if self._recording.on:  # the page sleeps while nothing moves, the recording does not
-            self._count.content = note("Recording, also while nothing moves.")
+        if self._recording.on:  # the page shows no frames at rest, so no length is shown here
+            self._count.content = note("Recording, also at rest.")
         elif seconds:
             self._count.content = note(f"{seconds:.1f} s recorded.")
 
 
 def _file_name(name: str) -> str:
-    """Return a name that is safe as the name of a file."""
+    """Return a name with the characters that file names cannot have replaced."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:60] or "synovia"

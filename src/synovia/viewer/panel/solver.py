@@ -1,4 +1,4 @@
-"""The tab of the solver: which one, and every setting that it has."""
+"""The tab *Solver*: the solver and its settings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from synovia.viewer.page import Tab
 from synovia.viewer.panel.controls import Field, whole
 from synovia.viewer.style import DIM, note, safe
 
-_MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be called back
+_MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve cannot be interrupted
 
 
 class SolverTab(Tab):
-    """Chooses and sets up the solver."""
+    """Chooses the solver and changes its settings."""
 
     def build(self) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.gui
         self._fields: list[Any] = []
         self._shown: Any = None
@@ -31,7 +31,7 @@ class SolverTab(Tab):
         self._fill()
 
     def _fill(self) -> None:
-        """Make a control for each setting of the solver that is there."""
+        """Add a control for each setting of the present solver."""
         settings = self.session.solver
         self._shown = settings
         for handle, _ in self._fields:
@@ -46,7 +46,7 @@ class SolverTab(Tab):
                     self._fields.append((handle, field.name))
 
     def _control(self, name: str, value: Any) -> Any:
-        """Make the control of one setting, None for a setting that is no number and no switch."""
+        """Add the control of a setting; None if the setting is neither a number nor a switch."""
         title = name.replace("_", " ")
         if isinstance(value, bool):
             return self.connect(self.gui.add_checkbox(title, value), lambda on: self._set(name, on))
@@ -59,7 +59,7 @@ class SolverTab(Tab):
     def _set(self, name: str, value: Any) -> None:
         most = _MOST.get(name)
         if most is not None and value > most:
-            raise InputError(f"{name} is too large for a page that moves", value=value, expected=f"at most {most}")
+            raise InputError("too large for a live page", where=name, value=value, expected=f"at most {most}")
         self.session.set_solver(self.session.solver.replace(**{name: value}))
 
     def show(self, frame: Frame) -> None:

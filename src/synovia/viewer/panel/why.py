@@ -1,7 +1,7 @@
-"""The tab that explains a solve: what stands in the way, how the error falls, and how other solvers fare.
+"""The tab *Why*: explain a miss, plot the error by iteration, and compare the solvers on the same targets.
 
-A solver reports where it ended and not the way there. But it is deterministic, so a second solve that is stopped after
-k steps gives the error at step k.
+A solver reports only its result. But it is deterministic, so another solve that stops after k steps gives the error at
+step k.
 """
 
 from __future__ import annotations
@@ -28,27 +28,26 @@ from synovia.viewer.session import Session
 from synovia.viewer.style import DIM, note, safe
 
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d")
-_RANGE: Final = (-13.0, 1.0)  # decimal logarithms of errors that are drawn: rounding to ten times the body's size
-_LEAST: Final = 1.0  # decades that the axis shows at least, also where the error hardly changes
-_SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which few problems are made for
+_RANGE: Final = (-13.0, 1.0)  # log10 of the plotted errors: from rounding to ten times the body's size
+_LEAST: Final = 1.0  # least length of the error axis, decades
+_SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which support few problems
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
-_POINTS: Final = 48  # along the axis of iterations
-
+_POINTS: Final = 48  # points of a curve
 _STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
-_FLOOR: Final = 1e-12  # of the reach; a logarithm needs something
+_FLOOR: Final = 1e-12  # smallest plotted error, so that the logarithm is finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """One solver on the targets of a page.
+    """Result of one solver on the targets of a page.
 
     Args:
-        name: The solver.
+        name: Name of the solver.
         steps: Iterations, (k,).
-        errors: Error after them, (k,): lengths per reach and radians together, root of the sum of squares.
-        pose: Where it ended.
-        status: How it ended.
-        trouble: Why it cannot take part, empty where it can.
+        errors: Errors after these iterations, (k,): norm of all errors, lengths divided by the reach and radians.
+        pose: Last pose.
+        status: Status as text.
+        trouble: Why the solver does not support the problem, empty if it does.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Run:
 
 
 def problem_of(session: Session) -> tuple[list[Goal], Pose]:
-    """Return the enabled goals, on the skeleton that was given, and the pose to start from."""
+    """Return the enabled goals on the given skeleton and the pose to start from."""
     with session.lock:
         called = partial(address, session.given)
         goals: list[Goal] = [editor.goal(called, eased=False) for editor in session.editors if editor.enabled]
@@ -68,7 +67,7 @@ def problem_of(session: Session) -> tuple[list[Goal], Pose]:
 
 
 def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
-    """Return how one solver fares, in one attempt from a start."""
+    """Return the result of one solver, in one attempt from a start."""
     whole, rooted = settings.replace(attempts=1), session.rooted
     try:
         ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
@@ -89,11 +88,11 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
 
 
 def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
-    """Yield how several solvers fare on the same targets, all from the rest pose; a first use compiles a solver.
+    """Yield the results of several solvers on the same targets, from the rest pose; a first use compiles a solver.
 
     Args:
         session: The session.
-        names: The solvers; settings of the page's own solver are kept.
+        names: Names of the solvers. The page's own solver keeps its settings.
     """
     goals, _ = problem_of(session)
     start = session.skeleton.rest_pose()
@@ -103,25 +102,25 @@ def race(session: Session, names: Sequence[str]) -> Iterator[Run]:
 
 
 def _total(errors: Array, reach: float) -> float:
-    """Return one error for the errors of all goals, (goals, 2): lengths and radians."""
+    """Return the norm of the errors of all goals, (goals, 2): lengths, divided by the reach, and radians."""
     return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)
 
 
 class Why(Tab):
-    """Explains how the solve ended, plots how the error falls, and races solvers on the same targets."""
+    """Explains the status, plots the error, and runs a race of solvers on the same targets."""
 
     def build(self) -> None:
-        """Make the controls."""
+        """Add the controls."""
         gui = self.gui
         self._text = gui.add_html("")
-        self._said = ""
+        self._shown = ""
         self._busy, self._racing = threading.Lock(), threading.Lock()
-        self._traced: Any = None  # what is explained, or about to be
-        self._due: Frame | None = None
-        self._raced: Any = None  # what the race that is shown was for
+        self._explained: Any = None  # problem and pose of the last explanation, shown or under way
+        self._due: Frame | None = None  # the next frame to explain
+        self._raced: Any = None  # problem of the race that is shown
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
-        self._place = gui.add_folder(None)  # a plot of other lines is a new one, and comes from another thread
+        self._place = gui.add_folder(None)  # keeps the place of the plot, which other threads replace
         self._draw([])
         with gui.add_folder("Who races", expand_by_default=False):
             self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
@@ -129,62 +128,53 @@ class Why(Tab):
         self._legend = gui.add_html(note(_RACE))
 
     def show(self, frame: Frame) -> None:
-        """Show how the solve ended; explain it, and trace it, when all is still: that takes many solves."""
-        asked = self._asked(frame)
-        if self._raced is not None and asked != self._raced:  # that race was for other targets
+        """Show the status; at rest, start the explanation and the plot, which take many solves."""
+        problem = _problem_key(self.session, frame)
+        if self._raced is not None and problem != self._raced:
             self._raced = None
             self._clear()
         if frame.solution is None:
-            self._traced = None
-            self._say([frame.trouble or "No goal is enabled."])
+            self._explained = None
+            self._show_lines([frame.trouble or "No goal is enabled."])
             return
-        now = (asked, frame.pose.q.tobytes())
-        if now == self._traced:
+        now = (problem, frame.pose.q.tobytes())
+        if now == self._explained:
             return
-        self._traced = None
-        self._say([frame.solution.status.meaning])
+        self._explained = None
+        self._show_lines([frame.solution.status.meaning])
         if frame.still:
-            self._traced, self._due = now, frame
+            self._explained, self._due = now, frame
             self.page.background.start("synovia-trace", self._explain)
 
-    def _asked(self, frame: Frame) -> tuple[Any, ...]:
-        """Return the goals and targets of a frame in a form that can be compared."""
-        targets = tuple(
-            (editor.key, editor.position.tobytes(), editor.rotation.tobytes())
-            for editor in frame.editors
-            if editor.enabled
-        )
-        return (self.session.version, *targets)
-
     def _clear(self) -> None:
-        """Take the ghosts of a race away, and its table."""
+        """Remove the ghosts and the table of a race."""
         self.page.scene.show_runners([])
         self._legend.content = note(_RACE)
 
     def _explain(self) -> None:
-        """Explain the last solve and trace the page's own solver, in the background; then do so for newer frames."""
+        """Explain the due frame and plot the page's own solver, in a background thread, until no frame is due."""
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
                 if frame.solution is not None:
                     lines = frame.solution.explain()
-                    if frame is self.page.frame:  # and not moved on since
-                        self._say(lines)
+                    if frame is self.page.frame:  # still the present one
+                        self._show_lines(lines)
                 goals, _ = problem_of(self.session)
                 if goals and self._raced is None:
                     start = self.session.skeleton.rest_pose()
                     self._draw([trace(self.session, self.session.solver, goals, start)])
                 self.page.client.flush()
-            except (SynoviaError, RuntimeError):  # changed meanwhile, or the page is gone
+            except (SynoviaError, RuntimeError):  # the session has changed, or the page is gone
                 return
             finally:
                 self._busy.release()
 
-    def _say(self, lines: Sequence[str]) -> None:
+    def _show_lines(self, lines: Sequence[str]) -> None:
         """Show sentences."""
         text = note("<br>".join(safe(line) for line in lines))
-        if text != self._said:
-            self._text.content = self._said = text
+        if text != self._shown:
+            self._text.content = self._shown = text
 
     def _pressed(self, button: str) -> None:
         if button == "Race":
@@ -194,36 +184,37 @@ class Why(Tab):
             self._clear()
 
     def _run_race(self) -> None:
-        """Run the race, beside the page: a solver that was never used is compiled first."""
+        """Run the race in a background thread; a first use compiles a solver."""
         try:
             with self._busy:
                 names = [name for name, box in self._racers.items() if box.value]
-                asked = None if self.page.frame is None else self._asked(self.page.frame)
+                begun = self.page.frame
+                problem = None if begun is None else _problem_key(self.session, begun)
                 runs: list[Run] = []
                 for run in race(self.session, names):
                     if self.page.closed:
                         return
                     runs.append(run)
-                    self._tell(f"{len(runs)} of {len(names)} have run …")
-                if self.page.frame is None or self._asked(self.page.frame) != asked:
-                    self._tell("The targets have moved. Start the race again.")
+                    self._show_progress(f"{len(runs)} of {len(names)} solvers have run …")
+                if self.page.frame is None or _problem_key(self.session, self.page.frame) != problem:
+                    self._show_progress("The targets have moved. Start the race again.")
                     return
                 self._draw(runs)
                 self.page.scene.show_runners([(run.pose, _colour(i)) for i, run in enumerate(runs) if run.pose])
                 self._legend.content = _legend(runs)
-                self._raced = asked
+                self._raced = problem
                 self.page.client.flush()
         except (SynoviaError, RuntimeError) as error:
-            self._tell(str(error))
+            self._show_progress(str(error))
         finally:
             self._racing.release()
 
-    def _tell(self, text: str) -> None:
+    def _show_progress(self, text: str) -> None:
         self._legend.content = note(safe(text))
         self.page.client.flush()
 
     def _draw(self, runs: Sequence[Run]) -> None:
-        """Draw errors over iterations, both as logarithms: some solvers take five steps, others five hundred."""
+        """Plot errors over iterations, both on logarithmic axes."""
         drawn = [(run, _colour(i)) for i, run in enumerate(runs) if len(run.steps)]
         last = max((float(run.steps[-1]) for run, _ in drawn), default=10.0)
         x = np.unique(np.round(np.geomspace(1.0, max(last, 10.0), _POINTS)))
@@ -259,13 +250,21 @@ class Why(Tab):
             )
 
 
+def _problem_key(session: Session, frame: Frame) -> tuple[Any, ...]:
+    """Return a key that changes with the goals and the targets."""
+    targets = [
+        (editor.key, editor.position.tobytes(), editor.rotation.tobytes()) for editor in frame.editors if editor.enabled
+    ]
+    return (session.version, *targets)
+
+
 def _colour(number: int) -> str:
-    """Return the colour of a solver, by its place in the race."""
+    """Return the colour of a solver by its number in the race."""
     return _COLOURS[number % len(_COLOURS)]
 
 
 def _span(lines: Sequence[Array]) -> tuple[float, float]:
-    """Return the ends of the axis of errors: a little beyond all that is drawn, logarithms."""
+    """Return the ends of the error axis, log10, with a margin around the curves."""
     values = np.concatenate([*lines, np.zeros(0)])
     values = values[np.isfinite(values)]
     if not len(values):
@@ -276,11 +275,11 @@ def _span(lines: Sequence[Array]) -> tuple[float, float]:
 
 
 def _legend(runs: Sequence[Run]) -> str:
-    """Return a table of the solvers, their colours and their results."""
+    """Return an HTML table of the solvers, their colours and their results."""
     rows: list[str] = []
     for i, run in enumerate(runs):
         if run.trouble:
-            mark, result = f'<span style="color:{DIM}">–</span>', f"cannot solve this: {safe(run.trouble)}"
+            mark, result = f'<span style="color:{DIM}">–</span>', f"not supported: {safe(run.trouble)}"
         else:
             mark = f'<span style="color:{_colour(i)}">■</span>'
             steps = f"{int(run.steps[-1])} step{'' if run.steps[-1] == 1 else 's'}"

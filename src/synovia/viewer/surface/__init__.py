@@ -1,6 +1,6 @@
-"""What a body looks like: the skin of a character or the shapes of a robot, from the file that its joints came from.
+"""The surface of a body: the skin of a character or the shapes of a robot, from the file of its joints.
 
-What cannot be shown is named in a note, and never stands in the way of the joints.
+Notes name the parts that cannot be shown. They never keep the joints from being shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _READERS: Final = {"glTF": "gltf", "URDF": "urdf", "MJCF": "mjcf"}  # by the nam
 
 
 def surface_of(path: Path, skeleton: Skeleton) -> Surface:
-    """Return the surface of a file's body, empty for formats that hold joints alone.
+    """Return the surface of a body, empty for formats that hold only joints.
 
     Args:
         path: The file that the skeleton was read from.
@@ -37,10 +37,5 @@ def surface_of(path: Path, skeleton: Skeleton) -> Surface:
         return Surface(notes=(f"no surface: {error}",))
     faces = sum(len(part.faces) for part in found.parts)
     if faces > MOST_FACES:
-        return Surface(
-            notes=(
-                *found.notes,
-                f"no surface: {faces} triangles are more than the {MOST_FACES} shown",
-            )
-        )
+        return Surface(notes=(*found.notes, f"no surface: {faces} triangles, more than {MOST_FACES}"))
     return Surface(joined(found.parts), found.notes)

@@ -1,4 +1,4 @@
-"""Triangles that follow joints, whatever file they came from."""
+"""Triangles that joints move, independent of the file format."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from synovia.model.geometry import Array, frames_to_transforms
 Colour = tuple[int, int, int]
 Faces = NDArray[np.int64]
 
-PLAIN: Final[Colour] = (176, 186, 200)  # where a file names no colour, or one that only a texture knows
-MOST_FACES: Final = 2_000_000  # of one body: a hundred megabytes on the way to the browser
+PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
+MOST_FACES: Final = 2_000_000  # of one body; this many are a hundred megabytes to send
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,14 +23,14 @@ class Part:
     """Triangles of one colour.
 
     Args:
-        vertices: Where the vertices are while the bones are at ``bind``, (v, 3), length units, world.
-        faces: Vertices of the triangles, (f, 3).
-        rows: Joints that move them, (b,), rows of the skeleton: the bones.
-        bind: Frames of the bones, (b, 4, 4), rigid.
+        vertices: World positions of the vertices for the bone frames ``bind``, (v, 3), length units.
+        faces: Vertex indices of the triangles, (f, 3).
+        rows: The bones: joints that move the part, rows of the skeleton, (b,).
+        bind: Rigid frames of the bones, (b, 4, 4).
         bones: Up to four bones of each vertex, (v, 4), indices into ``rows``.
-        weights: How much each counts, (v, 4), sum 1.
+        weights: Weights of these bones, (v, 4), sum 1.
         colour: Red, green, blue, 0 to 255.
-        flat: Whether faces are shaded one by one, as machined parts are, instead of smoothly.
+        flat: Whether faces are shaded flat, as for machined parts, or smoothly.
     """
 
     vertices: Array
@@ -43,10 +43,9 @@ class Part:
     flat: bool = False
 
     def placed(self, frames: Array) -> Array:
-        """Return the vertices, (v, 3), where the skeleton's joints have the frames (n, 12): linear blend skinning."""
+        """Return the vertices, (v, 3), for joint frames (n, 12)."""
         moves = frames_to_transforms(frames)[self.rows] @ np.linalg.inv(self.bind)
-        each = np.einsum("vbij,vj->vbi", moves[self.bones][..., :3, :3], self.vertices)
-        return np.einsum("vb,vbi->vi", self.weights, each + moves[self.bones][..., :3, 3])
+        return skinned(self.vertices, moves, self.bones, self.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +53,31 @@ class Surface:
     """The surface of a body.
 
     Args:
-        parts: Its triangles, none where the file has none.
-        notes: What is missing and why, one sentence each.
+        parts: The triangles.
+        notes: Sentences about missing parts and the reasons.
     """
 
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
 
 
+def skinned(vertices: Array, moves: Array, bones: NDArray[np.int64], weights: Array) -> Array:
+    """Return vertices (v, 3) after linear blend skinning with transforms (b, 4, 4), by bones and weights (v, 4)."""
+    each = np.einsum("vbij,vj->vbi", moves[bones][..., :3, :3], vertices) + moves[bones][..., :3, 3]
+    return np.einsum("vb,vbi->vi", weights, each)
+
+
 def rigid_part(
     vertices: Array, faces: Faces, row: int, frame: Array, colour: Colour = PLAIN, *, flat: bool = True
 ) -> Part:
-    """Return a part that one joint carries.
+    """Return a part that one joint moves.
 
     Args:
-        vertices: (v, 3), in the joint's frame.
-        faces: (f, 3).
-        row: The joint.
-        frame: Its frame in the rest pose, (4, 4).
-        colour: Red, green, blue, 0 to 255.
+        vertices: Vertices in the joint's frame, (v, 3).
+        faces: As in ``Part``.
+        row: Row of the joint.
+        frame: Frame of the joint in the rest pose, (4, 4).
+        colour: As in ``Part``.
         flat: As in ``Part``.
     """
     count = len(vertices)
@@ -91,15 +96,15 @@ def rigid_part(
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return parts of the same colour and shading as one each: a browser draws few large things faster."""
+    """Return parts with those of equal colour and shading merged: a browser draws few large meshes faster."""
     groups: dict[tuple[Colour, bool], list[Part]] = {}
     for part in parts:
         groups.setdefault((part.colour, part.flat), []).append(part)
-    return tuple(_together(group) for group in groups.values())
+    return tuple(_merged(group) for group in groups.values())
 
 
-def _together(parts: Sequence[Part]) -> Part:
-    """Return parts as one; bones that stand at the same place for the same joint are shared."""
+def _merged(parts: Sequence[Part]) -> Part:
+    """Return parts as one; bones of the same joint with equal bind frames are shared."""
     if len(parts) == 1:
         return parts[0]
     numbers: dict[tuple[int, tuple[float, ...]], int] = {}
@@ -131,6 +136,6 @@ def _together(parts: Sequence[Part]) -> Part:
 
 
 def colour_of(rgba: Sequence[float]) -> Colour:
-    """Return red, green and blue, 0 to 1, as 0 to 255."""
+    """Return a colour from red, green, blue (and alpha) in 0 to 1."""
     red, green, blue = (round(255.0 * min(max(float(part), 0.0), 1.0)) for part in rgba[:3])
     return red, green, blue

@@ -1,10 +1,10 @@
-"""Skins and meshes of glTF 2.0.
+"""Read skins and meshes of glTF 2.0.
 
-A vertex v of a skin lies at Σ wᵢ Mᵢ Bᵢ v, with Mᵢ the matrix of joint i's node and Bᵢ its inverse bind matrix. Joints
-here are rigid: Mᵢ = Xᵢ Kᵢ with the joint's frame Xᵢ and what scales stand above it, Kᵢ = Xᵢ⁻¹ Mᵢ at rest. So the vertex
-lies at Σ wᵢ Xᵢ Aᵢ v, Aᵢ = Kᵢ Bᵢ. Moved by S = X₀ A₀ (at rest), it is S v, and joint i, seen from there, stands at
-S Aᵢ⁻¹, which is rigid wherever the skin was bound without uneven scale; then this is exact. Elsewhere the vertices are
-those of the rest pose.
+A vertex v of a skin has the position Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind
+matrix Bᵢ. Synovia's joints are rigid: Mᵢ = Xᵢ Kᵢ, with the joint's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest,
+which holds the scales. With Aᵢ = Kᵢ Bᵢ the position is Σ wᵢ Xᵢ Aᵢ v. A part stores the vertices as S v, with
+S = X₀ A₀ at rest, and the bind frames S Aᵢ⁻¹. This is exact if these frames are rigid, so for every skin that was bound
+without uneven scale. For other skins the part stores the vertices and frames of the rest pose.
 
 References:
     Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.7.2 and 3.7.3.
@@ -24,15 +24,15 @@ from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
-from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
+from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part, skinned
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
-_RIGID: Final = 1e-3  # how far a bind may be from rigid: float32 matrices through a few products
+_RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
-    """Return the meshes of a file on its joints.
+    """Return the meshes of a file.
 
     Raises:
         SynoviaError: If a mesh cannot be read.
@@ -42,7 +42,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 
 class _Reader:
-    """Reads the meshes of one file."""
+    """Reader of the meshes of one file."""
 
     def __init__(self, document: Document, skeleton: Skeleton) -> None:
         self.document = document
@@ -50,7 +50,7 @@ class _Reader:
         self.above = parents_of(document.root, self.nodes)
         self.row_of = read_scene(document).row_of
         self.rest = frames_to_transforms(skeleton.rest_pose().frames)
-        self.lost: dict[str, int] = {}
+        self.missing: dict[str, int] = {}  # number of missing meshes by reason
         self._worlds: dict[int, Array] = {}
 
     def surface(self) -> Surface:
@@ -65,25 +65,25 @@ class _Reader:
                 part = self.part(number, node, primitive)
                 if part is not None:
                     parts.append(part)
-        said = [f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in self.lost.items()]
-        return Surface(tuple(parts), tuple(said))
+        notes = [f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in self.missing.items()]
+        return Surface(tuple(parts), tuple(notes))
 
     def part(self, number: int, node: Element, primitive: Element) -> Part | None:
-        """Return one primitive, None where it cannot be shown."""
+        """Return a primitive, None if it cannot be shown."""
         attributes = primitive.child("attributes")
         why = ""
         if attributes is None or not attributes.has("POSITION"):
-            why = "without places"
+            why = "without positions"
         elif primitive.integer("mode", default=_TRIANGLES) != _TRIANGLES:
             why = "of points, lines or strips"
         elif (packed := primitive.child("extensions")) is not None and any(packed.has(name) for name in _PACKED):
-            why = "in a compressed form: export without mesh compression to see them"
+            why = "with mesh compression: export the file without it to see them"
         row = self.carrier(number)
         skinned = node.has("skin") and attributes is not None and attributes.has("JOINTS_0")
         if not why and not skinned and row is None:
             why = "that belong to no joint"
         if why or attributes is None:
-            self.lost[why] = self.lost.get(why, 0) + 1
+            self.missing[why] = self.missing.get(why, 0) + 1
             return None
         vertices = self.read(attributes, "POSITION", 3)
         faces = self.faces(primitive, len(vertices))
@@ -102,7 +102,7 @@ class _Reader:
     def skinned(
         self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], colour: Colour
     ) -> Part:
-        """Return a primitive of a skin."""
+        """Return a primitive with a skin."""
         skins = self.document.root.list("skins")
         skin = self.document.root.item("skins", node.integer("skin", most=max(len(skins) - 1, 0)))
         joints = skin.indices("joints", len(self.nodes), "node")
@@ -127,9 +127,7 @@ class _Reader:
             places = vertices @ moved[:3, :3].T + moved[:3, 3]
         else:
             seen = frames
-            linear = (frames @ each)[bones]
-            moves = np.einsum("vbij,vj->vbi", linear[..., :3, :3], vertices) + linear[..., :3, 3]
-            places = np.einsum("vb,vbi->vi", weights, moves)
+            places = skinned(vertices, frames @ each, bones, weights)
         if np.linalg.det(moved[:3, :3]) < 0.0:
             faces = faces[:, ::-1]
         number = np.zeros(len(rows), np.int64)
@@ -137,7 +135,7 @@ class _Reader:
         return Part(places, faces, rows[used], seen[used], number[bones], weights, colour)
 
     def influences(self, attributes: Element, count: int, joints: int) -> tuple[NDArray[np.int64], Array]:
-        """Return the four joints that count most for each vertex, (v, 4), and their weights, which sum to 1."""
+        """Return the four joints with the largest weights for each vertex, (v, 4), and their weights, sum 1."""
         bones, weights = np.zeros((count, 0), np.int64), np.zeros((count, 0))
         for number in range(4):
             if not attributes.has(f"JOINTS_{number}"):
@@ -165,7 +163,7 @@ class _Reader:
         )
         if count is not None and len(values) != count:
             raise attributes.error(
-                "is there for another number of vertices", name, value=len(values), expected=str(count)
+                "has another number of vertices than POSITION", name, value=len(values), expected=str(count)
             )
         return values
 
@@ -181,7 +179,7 @@ class _Reader:
         return numbers.reshape(-1, 3)
 
     def colour(self, primitive: Element) -> Colour:
-        """Return the colour of a primitive; that of a texture is not looked up."""
+        """Return the colour of a primitive; a texture counts as no colour."""
         materials = self.document.root.list("materials")
         if not primitive.has("material") or not materials:
             return PLAIN
@@ -190,10 +188,10 @@ class _Reader:
         if surface is None or surface.has("baseColorTexture") or not surface.has("baseColorFactor"):
             return PLAIN
         linear = np.clip(surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0)), 0.0, 1.0)
-        return colour_of(np.power(linear, 1.0 / 2.2).tolist())  # light in the file, as the eye sees it here
+        return colour_of(np.power(linear, 1.0 / 2.2).tolist())  # from linear light to sRGB, nearly
 
     def carrier(self, number: int) -> int | None:
-        """Return the joint that carries a node: its own, or that of the nearest node above."""
+        """Return the row of the joint that carries a node: that of the node or of its nearest ancestor."""
         while number >= 0 and number not in self.row_of:
             number = self.above[number]
         return self.row_of.get(number)
@@ -213,13 +211,13 @@ class _Reader:
 
 
 def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces]:
-    """Return which vertices to keep, those that differ only by their place on a texture merged, and the faces."""
+    """Return the vertices to keep and the new faces, after merging vertices that differ only in texture coordinates."""
     key = np.hstack([np.asarray(column, np.float64) for column in columns])
     _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
     merged = back.reshape(-1)[faces]
-    whole = (
+    proper = (
         (merged[:, 0] != merged[:, 1]) & (merged[:, 1] != merged[:, 2]) & (merged[:, 2] != merged[:, 0])
         if len(merged)
         else np.zeros(0, bool)
     )
-    return first.astype(np.int64), merged[whole]
+    return first.astype(np.int64), merged[proper]

@@ -1,6 +1,6 @@
-"""Shapes of an MJCF model, as MuJoCo itself has read them.
+"""Read the shapes of an MJCF model through MuJoCo.
 
-Groups 0 to 2 are shown, which is what MuJoCo shows: by custom, collision shapes are in group 3.
+Groups 0 to 2 are shown, as in MuJoCo's own viewer. Collision shapes are usually in group 3.
 
 References:
     https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom
@@ -36,7 +36,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
         row = rows[int(model.geom_bodyid[geom])]
         found = _shape(model, geom) if int(model.geom_group[geom]) <= _SHOWN else None
         if found is None or int(model.geom_bodyid[geom]) == 0:
-            continue  # what the world carries is scenery
+            continue  # shapes of the world body are scenery
         vertices, faces, flat = found
         turn = quat_to_matrix(np.roll(np.array(model.geom_quat[geom]), -1))
         vertices = vertices @ turn.T + np.array(model.geom_pos[geom])
@@ -45,7 +45,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 
 def _shape(model: Any, geom: int) -> tuple[Array, Faces, bool] | None:
-    """Return vertices, faces and shading of a geom, None for planes, fields and what has no surface of its own."""
+    """Return vertices, faces and flat shading of a geom, None for planes, height fields and signed distances."""
     size = np.array(model.geom_size[geom], np.float64)
     radius, length = float(size[0]), 2.0 * float(size[1])
     kind, mesh = int(model.geom_type[geom]), int(model.geom_dataid[geom])
@@ -66,6 +66,6 @@ def _shape(model: Any, geom: int) -> tuple[Array, Faces, bool] | None:
 
 
 def _colour(model: Any, geom: int) -> Colour:
-    """Return a geom's colour: its material's, else its own."""
+    """Return the colour of a geom's material, else that of the geom."""
     material = int(model.geom_matid[geom])
     return colour_of((model.geom_rgba[geom] if material < 0 else model.mat_rgba[material]).tolist())

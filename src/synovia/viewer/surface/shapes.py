@@ -1,4 +1,4 @@
-"""Shapes of robots: mesh files, and the boxes, cylinders, balls and capsules that stand for them."""
+"""Shapes of robots: mesh files, boxes, cylinders, ellipsoids and capsules."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 
 
 def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
-    """Return vertices (v, 3), faces (f, 3) and the colour of a mesh file, None where it names none.
+    """Return vertices (v, 3), faces (f, 3) and the colour of a mesh file, None if it has no colour.
 
-    Only this one file is opened: materials and textures that it names in others are left out.
+    Only this file is opened. Materials and textures in other files are ignored.
 
     Raises:
-        SynoviaError: If it cannot be read.
+        SynoviaError: If the file cannot be read.
     """
     kind = path.suffix.lower().lstrip(".")
     if kind not in _KINDS:
@@ -34,8 +34,8 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
         )
     data = read_bytes(path, most=_LARGEST)
     if kind == "dae" and (b"<!DOCTYPE" in data or b"<!ENTITY" in data):
-        raise FormatError("mesh declares a document type", where=str(path))
-    if kind == "dae" and find_spec("collada") is None:  # trimesh leaves such files to it
+        raise FormatError("mesh has a DOCTYPE or ENTITY declaration", where=str(path))
+    if kind == "dae" and find_spec("collada") is None:  # trimesh needs it for these files
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     trimesh: Any = import_module("trimesh")
     try:
@@ -57,7 +57,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, Colour | None]:
 
 
 def _colour(mesh: Any) -> Colour | None:
-    """Return the mean colour that a mesh names, None where it names none."""
+    """Return the mean colour of a mesh, None if it has no colour."""
     visual = mesh.visual
     if not visual.defined:
         return None
@@ -67,27 +67,27 @@ def _colour(mesh: Any) -> Colour | None:
 
 
 def box(size: Array) -> tuple[Array, Faces]:
-    """Return a box about the origin with edges of these lengths, (3,)."""
-    return _of(import_module("trimesh").creation.box(extents=size))
+    """Return a box about the origin with these edge lengths, (3,)."""
+    return _arrays(import_module("trimesh").creation.box(extents=size))
 
 
 def cylinder(radius: float, length: float) -> tuple[Array, Faces]:
     """Return a cylinder about the origin, along z."""
-    return _of(import_module("trimesh").creation.cylinder(radius=radius, height=length, sections=24))
+    return _arrays(import_module("trimesh").creation.cylinder(radius=radius, height=length, sections=24))
 
 
 def capsule(radius: float, length: float) -> tuple[Array, Faces]:
-    """Return a capsule about the origin, along z: a cylinder of this length with half balls on its ends."""
-    vertices, faces = _of(import_module("trimesh").creation.capsule(radius=radius, height=length, count=(16, 16)))
+    """Return a capsule about the origin, along z: a cylinder of this length with hemispheres at its ends."""
+    vertices, faces = _arrays(import_module("trimesh").creation.capsule(radius=radius, height=length, count=(16, 16)))
     return vertices - (0.0, 0.0, 0.5 * (vertices[:, 2].max() + vertices[:, 2].min())), faces
 
 
 def ball(radii: Array) -> tuple[Array, Faces]:
-    """Return an ellipsoid about the origin with half axes of these lengths, (3,)."""
-    vertices, faces = _of(import_module("trimesh").creation.icosphere(subdivisions=2, radius=1.0))
+    """Return an ellipsoid about the origin with these semi-axes, (3,)."""
+    vertices, faces = _arrays(import_module("trimesh").creation.icosphere(subdivisions=2, radius=1.0))
     return vertices * radii, faces
 
 
-def _of(mesh: Any) -> tuple[Array, Faces]:
+def _arrays(mesh: Any) -> tuple[Array, Faces]:
     """Return a mesh's vertices and faces."""
     return np.array(mesh.vertices, np.float64), np.array(mesh.faces, np.int64)

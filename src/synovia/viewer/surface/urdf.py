@@ -1,4 +1,4 @@
-"""Shapes of a URDF's links: what is meant to be seen, else what is meant for collisions.
+"""Read the shapes of a URDF's links: the visual ones, else the collision shapes.
 
 References:
     https://wiki.ros.org/urdf/XML/link
@@ -21,8 +21,8 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.viewer.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, rigid_part
 from synovia.viewer.surface.shapes import ball, box, capsule, cylinder, read_mesh
 
-_HOMES: Final = ("urdf", "robots", "robot")  # folders that a robot's meshes stand beside, not in
-_NAMED: Final = 4  # missing files that are named for each reason; the others are counted
+_HOMES: Final = ("urdf", "robots", "robot")  # folders whose parent holds the meshes
+_NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
@@ -36,7 +36,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 
 class _Reader:
-    """Reads the shapes of one robot."""
+    """Reader of the shapes of one robot."""
 
     def __init__(self, path: Path, robot: Element, skeleton: Skeleton) -> None:
         self.path, self.robot, self.skeleton = path, robot, skeleton
@@ -47,7 +47,7 @@ class _Reader:
             if element.tag == "material" and (colour := _colour(element)) is not None
         }
         self.row_of = {joint.body: row for row, joint in enumerate(skeleton.joints) if joint.body is not None}
-        self.lost: dict[str, str] = {}
+        self.missing: dict[str, str] = {}  # reason by file name
         self._meshes: dict[Path, tuple[Array, Faces, Colour | None]] = {}
 
     def surface(self) -> Surface:
@@ -60,11 +60,11 @@ class _Reader:
         return Surface(tuple(parts), self.notes(shown=bool(parts)))
 
     def notes(self, *, shown: bool) -> tuple[str, ...]:
-        """Return which files are missing."""
-        if not self.lost:
+        """Return a note about the missing files."""
+        if not self.missing:
             return ()
         reasons: dict[str, list[str]] = {}
-        for name, why in self.lost.items():
+        for name, why in self.missing.items():
             reasons.setdefault(why, []).append(name)
         listed: list[str] = []
         for why, names in reasons.items():
@@ -74,7 +74,7 @@ class _Reader:
         return (f"{some}: {', '.join(listed)}",)
 
     def shapes(self, link: Element, row: int, tag: str) -> list[Part]:
-        """Return the shapes of a link that have a purpose: ``visual`` or ``collision``."""
+        """Return the shapes of a link with a tag, ``visual`` or ``collision``."""
         parts: list[Part] = []
         for element in link.children:
             geometry = element.only("geometry") if element.tag == tag else None
@@ -83,7 +83,7 @@ class _Reader:
                     found = self.shape(shape)
                 except SynoviaError as error:
                     name = PurePosixPath(shape.attributes.get("filename", shape.tag).replace("\\", "/")).name
-                    self.lost.setdefault(name, error.what)
+                    self.missing.setdefault(name, error.what)
                     continue
                 if found is None:
                     continue
@@ -100,7 +100,7 @@ class _Reader:
         return parts
 
     def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
-        """Return one shape, None for unknown elements."""
+        """Return vertices, faces and colour of a shape, None for unknown elements."""
         if shape.tag == "mesh":
             path = self.file(shape)
             if path not in self._meshes:
@@ -118,13 +118,13 @@ class _Reader:
         return None
 
     def file(self, shape: Element) -> Path:
-        """Return the file of a mesh, which must be in the robot's own folder or below it.
+        """Return the file of a mesh, which must be inside the robot's folder.
 
-        A robot in a folder ``urdf`` or the like has its meshes beside that folder; ``package://NAME/`` means the folder
-        above that is called NAME, or the robot's own.
+        For a robot in a folder named like ``urdf``, this is the parent of that folder. ``package://NAME/`` refers to
+        the nearest folder NAME that contains the robot, else to the robot's folder.
 
         Raises:
-            FileError: If it is outside, or not there.
+            FileError: If the file is outside the folder or does not exist.
         """
         named = unquote(shape.text("filename")).strip()
         home = self.path.resolve().parent
@@ -132,7 +132,7 @@ class _Reader:
         if "://" in named:
             scheme, _, rest = named.partition("://")
             if scheme not in ("package", "file", "model"):
-                raise FileError("not the address of a file", where=shape.place, value=named)
+                raise FileError("not a file address", where=shape.place, value=named)
             if scheme != "file":
                 package, _, rest = rest.partition("/")
         roots = [home.parent, home] if home.name in _HOMES else [home]
@@ -156,6 +156,6 @@ class _Reader:
 
 
 def _colour(material: Element) -> Colour | None:
-    """Return the colour that a material names itself."""
+    """Return the own colour of a material, None if it has none."""
     colour = material.only("color")
     return None if colour is None or "rgba" not in colour.attributes else colour_of(colour.numbers("rgba", 4))

@@ -1,4 +1,4 @@
-"""How a goal editor gets its values: those that its kind begins with, of the present pose, of an edit, or of a goal."""
+"""Set the values of a goal editor: the defaults of its kind, the present pose, an edit, or a given goal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.viewer.editor import GoalEditor, address, kind_of
 
-_FRAMES: Final = ("keep", "parts", "other")  # the frame of a goal's target depends on these
+_FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes the frame of the target
 
 
-def begin_values(editor: GoalEditor, skeleton: Skeleton) -> None:
+def set_defaults(editor: GoalEditor, skeleton: Skeleton) -> None:
     """Set the directions, numbers and second joint of an editor to the defaults of its kind."""
     row = 0 if editor.row is None else editor.row
     editor.values = kind_of(editor.kind).goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
@@ -29,7 +29,7 @@ def begin_values(editor: GoalEditor, skeleton: Skeleton) -> None:
 
 
 def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Set the rotation of an editor's offset as its kind needs it: the z axis along the normal of a sole, else none.
+    """Set the rotation of an editor's offset: the z axis along the normal where a normal is kept, else the identity.
 
     Raises:
         InputError: If the upward direction is unknown.
@@ -51,13 +51,13 @@ def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
 def edited(
     editor: GoalEditor, values: dict[str, Any], skeleton: Skeleton, to_current: Callable[[GoalEditor], None]
 ) -> GoalEditor:
-    """Return a copy of an editor with other values of some fields, and the target adapted to them.
+    """Return a copy of an editor with some fields changed and its target adapted to them.
 
     Args:
         editor: The editor.
-        values: The other values, by the name of the field.
-        skeleton: The skeleton that was given.
-        to_current: Puts an editor's target where its joint is now.
+        values: The new values, by field name.
+        skeleton: The given skeleton.
+        to_current: Function that moves an editor's target to its joint.
 
     Raises:
         InputError: If a value cannot be used.
@@ -67,21 +67,21 @@ def edited(
         setattr(tried, name, value)
     if tried.kind != editor.kind:
         if kind_of(tried.kind).goal.on_joint != kind_of(editor.kind).goal.on_joint:
-            raise InputError("a goal on a joint cannot become one of the whole body, nor back", value=tried.kind)
-        begin_values(tried, skeleton)
+            raise InputError("a joint goal cannot become a goal of the whole body, or the reverse", value=tried.kind)
+        set_defaults(tried, skeleton)
         to_current(tried)
     elif any(tried.values.get(name) != editor.values.get(name) for name in _FRAMES):
         fit_frame(tried, skeleton)
         to_current(tried)
         tried.position = tried.eased_position = editor.position
-    goal = tried.goal(partial(address, skeleton))  # its constructor refuses what cannot be used
+    goal = tried.goal(partial(address, skeleton))  # raises InputError for a bad value
     if goal.bounds_value:
-        goal.resolved(skeleton)  # which its joint's limits may rule out
+        goal.resolved(skeleton)  # raises InputError if the bounds and the joint's limits have no value in common
     return tried
 
 
 def free_label(label: str, taken: Iterable[str]) -> str:
-    """Return a label that is not taken: the given one, with a number if needed."""
+    """Return the label, with a number appended if it is taken."""
     out, number, others = label, 2, set(taken)
     while out in others:
         out, number = f"{label} {number}", number + 1
@@ -89,32 +89,32 @@ def free_label(label: str, taken: Iterable[str]) -> str:
 
 
 def tip_of(pose: Pose, editor: GoalEditor, added: int) -> tuple[Array, Array]:
-    """Return the world position (3,) and rotation (3, 3) of the frame that should meet an editor's target."""
+    """Return the world position (3,) and rotation (3, 3) of the frame that the goal moves to the target."""
     if editor.row is None:
-        return balance_of(pose), np.eye(3)
+        return body_center(pose), np.eye(3)
     row = pose.frames[editor.row + added]
     turn = row[:9].reshape(3, 3)
     return row[9:] + turn @ editor.offset[:3, 3], turn @ editor.offset[:3, :3]
 
 
-def balance_of(pose: Pose) -> Array:
-    """Return the centre of mass, (3,), length units, or the mean joint position of a body without masses."""
+def body_center(pose: Pose) -> Array:
+    """Return the centre of mass, (3,), length units; for a body without masses, the mean joint position."""
     if any(joint.mass for joint in pose.skeleton.joints):
         return pose.center_of_mass()
     return pose.positions.mean(axis=0)
 
 
 def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -> None:
-    """Put an editor's target where its joint is now, or where it already looks or bends.
+    """Set an editor's target so that the present pose meets the goal.
 
     Args:
         editor: The editor.
-        pose: The body.
-        added: Rows that the pose has before those of the skeleton that was given.
+        pose: The pose.
+        added: Number of root rows in front of the rows of the given skeleton.
         reach: Size of the body, length units.
     """
     if editor.row is None:
-        editor.position = balance_of(pose)
+        editor.position = body_center(pose)
         editor.snap()
         return
     place = Place(
@@ -130,13 +130,14 @@ def place_at_current(editor: GoalEditor, pose: Pose, added: int, reach: float) -
 
 
 def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: Callable[[GoalEditor], None]) -> None:
-    """Set an editor to all values of a goal.
+    """Copy all values of a goal to an editor.
 
     Args:
         editor: An editor of the goal's kind, on its joint.
         goal: The goal.
-        skeleton: The skeleton that was given.
-        to_current: Puts an editor's target where its joint is now: what the goal leaves as it is.
+        skeleton: The given skeleton.
+        to_current: Function that moves an editor's target to its joint. It sets the parts of the target that the goal
+            leaves open.
 
     Raises:
         UnknownNameError: If a joint does not exist.
