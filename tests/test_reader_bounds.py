@@ -22,7 +22,7 @@ from synovia.io.bvh import write_bvh
 from synovia.io.toml import write_skeleton
 from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat
-from synovia.retargeting.mapfile import read_map, write_map
+from synovia.retargeting.joint_map import read_map, write_map
 from synovia.text import parse_json, parse_toml
 
 HANG = 5.0  # seconds of the processor; each of these files once took minutes, or more memory than there is
