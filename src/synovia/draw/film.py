@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.errors import FileError, MissingExtraError, UnsupportedError
-from synovia.io.base import check_writable, write_bytes
+from synovia.errors import FileError, UnsupportedError
+from synovia.io.base import check_writable, optional_package, write_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -41,7 +41,7 @@ def check_film(path: Path, *, force: bool) -> None:
             expected=", ".join(SUFFIXES),
         )
     if path.suffix.lower() == ".mp4":
-        _ffmpeg()
+        _import_ffmpeg()
     check_writable(path, force=force)
 
 
@@ -98,7 +98,7 @@ def _gif(frames: Iterator[Image.Image], count: int, fps: float) -> bytes:
 
 def _write_mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> None:
     """Write H.264 with ffmpeg to a temporary file beside the target, then rename it."""
-    ffmpeg = _ffmpeg()
+    ffmpeg = _import_ffmpeg()
     first = next(frames)
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=".mp4", dir=path.parent)
     os.close(handle)
@@ -122,13 +122,9 @@ def _write_mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> None:
                 Path(name).unlink()
 
 
-def _ffmpeg() -> Any:
+def _import_ffmpeg() -> Any:
     """Return the package that contains ffmpeg."""
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise MissingExtraError("films as MP4 need ffmpeg", hint='pip install "synovia[film]"') from error
-    return imageio_ffmpeg
+    return optional_package("imageio_ffmpeg", "films as MP4 need ffmpeg", "film")
 
 
 def picked(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Pixels
 from synovia.draw.theme import Colour
-from synovia.errors import MissingExtraError
+from synovia.io.base import optional_package
 
 if TYPE_CHECKING:
     from PIL import ImageFont
@@ -29,10 +28,7 @@ def require_pillow() -> None:
     Raises:
         MissingExtraError: If it is not installed.
     """
-    try:
-        import_module("PIL.Image")
-    except ImportError as error:
-        raise MissingExtraError("pictures need Pillow", hint='pip install "synovia[render]"') from error
+    optional_package("PIL.Image", "pictures need Pillow", "render")
 
 
 class _Patch:

@@ -136,7 +136,8 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
             raise InputError("a pose has positions that are not finite", where=pose.skeleton.name)
     last = poses[-1]
     up = direction(up_of(last.skeleton), "y")
-    extent = max(_extent(pose) for pose in poses)
+    shown = [pose.positions[drawn_joints(pose.skeleton)] for pose in poses]
+    extent = max(float(np.linalg.norm(np.ptp(points, axis=0))) for points in shown)
     if not extent > 0.0:  # all joints coincide, so the size comes from the targets, or is 1
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
@@ -153,12 +154,6 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
         named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
         names = [(place, name) for place, name in named if name not in written]
     return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
-
-
-def _extent(pose: Pose) -> float:
-    """Return the diagonal of the bounding box of the drawn joints, length units."""
-    shown = pose.positions[drawn_joints(pose.skeleton)]
-    return float(np.linalg.norm(np.ptp(shown, axis=0)))
 
 
 def bones_of(skeleton: Skeleton) -> list[int]:

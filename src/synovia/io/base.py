@@ -7,10 +7,11 @@ import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from synovia.errors import FileError, InputError
+from synovia.errors import FileError, InputError, MissingExtraError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
@@ -74,6 +75,32 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise FileError("no file can have this name", value=path, hint="it holds half of a character") from error
     except TypeError as error:
         raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
+
+
+def optional_package(name: str, purpose: str, extra: str, where: str | None = None) -> Any:
+    """Import a package that an extra installs.
+
+    Args:
+        name: The package.
+        purpose: Reason why it is needed, for the message.
+        extra: The extra, as in ``pip install "synovia[extra]"``.
+        where: The file, for the message.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(purpose, where=where, hint=f'pip install "synovia[{extra}]"') from error
+
+
+def unused_name(name: str, taken: set[str]) -> str:
+    """Return a name with as many underscores as make it differ from all others, and add it to these."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def listed(names: Sequence[str]) -> str:

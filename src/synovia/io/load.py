@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -79,14 +79,10 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
     where = as_path(path)
     skeleton = _contents(where).skeleton
     if skeleton.notes:
-        warnings.warn(f"{where}: {brief(skeleton.notes)}", UserWarning, stacklevel=2)
+        more = len(skeleton.notes) - _SHOWN
+        text = " ".join([*skeleton.notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
+        warnings.warn(f"{where}: {text}", UserWarning, stacklevel=2)
     return skeleton if root is None else skeleton.with_root(root)
-
-
-def brief(notes: Sequence[str]) -> str:
-    """Return the first notes of a skeleton on one line, and the number of the others."""
-    more = len(notes) - _SHOWN
-    return " ".join([*notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
 
 
 def _contents(where: Path) -> Contents:

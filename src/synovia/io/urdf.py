@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import did_you_mean
-from synovia.io.base import Contents, Format, read_bytes
+from synovia.io.base import Contents, Format, read_bytes, unused_name
 from synovia.io.xmltree import Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
@@ -195,21 +195,13 @@ def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> 
     if edge.type == "planar":
         across = align_z(axis)  # columns: the two directions in the plane, and the axis
         for letter, direction in (("x", across[:, 0]), ("y", across[:, 1])):
-            name = _free_name(f"{edge.name}_{letter}", names)
+            name = unused_name(f"{edge.name}_{letter}", names)
             rows.append(Joint(name=name, parent=parent, kind=Kind.SLIDE, rest=rest, axis=direction))
             parent, rest = at + len(rows) - 1, rigid()
     mass, com = _inertia(link)
     limit, mimic = _limit(edge), _mimic(edge)
     last = Joint(edge.name, parent, kind, rest, axis, limit, mass=mass, com=com, mimic=mimic, body=edge.child)
     return [*rows, last]
-
-
-def _free_name(name: str, names: set[str]) -> str:
-    """Return the name with underscores until it is unused, and mark it as used."""
-    while name in names:
-        name += "_"
-    names.add(name)
-    return name
 
 
 def origin_of(element: Element) -> Array:

@@ -7,8 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from synovia.errors import InputError, MissingExtraError
-from synovia.io.base import as_path, check_writable, write_bytes
+from synovia.errors import InputError
+from synovia.io.base import as_path, check_writable, optional_package, write_bytes
 
 # Colours that are distinct for any colour vision (Okabe & Ito 2008)
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
@@ -26,10 +26,7 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
         InputError: If the extension is not .png, .svg or .pdf.
         FileError: As ``check_writable`` does.
     """
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"')
+    optional_package("matplotlib", "plots need matplotlib", "plot")
     where = as_path(path)
     if where.suffix.lower().removeprefix(".") not in _FORMATS:
         raise InputError(

@@ -90,10 +90,9 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
         if row in grouped:
             continue
         still = joint.kind is Kind.FIXED and _unturned(joint)
-        end = _is_end(skeleton, row)
-        if end or (
-            still and joint.channels is not None
-        ):  # other fixed joints get channels: few programs know CHANNELS 0
+        above = skeleton.parents[row]
+        end = joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0  # it never moves
+        if end or (still and joint.channels is not None):  # other fixed joints get channels, for most programs need one
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames
@@ -106,12 +105,6 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
 def _unturned(joint: Joint) -> bool:
     """Return whether a joint has no rest rotation."""
     return bool(np.abs(joint.rest[:3, :3] - np.eye(3)).max() <= _SAME)
-
-
-def _is_end(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a row can be an end site, which never moves."""
-    joint = skeleton.joints[row]
-    return joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and skeleton.parents[row] >= 0
 
 
 def _own_rows(skeleton: Skeleton, last: int) -> list[int]:

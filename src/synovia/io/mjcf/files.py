@@ -17,17 +17,15 @@ from typing import Final
 
 from synovia.errors import FormatError
 from synovia.io.base import read_bytes
-from synovia.io.mjcf.budget import MOST_BODIES, Budget
+from synovia.io.mjcf.budget import MOST_BODIES, Budget, numbers
 from synovia.io.mjcf.stand_ins import Shape
 from synovia.io.xmltree import Element, parse
 
 LARGEST_FILE: Final = 2**27  # bytes of XML
-MOST_EXTRA: Final = 10_000  # largest number in <size>: user data of each element, contacts
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
 _NESTED: Final = ("include", "model")  # elements whose file is MJCF too
 _SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose file kinematics does not need
-_MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # memory of a simulation, in old files
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,6 @@ def check_files(path: Path) -> Files:
         root = parse(read_bytes(file, most=LARGEST_FILE), str(file), root=kind or None, most=_MOST)
         budget.count(root)
         for element in _walk(root):
-            _refuse_size(element)
             folders.update(Path(element.attributes[name]) for name in _FOLDERS if name in element.attributes)
             for name, value in element.attributes.items():
                 if not name.startswith("file"):
@@ -96,9 +93,8 @@ def check_files(path: Path) -> Files:
 
 def _shape(element: Element, value: str) -> Shape:
     """Return the shape that an element refers to."""
-    rows, columns, *_ = [*_numbers(element, "gridsize"), 1.0, 1.0] if "gridsize" in element.attributes else (1.0, 1.0)
-    rows, columns = (int(min(max(1.0, count), 12.0)) for count in (rows, columns))  # MuJoCo allows 12 in all
-    return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (rows, columns))
+    counts = [int(min(max(1.0, count), 12.0)) for count in (*numbers(element, "gridsize")[2:], 1.0, 1.0)]
+    return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (counts[0], counts[1]))  # MuJoCo allows 12 in all
 
 
 def _nested(element: Element, home: Path, folders: set[Path], value: str) -> list[Path]:
@@ -157,21 +153,3 @@ def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Pa
             hint="put it there, or remove the element and what uses it",
         )
     return found
-
-
-def _refuse_size(element: Element) -> None:
-    """Refuse a <size> that would exhaust the memory."""
-    if element.tag == "size":
-        for name in element.attributes:
-            most = _MEMORY.get(name, MOST_EXTRA)
-            if name.startswith("n") and not max(0.0, *_numbers(element, name)) <= most:
-                value = element.attributes[name]
-                raise element.error(f"{name} of <size> is too large", value=value, expected=f"at most {most}")
-
-
-def _numbers(element: Element, name: str) -> list[float]:
-    """Return the numbers of an attribute; [0] if it has none or is malformed, which MuJoCo reports itself."""
-    try:
-        return [float(word) for word in element.attributes[name].split()] or [0.0]
-    except ValueError:
-        return [0.0]

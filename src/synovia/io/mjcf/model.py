@@ -24,7 +24,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -32,8 +31,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import FormatError, MissingExtraError
-from synovia.io.base import listed
+from synovia.errors import FormatError
+from synovia.io.base import listed, optional_package, unused_name
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
@@ -72,12 +71,7 @@ def read_model(path: Path) -> tuple[Any, list[int]]:
 def _reader(path: Path) -> _Reader:
     """Check, compile and return a file, ready to build its skeleton."""
     files = check_files(path)
-    try:
-        mujoco = import_module("mujoco")
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading MJCF needs the package mujoco", where=str(path), hint='pip install "synovia[mujoco]"'
-        ) from error
+    mujoco = optional_package("mujoco", "reading MJCF needs the package mujoco", "mujoco", str(path))
     return _Reader(mujoco, _compile(mujoco, path, files), str(path))
 
 
@@ -187,22 +181,16 @@ class _Reader:
         joints = [mujoco.mj_id2name(model, kind.mjOBJ_JOINT, j) for j in range(model.njnt)]
         bodies = [mujoco.mj_id2name(model, kind.mjOBJ_BODY, b) for b in range(model.nbody)]
         self.taken: set[str] = {name for name in (*joints, *bodies) if name}
-        self.bodies = [name or self.free_name(f"body{b}") for b, name in enumerate(bodies)]
+        self.bodies = [name or unused_name(f"body{b}", self.taken) for b, name in enumerate(bodies)]
         self.joints = [
-            name or self.free_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint") for j, name in enumerate(joints)
+            name or unused_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint", self.taken)
+            for j, name in enumerate(joints)
         ]
         self.couplings: dict[int, _Coupling] = {}
         self.locked: dict[int, float] = {}
         self.read_equalities()
         self.read_tendon_limits()
         self.release()
-
-    def free_name(self, name: str) -> str:
-        """Return the name with underscores until it is unused, and mark it as used."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
 
     def skeleton(self, name: str) -> Skeleton:
         """Return the skeleton."""
@@ -243,7 +231,7 @@ class _Reader:
         if not rows or np.any(left != np.eye(4)):
             name = self.bodies[body]
             if name in self.joints:
-                name = self.free_name(f"{name}_frame")
+                name = unused_name(f"{name}_frame", self.taken)
             rows.append(Joint(name, at + len(rows) - 1 if rows else parent, rest=left))
         mass, com = 0.0, np.zeros(3)
         if self.weighed[body]:
