@@ -123,7 +123,7 @@ def contacts(places: Array, up: Array, fps: float) -> Bools:
     return stands
 
 
-def stays(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
+def ground_contacts(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
     """Return (first, end) of every contact of one point, (T, 3), with the ground; see ``contacts``."""
     found = runs(contacts(places[:, None], up, fps)[:, 0])
     return [(first, end) for first, end in found if end - first >= SHORTEST * fps]

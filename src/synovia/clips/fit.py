@@ -109,13 +109,13 @@ def fit_positions(
     ]
     model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True, threads=threads)
     pieces = pieces_of(points.filled()[1])
-    q, terms, weight = _begun(model, points, pieces, rate, weight)
+    q, terms, weight = _start(model, points, pieces, rate, weight)
     longest = _longest(pieces)
     known: prior.Prior | None = None
     first, last = _middle(longest)
     if weight is None:
         report = None if progress is None else part_of(progress, 0.0, 0.7)
-        known, q[first:last] = prior.learned(model, terms.window(first, last, fixed=0), q[first:last], report)
+        known, q[first:last] = prior.learn(model, terms.window(first, last, fixed=0), q[first:last], report)
         terms = replace(terms, smooth=known.noise / known.bend)
         weight = float(np.median(terms.smooth))
     else:
@@ -138,7 +138,7 @@ def _longest(pieces: list[tuple[int, int]]) -> tuple[int, int]:
     return max(pieces, key=lambda piece: piece[1] - piece[0])
 
 
-def _begun(
+def _start(
     model: Model, points: Points, pieces: list[tuple[int, int]], rate: float, weight: float | None
 ) -> tuple[Array, Terms, float | None]:
     """Return the start of the fit, (T, nq), its terms, and the smoothness: 0 if the points have no noise.
@@ -157,13 +157,13 @@ def _begun(
     if weight is None and _is_clean(model, terms, q, _longest(pieces)):
         return q, terms, 0.0
     if weight is None or weight > 0.0:
-        pull, rest = _tightened(model, q)
+        pull, rest = _slide_weights(model, q)
         q = _guess(model, points, pieces, guess.NOISY, BLUR * rate, FILLED)
         terms = replace(terms, reference=np.where(rest, rest_q, q), pull=pull)
     return q, terms, weight
 
 
-def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the weight of each column's pull, and which joint values (nq,) are pulled to rest instead of the guess.
 
     In some files, joints inside the body may slide, but most of them hardly do. The guess does not restrict slides. The

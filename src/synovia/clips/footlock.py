@@ -102,9 +102,9 @@ def foot_lock(
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, axis)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
-    stands = np.zeros((len(motion), len(points)), bool)  # contact of all points
-    stands[:, [points.index(row) for row in joints]] = contact
-    terms = _terms(model, motion, stands, axis, ground, seconds)
+    standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
+    standing[:, [points.index(row) for row in joints]] = contact
+    terms = _terms(model, motion, standing, axis, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch)
     moved = locked.positions()
@@ -121,19 +121,19 @@ def _floor(places: Array, feet: Sequence[Foot], contact: Bools, axis: int) -> fl
     lowest: list[Array] = []
     first = 0
     for foot in feet:
-        stands = contact[:, first : first + len(foot.joints)].any(1)
+        standing = contact[:, first : first + len(foot.joints)].any(1)
         first += len(foot.joints)
-        lowest.append(places[stands][:, foot.points, axis].min(1))
+        lowest.append(places[standing][:, foot.points, axis].min(1))
     every = np.concatenate(lowest)
     return float(np.median(every)) if len(every) else float(places[..., axis].min())
 
 
-def _terms(model: Model, motion: Motion, stands: Bools, axis: int, ground: float, blend: float) -> Terms:
-    """Return the terms of the least-squares problem; ``stands`` (T, points) is the contact of each point.
+def _terms(model: Model, motion: Motion, standing: Bools, axis: int, ground: float, blend: float) -> Terms:
+    """Return the terms of the least-squares problem; ``standing`` (T, points) is the contact of each point.
 
     The change of a column decays over (smooth / pull)^¼ frames, which is the blend.
     """
-    count, points = stands.shape
+    count, points = standing.shape
     targets = np.tile(np.eye(4), (count, points, 1, 1))
     targets[:, :, axis, 3] = ground + CLEAR * model.reach
     weights = np.zeros((count, points, 3))
@@ -143,7 +143,7 @@ def _terms(model: Model, motion: Motion, stands: Bools, axis: int, ground: float
     side[:, axis] = 1.0
     weight = np.ones(model.columns)
     weight[: 6 if model.is_length[:3].all() else 0] = PELVIS
-    both = stands[1:] & stands[:-1]
+    both = standing[1:] & standing[:-1]
     both[[begin - 1 for begin, _ in pieces_of(motion.positions())[1:]]] = False  # a contact ends at a cut
     still = np.repeat(np.where(both, STILL * smooth, 0.0), 3, axis=1)
     return Terms(

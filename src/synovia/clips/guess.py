@@ -59,17 +59,17 @@ def first_guess(
                 middle, pivot = points[:, centre].mean(1), np.zeros(3)
             else:
                 middle, pivot = (seen.mean(1), arms.mean(0)) if local else (place, np.zeros(3))
-            new = _turned(turn, arms - pivot, counts * (seen - middle[:, None]), pull)
+            new = _best_rotations(turn, arms - pivot, counts * (seen - middle[:, None]), pull)
             where = middle - new @ pivot
             q[:, at : at + 3] = np.matmul(np.swapaxes(turn, 1, 2), (where - place)[:, :, None])[:, :, 0]
             q[:, at + 3 : at + 7] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn, place = new, where
         elif joint.kind is Kind.BALL and local:
-            new = _turned(turn, arms, counts * (seen - place[:, None]), pull)
+            new = _best_rotations(turn, arms, counts * (seen - place[:, None]), pull)
             q[:, at : at + 4] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn = new
         elif joint.kind is Kind.HINGE and local:
-            angle = _angle(joint.axis, arms, np.matmul(counts * (seen - place[:, None]), turn))
+            angle = _best_angles(joint.axis, arms, np.matmul(counts * (seen - place[:, None]), turn))
             q[:, at] = angle
             half = 0.5 * angle[:, None]
             turn = turn @ quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))
@@ -93,7 +93,7 @@ def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row:
     return found
 
 
-def _turned(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
+def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
     """Return the rotations (T, 3, 3) that bring arms (n, 3) closest to ``seen`` (T, n, 3); ``pull`` weighs ``turn``."""
     if len(arms) == 0:
         return turn
@@ -102,7 +102,7 @@ def _turned(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
     return u @ vt
 
 
-def _angle(axis: Array, arms: Array, seen: Array) -> Array:
+def _best_angles(axis: Array, arms: Array, seen: Array) -> Array:
     """Return the angles (T,) about an axis that bring arms (n, 3) closest to ``seen`` (T, n, 3), both local."""
     flat = arms - np.outer(arms @ axis, axis)
     return np.arctan2(np.einsum("tni,ni->t", seen, np.cross(axis, flat)), np.einsum("tni,ni->t", seen, flat))

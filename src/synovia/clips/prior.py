@@ -74,7 +74,7 @@ class Prior:
         )
 
 
-def learned(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
+def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
     """Return the prior, and a trajectory (T, nq) close to the most probable one under it.
 
     Args:
@@ -107,7 +107,7 @@ def _first(model: Model, q: Array) -> Prior:
     mean = _mean(model, q)
     stray, bend = np.full(model.columns, TURN**2), np.full(model.columns, BEND**2)
     columns, _ = slides(model)
-    far = np.median(np.abs(_strayed(model, mean, q)[:, columns]), axis=0)
+    far = np.median(np.abs(_deviations(model, mean, q)[:, columns]), axis=0)
     stray[columns] = bend[columns] = np.maximum(far, SLIP) ** 2
     return Prior(mean=mean, stray=stray, bend=bend, lively=np.ones(max(len(q) - 2, 0)), noise=NOISE**2)
 
@@ -116,17 +116,17 @@ def _mean(model: Model, q: Array) -> Array:
     """Return the mean (nq,) of a trajectory."""
     mean = q[len(q) // 2]
     for _ in range(4):  # the mean of rotations has no closed form
-        mean = model.move(mean[None], _strayed(model, mean, q).mean(0, keepdims=True))[0]
+        mean = model.move(mean[None], _deviations(model, mean, q).mean(0, keepdims=True))[0]
     return mean
 
 
-def _strayed(model: Model, mean: Array, q: Array) -> Array:
+def _deviations(model: Model, mean: Array, q: Array) -> Array:
     """Return the steps (T, columns) from the mean to a trajectory."""
     return model.difference(np.repeat(mean[None], len(q), axis=0), q)
 
 
 def _updated(
-    model: Model, terms: Terms, prior: Prior, q: Array, draws: Array, alike: tuple[NDArray[Any], ...]
+    model: Model, terms: Terms, prior: Prior, q: Array, draws: Array, groups: tuple[NDArray[Any], ...]
 ) -> Prior:
     """Return a prior of higher evidence, from a trajectory and draws (S, T, columns) of its uncertainty.
 
@@ -134,33 +134,33 @@ def _updated(
     points determine. That number is all values of the prior minus those that the uncertainty leaves open (MacKay 1992).
     """
     mean = _mean(model, q)
-    strays = _strayed(model, mean, q) ** 2
+    strays = _deviations(model, mean, q) ** 2
     bends = np.diff(model.difference(q[:-1], q[1:]), axis=0) ** 2 / prior.lively[:, None]
     open_strays = np.mean(draws**2, axis=0)
     open_bends = np.mean(np.diff(draws, 2, axis=1) ** 2, axis=0) / prior.lively[:, None]
-    of_strays, of_bends = _numbers(prior, len(q))
-    stray = _width(prior.stray, strays.sum(0), of_strays - open_strays.sum(0) / prior.stray, alike)
-    bend = _width(prior.bend, bends.sum(0), of_bends.sum(0) - open_bends.sum(0) / prior.bend, alike)
+    count_strays, count_bends = _value_counts(prior, len(q))
+    stray = _variances(prior.stray, strays.sum(0), count_strays - open_strays.sum(0) / prior.stray, groups)
+    bend = _variances(prior.bend, bends.sum(0), count_bends.sum(0) - open_bends.sum(0) / prior.bend, groups)
     lively: Array = prior.lively
     if len(q) >= FEWEST:
-        _, of_bends = _numbers(replace(prior, stray=stray, bend=bend), len(q))
-        lively = lively * (np.sum((bends + open_bends) / bend, 1) + ALIKE) / (of_bends.sum(1) + ALIKE)
+        _, count_bends = _value_counts(replace(prior, stray=stray, bend=bend), len(q))
+        lively = lively * (np.sum((bends + open_bends) / bend, 1) + ALIKE) / (count_bends.sum(1) + ALIKE)
         lively = lively / np.exp(np.mean(np.log(lively)))
     noise = max(_noise(model, terms, prior, q, draws), LEAST)
     return Prior(mean=mean, stray=stray, bend=bend, lively=lively, noise=noise)
 
 
-def _width(before: Array, squares: Array, numbers: Array, alike: tuple[NDArray[Any], ...]) -> Array:
+def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDArray[Any], ...]) -> Array:
     """Return variances (columns,) from sums of squares and the number of determined values of each."""
     others = np.zeros(len(before))
-    for group in alike:
+    for group in groups:
         mean = np.bincount(group, np.log(before)) / np.maximum(np.bincount(group), 1)
-        others += mean[group] / len(alike)
+        others += mean[group] / len(groups)
     new = (squares + LIKE_OTHERS * np.exp(others)) / (np.maximum(numbers, 0.0) + LIKE_OTHERS)
     return np.maximum(before * (new / before) ** FASTER, LEAST)
 
 
-def _numbers(prior: Prior, count: int) -> tuple[Array, Array]:
+def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
     """Return how many values the prior has in each column: about the mean (columns,), of bends (T - 2, columns)."""
     bend = np.diff(np.eye(count), 2, axis=0)
     bend /= np.sqrt(prior.lively)[:, None]

@@ -105,13 +105,13 @@ def compare(
         watch: Called with the current task and the share of the work that is done, in [0, 1].
     """
     chosen: list[str | Solver] = list(names) if names else list(solvers)
-    say: Watch = watch if watch is not None else lambda task, share: None
+    report: Watch = watch if watch is not None else lambda task, share: None
     rows: list[Row] = []
     ready: list[tuple[Row, IK]] = []
     for place, solver in enumerate(chosen):
         row = Row(_label(solver, chosen))
         rows.append(row)
-        say(f"preparing {row.solver}", 0.5 * place / len(chosen))
+        report(f"preparing {row.solver}", 0.5 * place / len(chosen))
         try:
             ik = IK(problems.skeleton, problems.goals, as_solver(solver), tolerance=tolerance, root=root)
         except UnsupportedError as error:
@@ -119,12 +119,12 @@ def compare(
             continue
         ik.precompile()  # before the clock runs, also the kernels that only a miss needs
         ready.append((row, ik))
-    _solve(ready, problems, budget, say)
+    _solve(ready, problems, budget, report)
     for place, (row, ik) in enumerate(ready):
-        say(f"tracking with {row.solver}", 0.8 + 0.1 * place / len(ready))
+        report(f"tracking with {row.solver}", 0.8 + 0.1 * place / len(ready))
         _track(row, ik, problems)
     for place, (row, ik) in enumerate(ready):
-        say(f"convergence of {row.solver}", 0.9 + 0.1 * place / len(ready))
+        report(f"convergence of {row.solver}", 0.9 + 0.1 * place / len(ready))
         _converge(row, ik, problems)
     bounds, reach = (ready[0][1].tolerance, ready[0][1].reach) if ready else ((0.0, 0.0), 1.0)
     return Comparison(problems, bounds, root, reach, tuple(rows))
@@ -161,7 +161,7 @@ class _Runner:
             self.facts[k] = solution.status, solution.steps, solution.attempts
             self.q[k] = solution.pose.q
 
-    def sum_up(self) -> None:
+    def fill_row(self) -> None:
         """Fill in the row."""
         row, skeleton = self.row, self.ik.skeleton
         done = np.isfinite(self.best)
@@ -177,7 +177,7 @@ class _Runner:
             row.from_rest_deg = float(np.degrees(np.median(turned.mean(1))))
 
 
-def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, say: Watch) -> None:
+def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, report: Watch) -> None:
     """Time every solver on every problem, in rounds."""
     targets = problems.of_kind(problems.targets)
     count = len(next(iter(targets.values())))
@@ -192,9 +192,9 @@ def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, s
                 if runner.spent <= budget and not (turn and np.isinf(runner.best[k])):
                     runner.solve(k, one, again=turn > 0)
             if k % 20 == 0:
-                say("solving", 0.5 + 0.3 * (turn + k / count) / _ROUNDS)
+                report("solving", 0.5 + 0.3 * (turn + k / count) / _ROUNDS)
     for runner in runners:
-        runner.sum_up()
+        runner.fill_row()
 
 
 def _track(row: Row, ik: IK, problems: Problems) -> None:

@@ -127,7 +127,7 @@ def _import_ffmpeg() -> Any:
     return optional_package("imageio_ffmpeg", "films as MP4 need ffmpeg", "film")
 
 
-def picked(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:
+def film_frames(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:
     """Return the frames of a clip that a film shows, and the frame rate of the film.
 
     Args:

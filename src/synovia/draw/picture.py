@@ -84,7 +84,7 @@ def picture(
     colours = theme_of(theme)
     where = None if path is None else _png(path)
     pixels = checked_size(size)
-    marks = _all(targets, Mark, "synovia.draw.Mark")
+    marks = _items(targets, Mark, "synovia.draw.Mark")
     if isinstance(subject, Solution):
         marks = [*marks_of(subject), *marks]
         subject = subject.pose
@@ -93,14 +93,14 @@ def picture(
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
         axes = look(view, up_of(skeleton), skeleton.forward)
-        view = fit(axes, *scene.content, room(pixels, scene, title), perspective=perspective)
+        view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
     image = draw(scene, view, pixels, colours, title=title, floor=floor)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image
 
 
-def room(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
+def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
     """Return the part of the image for bodies (left, top, right, bottom, pixels); texts need the rest."""
     width, height = size
     edge = min(size)
@@ -112,7 +112,7 @@ def draw(
     scene: Scene, camera: Camera, size: tuple[int, int], theme: Theme, *, title: str | None = None, floor: bool = True
 ) -> Image.Image:
     """Return the image of a scene from a camera; the frames of a film use one camera."""
-    above, key = (_mixed(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
+    above, key = (_light_direction(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
     light = Light(key, scene.up, haze=theme.below)
     ground = background(size, theme)
     if floor:
@@ -141,7 +141,7 @@ def png(image: Image.Image) -> bytes:
     return out.getvalue()
 
 
-def _mixed(up: Array, camera: Camera, high: float, right: float, near: float) -> Array:
+def _light_direction(up: Array, camera: Camera, high: float, right: float, near: float) -> Array:
     """Return the unit vector with components along up, to the viewer's right and towards the viewer."""
     across = camera.axes[0] - (camera.axes[0] @ up) * up
     towards = camera.axes[2] - (camera.axes[2] @ up) * up
@@ -155,10 +155,10 @@ def _poses(subject: object) -> Sequence[Pose]:
         return [subject.rest_pose()]
     if isinstance(subject, Pose):
         return [subject]
-    return _all(subject, Pose, "a Skeleton, a Pose or several poses")
+    return _items(subject, Pose, "a Skeleton, a Pose or several poses")
 
 
-def _all(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
+def _items(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
     """Return the items of an argument, all of one class."""
     items: Iterable[object] = cast(Iterable[object], given) if isinstance(given, Iterable) else (given,)
     out: list[_T] = []

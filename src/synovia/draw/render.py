@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from synovia.draw.camera import Camera, direction, fit, look
-from synovia.draw.film import SHEET, check_film, picked, write_film
+from synovia.draw.film import SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
-from synovia.draw.picture import checked_size, draw, room
+from synovia.draw.picture import checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
@@ -94,7 +94,7 @@ def render(
     if fps is not None and not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
     main = clip.motion if isinstance(clip, Tracked) else clip
-    shown, rate = picked(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
+    shown, rate = film_frames(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
     errors = (clip.errors / np.array(clip.ik.tolerance)).max((1, 2)) if isinstance(clip, Tracked) else None
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
@@ -159,7 +159,7 @@ def _panel(
     content = [scene.content for scene in scenes]
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, room(size, scenes[0], title))
+    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title))
     return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.clips.feet import stays
+from synovia.clips.feet import ground_contacts
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
@@ -138,7 +138,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         every += speed.tolist()
         heights.plot(motion.times, scale * (points @ up), color=colour, linewidth=1.4, label=role.replace("_", " "))
         speeds.plot(motion.times, scale * speed, color=colour, linewidth=1.4)
-        for a, b in stays(points, up, motion.fps):
+        for a, b in ground_contacts(points, up, motion.fps):
             for panel in (heights, speeds):
                 panel.axvspan(motion.times[a], motion.times[b - 1], color=colour, alpha=0.12, linewidth=0)
     heights.set_ylabel(f"height ({unit})", fontsize=9)

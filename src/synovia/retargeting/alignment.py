@@ -61,15 +61,15 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
             ends = f"{side}_{end}"
             if ends in source.roles and ends in target.roles:
                 d = _direction(source, role, ends)
-                turn = _smallest(turn @ _direction(target, role, ends), d) @ turn
+                turn = _smallest_rotation(turn @ _direction(target, role, ends), d) @ turn
             turns[role] = turn
         hand = f"{side}_hand"
         if hand in roles:
             turns[hand] = turns.get(f"{side}_lower_arm", np.eye(3))
         foot, toes = f"{side}_foot", f"{side}_toes"
         if all(role in body.roles for role in (foot, toes) for body in (source, target)):
-            turns[foot] = turns[toes] = _smallest(
-                _level(_direction(target, foot, toes)), _level(_direction(source, foot, toes))
+            turns[foot] = turns[toes] = _smallest_rotation(
+                _horizontal(_direction(target, foot, toes)), _horizontal(_direction(source, foot, toes))
             )
         for role in roles:  # fingers go with the hand
             if role.startswith(side) and role[-1].isdigit():
@@ -79,19 +79,19 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
 
 def _direction(body: Body, role: str, end: str) -> Array:
     """Return the direction of a bone at rest, in the body's axes."""
-    d = body.basis.T @ (body.place(end) - body.place(role))
+    d = body.basis.T @ (body.rest_position(end) - body.rest_position(role))
     length = float(np.linalg.norm(d))
     return d / length if length > 0.0 else np.array([0.0, -1.0, 0.0])
 
 
-def _level(d: Array) -> Array:
+def _horizontal(d: Array) -> Array:
     """Project a direction on the ground: soles are level at rest, but the heights of ankles differ."""
     flat = np.array([d[0], 0.0, d[2]])
     length = float(np.linalg.norm(flat))
     return flat / length if length > 1e-6 else np.array([0.0, 0.0, 1.0])
 
 
-def _smallest(a: Array, b: Array) -> Array:
+def _smallest_rotation(a: Array, b: Array) -> Array:
     """Return the smallest rotation from direction a to direction b, or the identity if they nearly agree.
 
     Its quaternion is in the direction of (a × b, 1 + a · b).

@@ -66,11 +66,11 @@ class Body:
         """World frames at rest, (n, 12)."""
         return np.array(self.skeleton.rest_pose().frames)
 
-    def place(self, role: str) -> Array:
+    def rest_position(self, role: str) -> Array:
         """Return the rest position of a part, (3,): that of the first joint that turns it."""
-        return self.rest[self.start(role), 9:]
+        return self.rest[self.first_row(role), 9:]
 
-    def start(self, role: str) -> int:
+    def first_row(self, role: str) -> int:
         """Return the first joint that turns a part: its own joint, or the first of a group of hinges."""
         row = self.roles[role]
         others = set(self.roles.values()) - {row}
@@ -81,7 +81,7 @@ class Body:
             group = above
         return group if self.skeleton.joints[row].kind is Kind.HINGE else row
 
-    def turns(self, role: str) -> bool:
+    def can_turn(self, role: str) -> bool:
         """Return whether a joint turns this part relative to the part above it; the hips always can turn."""
         others = set(self.roles.values()) - {self.roles[role]}
         for row in ancestors(self.skeleton.parents, self.roles[role]):
@@ -99,8 +99,8 @@ class Body:
             InputError: If left and right cannot be told apart.
         """
         feet = [role if (role := f"{side}_foot") in self.roles else f"{side}_lower_leg" for side in SIDES]
-        hips = np.mean([self.place(leg[0]) for leg in LEGS], axis=0)
-        up = hips - np.mean([self.place(foot) for foot in feet], axis=0)
+        hips = np.mean([self.rest_position(leg[0]) for leg in LEGS], axis=0)
+        up = hips - np.mean([self.rest_position(foot) for foot in feet], axis=0)
         up = up / np.linalg.norm(up)
         axis = int(np.argmax(np.abs(up)))
         if self.skeleton.up:
@@ -110,7 +110,9 @@ class Body:
         left = np.zeros(3)
         for parts in (("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")):
             pairs = [(f"left_{part}", f"right_{part}") for part in parts]
-            both = [self.place(a) - self.place(b) for a, b in pairs if a in self.roles and b in self.roles]
+            both = [
+                self.rest_position(a) - self.rest_position(b) for a, b in pairs if a in self.roles and b in self.roles
+            ]
             left = np.sum(both, axis=0) if both else left
             left = left - np.dot(left, up) * up
             if np.linalg.norm(left) > _NO_WIDTH * self.skeleton.size:
@@ -126,7 +128,7 @@ class Body:
         """Mean length of the legs from hip to ankle (to the knee if there are no feet), length units."""
         total = 0.0
         for leg in LEGS:
-            places = [self.place(role) for role in leg if role in self.roles]
+            places = [self.rest_position(role) for role in leg if role in self.roles]
             total += float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(places)))
         return total / 2.0
 
@@ -143,7 +145,7 @@ class Body:
         return float(np.mean(out)) if out else 0.0
 
     @cached_property
-    def mover(self) -> int | None:
+    def carrier(self) -> int | None:
         """Row of the free joint that carries the hips; None if there is none."""
         free = (
             row

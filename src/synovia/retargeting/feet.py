@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synovia.clips.feet import stays
+from synovia.clips.feet import ground_contacts
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
@@ -20,7 +20,7 @@ from synovia.solver import FullBody
 Spans = list[tuple[int, int]]
 
 
-def planted(points: Array, spans: Spans) -> Array:
+def planted_path(points: Array, spans: Spans) -> Array:
     """Return a path (T, 3) that is constant during contacts and follows the given one between them.
 
     During a contact, the path is at the mean of the given one. Between two contacts, the difference of both paths eases
@@ -54,12 +54,12 @@ def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float
     out: dict[str, tuple[Array, Spans]] = {}
     for leg in LEGS:
         if leg[2] in source.roles and leg[2] in target.roles:
-            spans = stays(frames[:, source.roles[leg[2]], 9:], source.basis[:, 1], fps)
-            out[leg[2]] = planted(own[:, target.roles[leg[2]], 9:], spans), spans
+            spans = ground_contacts(frames[:, source.roles[leg[2]], 9:], source.basis[:, 1], fps)
+            out[leg[2]] = planted_path(own[:, target.roles[leg[2]], 9:], spans), spans
     return out
 
 
-def placed(
+def solve_feet(
     target: Body, q: Array, paths: Mapping[str, Array], threads: int | None, progress: Progress | None
 ) -> tuple[Array, Array, float]:
     """Solve for the feet.

@@ -17,7 +17,7 @@ from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
-from synovia.retargeting.feet import Spans, foot_paths, placed
+from synovia.retargeting.feet import Spans, foot_paths, solve_feet
 from synovia.retargeting.transfer import follow
 
 
@@ -118,7 +118,7 @@ def retarget(
     else:
         source = Body(motion.skeleton, {role: motion.skeleton.index(pair[0]) for role, pair in joint_map.items()})
         target = Body(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
-    roles = [role for role in target.roles if role in source.roles and target.turns(role)]
+    roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
     parts = align(source, target, roles)
     passes = 2 if feet else 1
     q = follow(motion, source, target, parts, _pass_of(progress, 0, passes))
@@ -127,7 +127,7 @@ def retarget(
     worst = 0.0
     if paths:
         where = {role: path for role, (path, _) in paths.items()}
-        q, off, tolerance = placed(target, q, where, threads, _pass_of(progress, 1, passes))
+        q, off, tolerance = solve_feet(target, q, where, threads, _pass_of(progress, 1, passes))
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(

@@ -42,7 +42,7 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     return out
 
 
-def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:
+def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:
     """Return joint values (T, nq) that bring the target's parts as close to orientations as the limits permit.
 
     Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
@@ -60,8 +60,8 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
     ends: dict[int, Array] = {}
     for k, part in enumerate(parts):
         row, turn = part.target, wanted[:, k]
-        if part.role == "hips" and target.mover is not None:
-            row, turn = target.mover, turn @ rest[part.target].T @ rest[target.mover]
+        if part.role == "hips" and target.carrier is not None:
+            row, turn = target.carrier, turn @ rest[part.target].T @ rest[target.carrier]
         ends[row] = turn @ t.unfold[row].reshape(3, 3).T  # to z-form
     covered: set[int] = set()
     paths: list[int] = []
@@ -103,7 +103,7 @@ def hip_centre(source: Body, target: Body, frames: Array) -> Array:
     The floor of the target is at height 0.
     """
     scale = target.leg / source.leg
-    middle = np.mean([frames[:, source.start(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
+    middle = np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
     middle[:, 1] -= standing_height(source, frames)
     middle *= scale
     middle[:, 1] += target.ankle
@@ -125,10 +125,10 @@ def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
         frames: (T, n, 12) its world frames at q.
         centre: (T, 3) position for the midpoint of the hip joints.
     """
-    row = target.mover
+    row = target.carrier
     if row is None:
         return
-    now = np.mean([frames[:, target.start(leg[0]), 9:] for leg in LEGS], axis=0)
+    now = np.mean([frames[:, target.first_row(leg[0]), 9:] for leg in LEGS], axis=0)
     above = target.skeleton.parents[row]
     parent = frames[:, above, :9].reshape(-1, 3, 3) if above >= 0 else np.eye(3)[None]
     own = parent @ target.skeleton.joints[row].rest[:3, :3]
@@ -141,6 +141,6 @@ def follow(
 ) -> Array:
     """Return joint values (T, nq) of the target that follow a motion: orientations, path and height."""
     frames = motion.frames()
-    q = turned(target, parts, world_rotations(source, target, parts, frames), progress)
+    q = joint_values(target, parts, world_rotations(source, target, parts, frames), progress)
     place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -62,8 +62,8 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     plus = (w + j, i + s * k)
     minus = (w - j, i - s * k)
     high, low = np.hypot(*plus), np.hypot(*minus)
-    total = _held(np.arctan2(plus[1], plus[0]), high > _LOCKED)
-    apart = _held(np.arctan2(minus[1], minus[0]), low > _LOCKED)
+    total = _without_gaps(np.arctan2(plus[1], plus[0]), high > _LOCKED)
+    apart = _without_gaps(np.arctan2(minus[1], minus[0]), low > _LOCKED)
     a, b, c = total + apart, 2.0 * np.arctan2(high, low) - np.pi / 2.0, s * (total - apart)
     both = np.stack([np.stack([a, b, c], -1), np.stack([a + np.pi, np.pi - b, c + np.pi], -1)], axis=1)
     out = np.zeros((*quats.shape[:2], 3))
@@ -76,7 +76,7 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     return out
 
 
-def _held(angle: Array, known: NDArray[np.bool_]) -> Array:
+def _without_gaps(angle: Array, known: NDArray[np.bool_]) -> Array:
     """Return angles (T, n) with unknown ones replaced by the last known one before (else the first known, else 0)."""
     if not len(angle):
         return angle

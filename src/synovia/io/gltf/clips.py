@@ -77,13 +77,13 @@ class Clips:
                     change = _ratio(track.change(scene.scale[row]), scene.scale[row])
                     scales[row] |= bool(np.any(np.abs(change) > STRETCHES))
         if rest.any_sheared:
-            slides |= self._driven(turns, scales)
+            slides |= self._pose_dependent(turns, scales)
         kinds: list[Kind] = []
         for row, moving in enumerate(scene.moving):
             kinds.append(Kind.FREE if slides[row] else Kind.BALL if moving or turns[row] else Kind.FIXED)
         return kinds
 
-    def _driven(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
+    def _pose_dependent(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
         """Return the joints whose offsets change because a node above them turns below a nonuniform scale.
 
         Such offsets are R_parentᵀ M_parent t. The linear part M of the node's matrix depends on the rotations below the

@@ -190,7 +190,7 @@ class _Reader:
         self.locked: dict[int, float] = {}
         self.read_equalities()
         self.read_tendon_limits()
-        self.release()
+        self.drop_conflicting_ranges()
 
     def skeleton(self, name: str) -> Skeleton:
         """Return the skeleton."""
@@ -354,7 +354,7 @@ class _Reader:
             binds = f", which restrict joints {listed(along)} together," if along else ""
             self.notes.append(f"The limits of tendon {name!r}{binds} were not kept.")
 
-    def release(self) -> None:
+    def drop_conflicting_ranges(self) -> None:
         """Drop the range of each follower that would leave its leader no value."""
         left: dict[int, tuple[float, float]] = {}
         for j, own in self.couplings.items():

@@ -135,7 +135,7 @@ def _joint(table: Table) -> Joint:
 
 def _rotation(table: Table) -> Array:
     """Return the rest rotation of a joint."""
-    if table.one_of("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
+    if table.given_key("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
         return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
     return fixed_xyz(*(table.angles("rpy", 3) or (0.0, 0.0, 0.0)))
 
@@ -158,7 +158,7 @@ def _limit(table: Table, kind: Kind) -> Limit | None:
         if not -math.pi - 1e-12 <= low <= 0.0 <= high <= math.pi + 1e-12:
             raise table.error(
                 f"{key} is out of range",
-                table.one_of(f"{key}_deg", key),
+                table.given_key(f"{key}_deg", key),
                 value=(low, high),
                 expected="from -pi..0 to 0..pi radians, rest inside",
             )

@@ -100,17 +100,17 @@ class Table:
 
     def angles(self, key: str, count: int, *, infinite: bool = False) -> list[float] | None:
         """Return ``count`` angles in radians, given under ``key`` or in degrees under ``key_deg``."""
-        degrees = self.numbers(self.one_of(f"{key}_deg", key), count, infinite=infinite)
+        degrees = self.numbers(self.given_key(f"{key}_deg", key), count, infinite=infinite)
         if f"{key}_deg" in self.values and degrees is not None:
             return [math.radians(angle) for angle in degrees]
         return degrees
 
     def angle(self, key: str) -> float | None:
         """Return one angle in radians, given under ``key`` or in degrees under ``key_deg``."""
-        value = self.number(self.one_of(f"{key}_deg", key))
+        value = self.number(self.given_key(f"{key}_deg", key))
         return math.radians(value) if value is not None and f"{key}_deg" in self.values else value
 
-    def one_of(self, key: str, other: str) -> str:
+    def given_key(self, key: str, other: str) -> str:
         """Return which of two equivalent keys is given; the second if neither is."""
         if key in self.values and other in self.values:
             raise self.error(f"both {other} and {key} are given", key, expected="one of them")
