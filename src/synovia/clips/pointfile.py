@@ -137,10 +137,19 @@ def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
 
 def _from_csv(path: Path) -> PointFile:
     """Read the points of comma-separated text; error messages name the line."""
-    columns: dict[str, dict[str, int]] = {}
+    columns: dict[str, dict[str, int]] = {}  # of each point by its name: the column of each part
 
     def check(head: list[str], place: str) -> None:
-        _sort_columns(head, place, columns)
+        for at, name in enumerate(head[1:], 1):
+            joint, _, part = name.rpartition(".")
+            if not joint or part not in _PARTS or part in columns.get(joint, {}):
+                what = "column does not belong to a point"
+                raise FormatError(what, where=place, value=name, expected="JOINT.x, .y, .z once each")
+            columns.setdefault(joint, {})[part] = at
+        missing = [f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts]
+        if missing or not columns:
+            expected = missing[0] if missing else "JOINT.x, JOINT.y, JOINT.z"
+            raise FormatError("a column is missing", where=place, expected=expected)
 
     _, values = read_table(path, check, expected="time, then JOINT.x, JOINT.y, ...", gap=np.nan)
     places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
@@ -152,16 +161,3 @@ def _from_csv(path: Path) -> PointFile:
         axis=1,
     )
     return PointFile(places, list(columns), None, confidence, frame_rate(values[:, 0], path))
-
-
-def _sort_columns(head: list[str], place: str, columns: dict[str, dict[str, int]]) -> None:
-    """Fill in the columns of each point, by name and part: x, y, z, confidence."""
-    for at, name in enumerate(head[1:], 1):
-        joint, _, part = name.rpartition(".")
-        if not joint or part not in _PARTS or part in columns.get(joint, {}):
-            what = "column does not belong to a point"
-            raise FormatError(what, where=place, value=name, expected="JOINT.x, .y, .z once each")
-        columns.setdefault(joint, {})[part] = at
-    lacking = next((f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts), None)
-    if lacking is not None or not columns:
-        raise FormatError("a column is missing", where=place, expected=lacking or "JOINT.x, JOINT.y, JOINT.z")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -133,17 +134,17 @@ def parse(data: bytes, where: str, *, root: str | None, most: Mapping[str, int])
         FormatError: If it is not XML, has another root or a document type, or is too large or nested too deeply. The
             message names the line.
     """
-    return _Builder(where, root, dict(most)).build(data)
+    return _Builder(where, root, most).build(data)
 
 
 class _Builder:
     """Build the tree from the events of the parser."""
 
-    def __init__(self, where: str, root: str | None, left: dict[str, int]) -> None:
+    def __init__(self, where: str, root: str | None, most: Mapping[str, int]) -> None:
         self.where = where
         self.root = root
-        self.left = left
-        self.most = dict(left)
+        self.most = most
+        self.counts: Counter[str] = Counter()
         self.count = 0
         self.stack: list[Element] = []
         self.top: Element | None = None
@@ -187,10 +188,9 @@ class _Builder:
             raise FormatError(
                 "elements are nested too deeply", where=self.here(), expected=f"at most {MAX_DEPTH} levels"
             )
-        if tag in self.left:
-            self.left[tag] -= 1
-            if self.left[tag] < 0:
-                raise FormatError(f"too many <{tag}>", where=self.here(), expected=f"at most {self.most[tag]}")
+        self.counts[tag] += 1
+        if self.counts[tag] > (most := self.most.get(tag, MAX_ELEMENTS)):
+            raise FormatError(f"too many <{tag}>", where=self.here(), expected=f"at most {most}")
         element = Element(tag, attributes, self.where, self.parser.CurrentLineNumber)
         if self.stack:
             self.stack[-1].children.append(element)

@@ -69,15 +69,11 @@ class Retargeted:
             lines.append(f"{role}: {len(spans)} contacts, {sum(b - a for a, b in spans)} frames")
         unit = " m" if self.target.skeleton.meters_per_unit == 1.0 else ""
         far = f"feet within {self.worst:.2g}{unit} of their targets"
-        if self.missed_frames:
-            far = f"{far}; {len(self.missed_frames)} frames missed: {_listed(self.missed_frames)}"
+        if missed := self.missed_frames:
+            more = ", ..." if len(missed) > 10 else ""
+            far = f"{far}; {len(missed)} frames missed: {', '.join(map(str, missed[:10]))}{more}"
         lines.append(far)
         return "\n".join(lines)
-
-
-def _listed(frames: tuple[int, ...]) -> str:
-    """Return the first few frames as text."""
-    return ", ".join(map(str, frames[:10])) + (", ..." if len(frames) > 10 else "")
 
 
 def retarget(

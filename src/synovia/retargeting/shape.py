@@ -40,7 +40,8 @@ def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:
     toes = [part[3] for part in parts[:2] if part[3] is not None]
     ahead = np.mean([rest[toe] for toe in toes], axis=0) - feet if toes else axis_vector(skeleton.forward or "z")
     left = np.cross(up, _unit(ahead - np.dot(ahead, up) * up))
-    for lines, names in ((parts[:2], ("upper_leg", "lower_leg", "foot", "toes")), (parts[2:], _ARM)):
+    leg, arm = ("upper_leg", "lower_leg", "foot", "toes"), ("upper_arm", "lower_arm", "hand", "")
+    for lines, names in ((parts[:2], leg), (parts[2:], arm)):
         first_is_left = float(np.dot(rest[lines[0][0]] - rest[lines[1][0]], left)) > 0.0
         for part, side in zip(lines, ("left", "right") if first_is_left else ("right", "left"), strict=True):
             for row, name in zip(part, names, strict=True):
@@ -52,9 +53,6 @@ def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:
         above = skeleton.parents[top]
         found["head"] = above if above != chest else top
     return found
-
-
-_ARM = ("upper_arm", "lower_arm", "hand", "")
 
 
 def _unit(v: Array) -> Array:
@@ -85,7 +83,10 @@ def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
             above = skeleton.parents[above]
         if above >= 0:
             continue
-        sizes = {child: _line_lengths(skeleton, child) for child in skeleton.children[row]}
+        sizes = {
+            child: [float(skeleton.lengths[i]) for i in _longest_line(skeleton, child)[1:]]
+            for child in skeleton.children[row]
+        }
         children = [child for child in sizes if len(sizes[child]) >= 2]
         for n, a in enumerate(children):
             for b in children[n + 1 :]:
@@ -93,11 +94,6 @@ def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
                     out.append(((a, b), row))
                     limbs |= {a, b}
     return out
-
-
-def _line_lengths(skeleton: Skeleton, row: int) -> list[float]:
-    """Return the bone lengths along the longest path outwards from a joint."""
-    return [float(skeleton.lengths[i]) for i in _longest_line(skeleton, row)[1:]]
 
 
 def _two_longest(skeleton: Skeleton, line: list[int]) -> tuple[int, int, int, int | None]:

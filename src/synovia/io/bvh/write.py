@@ -200,16 +200,12 @@ def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) ->
             lines.append(indent + "}")
             continue
         node = nodes[row]
-        kind = "End Site" if node.end else f"{'JOINT' if depth else 'ROOT'} {_written_name(node.name)}"
+        name = re.sub(r"[{}\r\n]", "_", node.name).strip() or "joint"  # braces and line ends would end the name
+        kind = "End Site" if node.end else f"{'JOINT' if depth else 'ROOT'} {name}"
         lines += [indent + kind, indent + "{", f"{indent}\tOFFSET " + " ".join(f"{v + 0.0:.12g}" for v in node.offset)]
         if not node.end:
             lines.append(f"{indent}\tCHANNELS " + " ".join([str(len(node.channels)), *node.channels]))
-        for name in node.channels:
-            yield np.degrees(node.values[name]) if name.endswith("rotation") else node.values[name]
+        for channel in node.channels:
+            yield np.degrees(node.values[channel]) if channel.endswith("rotation") else node.values[channel]
         stack.append((-1, depth))
         stack += [(child, depth + 1) for child in reversed(node.below)]
-
-
-def _written_name(name: str) -> str:
-    """Return a name without braces and line ends."""
-    return re.sub(r"[{}\r\n]", "_", name).strip() or "joint"
