@@ -46,7 +46,7 @@ EQUIVALENT = Path(__file__).parent / "mutants.toml"
 PACKAGE = "src/synovia/"
 SOURCES = (
     "kernels/*", "io/*", "model/limits/*", "files/goals.py", "files/tracks.py", "tracking/track.py",
-    "tracking/jumps.py", "clips/points.py", "clips/pointfile.py", "retargeting/mapfile.py",
+    "tracking/jumps.py", "clips/points.py", "clips/pointfile.py", "retargeting/joint_map.py",
 )  # fmt: skip
 # Lanes run compiled alone, and are held to their scalar kernels there; the compiler has tests of its own.
 LEFT_OUT = ("kernels/simd/*", "kernels/compiler/*")

@@ -12,13 +12,22 @@ from hypothesis import strategies as st
 
 import synovia.io.bvh as bvh
 from synovia.errors import FileError, FormatError, SynoviaError, UnknownNameError
-from synovia.io.bvh import read_motions, read_skeleton, write_bvh
+from synovia.io.bvh import write_bvh
 from synovia.io.bvh.euler import from_quat, to_quat
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import quat_to_matrix, rigid
 from synovia.model.motion import Motion
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
+
+
+def read_skeleton(path: Path) -> Skeleton:
+    return bvh.FORMAT.read(path).skeleton
+
+
+def read_motions(path: Path) -> list[Motion]:
+    return bvh.FORMAT.read(path).motions()
+
 
 REAL = ["bvhtoolbox_walk01", "cmu_07_01_walk", "cmu_jumping_jacks", "pymo_8walk"]
 EDGE = ["bom", "crlf", "name_with_colon", "ok", "one_dof_joint", "one_line_braces", "rot_before_pos"]

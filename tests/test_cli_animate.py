@@ -239,7 +239,7 @@ def test_points_in_files(tmp_path):
     [
         ("a.x,a.y,a.z\n1,2,3\n", "first column"),
         ("time,a.x,a.y\n0,1,2\n", "a.z"),
-        ("time,a.x,a.y,a.z,a.x\n0,1,2,3,4\n", "stands twice"),
+        ("time,a.x,a.y,a.z,a.x\n0,1,2,3,4\n", "is repeated"),
         ("time,a.x,a.y,a.z\n0,1,2\n", "line 2"),
         ("time,a.x,a.y,a.z\n0,1,2,3\n0,1,2,3\n", "increase"),
         ("time,tool.x,tool.y,tool.z\n", "no point was seen"),

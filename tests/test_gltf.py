@@ -130,7 +130,7 @@ def test_rest_is_that_of_the_node_matrices(shared_data, name) -> None:
 @pytest.mark.parametrize("name", CHARACTERS)
 def test_every_frame_of_every_clip_is_that_of_the_node_matrices(shared_data, name) -> None:
     path = shared_data / "character" / name
-    reference, motions = Reference(path), FORMAT.read_motions(path)
+    reference, motions = Reference(path), FORMAT.read(path).motions()
     assert len(motions) == len(reference.json["animations"])
     for clip, motion in enumerate(motions):
         skeleton = motion.skeleton
@@ -425,7 +425,7 @@ def test_several_skins_make_one_skeleton_with_their_ancestors(tmp_path) -> None:
 def test_a_clip_without_channels_of_the_skeleton_is_its_rest(tmp_path) -> None:
     maker = Maker([*two(), {}], joints=[1]).channel(2, "translation", [0, 1], [[0, 0, 0], [9, 9, 9]])
     maker.json["animations"].append({"channels": [], "samplers": []})
-    motions = FORMAT.read_motions(maker.write(tmp_path))
+    motions = FORMAT.read(maker.write(tmp_path)).motions()
     assert [(m.name, len(m)) for m in motions] == [("clip", 1), ("animation1", 1)]
 
 
@@ -707,10 +707,9 @@ def test_buffers_stay_in_the_folder(tmp_path, uri) -> None:
 def test_no_gltf_at_all(tmp_path, name, content) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    for read in (FORMAT.read_skeleton, FORMAT.read_motions):
-        with pytest.raises((FormatError, FileError)) as caught:
-            read(path)
-        assert name in str(caught.value)
+    with pytest.raises((FormatError, FileError)) as caught:
+        FORMAT.read(path)
+    assert name in str(caught.value)
 
 
 def test_the_content_decides_not_the_extension(tmp_path) -> None:
@@ -727,9 +726,8 @@ def test_cut_off_anywhere(tmp_path, name) -> None:
     path = tmp_path / ("cut_" + name)
     for size in np.unique(np.linspace(0, len(whole) - 1, 200).astype(int)):
         path.write_bytes(whole[:size])
-        for read in (FORMAT.read_skeleton, FORMAT.read_motions):
-            with pytest.raises((FormatError, FileError)):
-                read(path)
+        with pytest.raises((FormatError, FileError)):
+            FORMAT.read(path)
 
 
 @pytest.mark.parametrize("at", [4, 8, 12, 16])
@@ -752,7 +750,7 @@ def test_any_byte_may_be_wrong(tmp_path) -> None:
             data[at] = rng.integers(256)
         path.write_bytes(data)
         try:
-            motions = FORMAT.read_motions(path)
+            motions = FORMAT.read(path).motions()
         except SynoviaError:
             continue
         assert all(np.isfinite(m.q).all() for m in motions)

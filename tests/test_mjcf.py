@@ -191,7 +191,7 @@ SPATIAL = '<tendon><spatial name="f"><site site="s"/><site site="t"/></spatial><
         (FIXED.format(""), None),
         (
             FIXED.format(' range="-1 1"'),
-            "The limits of tendon 'f', which bind joints 'x', 'y' together, were not kept.",
+            "The limits of tendon 'f', which restrict joints 'x', 'y' together, were not kept.",
         ),
         (
             SPATIAL + '<equality><tendon tendon1="f"/></equality>',
@@ -297,7 +297,7 @@ def test_meshes_that_cannot_be_opened_do_not_matter(tmp_path: Path, mesh: str, p
     s = told(write(folder, body, asset(mesh.format(place))))
     assert len(s.notes) == 2
     assert s.notes[0].endswith("Kinematics does not need them.")
-    assert s.notes[1] == "The masses of these bodies would follow from such shapes, and count as 0: 'b'."
+    assert s.notes[1] == "The masses of these bodies depend on such shapes, and count as 0: 'b'."
     assert [joint.mass for joint in s.joints] == pytest.approx([0.0, 2.0, 0.0, 3.0])
     assert np.allclose([joint.com for joint in s.joints], [[0, 0, 0], [0.1, 0.2, 0.3], [0, 0, 0], [0, 0, 1]])
     assert s.rest_pose().position("c").tolist() == [2.0, 0.0, 0.0]
@@ -358,8 +358,8 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", asset('<texture name="t" type="2d" builtin="flat" width="99999" height="99999"/>'), "too many cells"),
         ("", asset('<texture name="t" builtin="flat" width="2000" height="2000"/>'), "too many cells"),
         ("", asset('<hfield name="t" nrow="99999" ncol="99999" size="1 1 1 1"/>'), "too many cells"),
-        ("", asset('<mesh name="t" builtin="supersphere" params="5000 1 1"/>'), "too many corners"),
-        ("", asset(9 * '<mesh builtin="cone" params="99 .5"/>'), "too many corners"),
+        ("", asset('<mesh name="t" builtin="supersphere" params="5000 1 1"/>'), "too many vertices"),
+        ("", asset(9 * '<mesh builtin="cone" params="99 .5"/>'), "too many vertices"),
         ("", '<size nuser_body="100000000"/>', "nuser_body of <size> is too large"),
         ("", '<size nuser_body="500"/>', "nuser_body of <size> is too large"),
         ("", '<size nuserdata="500000"/>', "nuserdata of <size> is too large"),
@@ -367,11 +367,11 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", '<custom><numeric name="n" size="999999"/></custom>', "size of <numeric> is too large"),
         ("", '<compiler><lengthrange inttotal="1e9"/></compiler>', "too many steps"),
         ("", '<compiler><lengthrange timestep="1e-9"/></compiler>', "too many steps"),
-        (f'<replicate count="100000"><body>{BALL}</body></replicate>', "", ":4: <body> makes too many bodies"),
+        (f'<replicate count="100000"><body>{BALL}</body></replicate>', "", ":4: <body> creates too many bodies"),
         (f'<replicate count="1e9x"><body>{BALL}</body></replicate>', "", "MuJoCo cannot compile it"),
-        ('<replicate count="90"><replicate count="90"><body/></replicate></replicate>', "", "makes too many bodies"),
-        (f'<replicate count="2000"><body>{40 * BALL}</body></replicate>', "", "makes too many elements"),
-        ('<flexcomp name="f" type="grid" count="50 50 1" spacing="1 1 1"/>', "", "makes too many points"),
+        ('<replicate count="90"><replicate count="90"><body/></replicate></replicate>', "", "creates too many bodies"),
+        (f'<replicate count="2000"><body>{40 * BALL}</body></replicate>', "", "creates too many elements"),
+        ('<flexcomp name="f" type="grid" count="50 50 1" spacing="1 1 1"/>', "", "creates too many points"),
         ("<body>" * 6000 + "</body>" * 6000, "", "nested too deep"),
         ("<body>" * 700 + "</body>" * 700, "", "MuJoCo cannot compile it"),
         ("<body/>" * 6000, "", "too many <body>"),
@@ -430,7 +430,7 @@ def test_copies_are_counted_with_all_others(tmp_path: Path) -> None:
         (thin, "bodies", MOST_BODIES),
         (grid, "points", MOST_POINTS),
     ):
-        with pytest.raises(FormatError, match=f"makes too many {what}, got .* at most {most} in all"):
+        with pytest.raises(FormatError, match=f"creates too many {what}, got .* at most {most} in all"):
             load_skeleton(write(tmp_path, body))
 
 

@@ -22,7 +22,7 @@ from synovia.io.bvh import write_bvh
 from synovia.io.toml import write_skeleton
 from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat
-from synovia.retargeting.mapfile import read_map, write_map
+from synovia.retargeting.joint_map import read_map, write_map
 from synovia.text import parse_json, parse_toml
 
 HANG = 5.0  # seconds of the processor; each of these files once took minutes, or more memory than there is
@@ -204,8 +204,8 @@ def table(tmp_path, text):
         ("\n\nzeit,joint1\n", "line 3: first column is not time"),
         ("time,joint1\n0,1\n\n1\n", "line 4: row has 1 cells"),
         ('time,joint1\n0,"1\n"\n\n1,x\n', "line 5: cell is not a number"),
-        ("time,joint1,joint2,joint1\n0,1,2,3\n", "line 1: column 'joint1' stands twice"),
-        ("time,joint1,time\n0,1,2\n", "line 1: column 'time' stands twice"),
+        ("time,joint1,joint2,joint1\n0,1,2,3\n", "line 1: column 'joint1' is repeated"),
+        ("time,joint1,time\n0,1,2\n", "line 1: column 'time' is repeated"),
         ("time,joint1\n0,0\n0,0\n", "times do not increase"),
         ("time,joint1\n0,0\n1,0\n1,0\n2,0\n", "times do not increase"),
         ("time,joint1\ninf,0\ninf,0\n", "times do not increase"),

@@ -181,7 +181,7 @@ def test_a_format_is_one_module(tmp_path, monkeypatch):
     import types
 
     from synovia.io import load
-    from synovia.io.base import Format
+    from synovia.io.base import Contents, Format
 
     arm = sy.bundled("arm7")
     module = types.ModuleType("synovia.io.lines")
@@ -189,11 +189,11 @@ def test_a_format_is_one_module(tmp_path, monkeypatch):
         name="Lines",
         extensions=(".lines",),
         looks_like=lambda head: head.startswith(b"LINES"),
-        read_skeleton=lambda path: arm,
-        read_motions=lambda path: [sy.Motion(arm, np.loadtxt(path, skiprows=1), 30.0)],
-        write_motion=lambda motion, path, force: path.write_text(
+        read=lambda path: Contents(arm, lambda: [sy.Motion(arm, np.loadtxt(path, skiprows=1), 30.0)]),
+        write=lambda motion, path, force: path.write_text(
             "LINES\n" + "\n".join(" ".join(map(repr, row)) for row in motion.q.tolist())
         ),
+        holds_motions=True,
     )
     monkeypatch.setitem(sys.modules, "synovia.io.lines", module)
     monkeypatch.setattr(load, "_MODULES", (*load._MODULES, "lines"))

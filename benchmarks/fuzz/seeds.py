@@ -18,7 +18,7 @@ from synovia.files.tracks import SCHEMA as TRACK
 from synovia.io.toml.write import skeleton_text
 from synovia.model import Kind
 from synovia.model.geometry import matrix_to_quat
-from synovia.retargeting.mapfile import write_map
+from synovia.retargeting.joint_map import write_map
 
 LARGEST = 40_000  # bytes of a real file that is taken: what is changed should be found in a small file
 
