@@ -1,4 +1,4 @@
-"""The part of a skeleton that its goals need: joints between the root and the goals, fixed joints merged away."""
+"""Reduce a skeleton to what its goals need: the joints between root and goals, with fixed joints merged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from synovia.model.tree import ancestors
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
 Ints = NDArray[np.int32]
-SHORTEST = 1e-15  # length units; squares and cubes of less come near underflow
+SHORTEST = 1e-15  # length units; squares and cubes of smaller numbers come near underflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,17 +53,17 @@ class Reduced:
     """The part of a skeleton that its goals need. Joint values q keep all joints, so indices into q are the skeleton's.
 
     Args:
-        rows: (n, 6) what is said of each row; ``kernels.layout`` names the columns of this and all tables here.
+        rows: (n, 6) integers of each row; ``kernels.layout`` names the columns of all tables here.
         fixed: (n, 12) fixed transforms, merged fixed joints included.
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
-        variables: (k, 3) what may move.
+        variables: (k, 3) joint variables.
         limits: (k, 11) limits of each variable.
-        likes: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest), and its stiffness.
+        preferences: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest) and stiffness.
         owner: (k,) joint of each variable.
-        goals: What is asked for.
-        posture: (k, 5) what rest goals ask of each variable.
-        masses: (n + 1, 4) masses of the rows, (0, 4) where no goal asks for the centre of mass.
-        reach: Length that solvers and tolerances count in, length units (see ``reach_of``).
+        goals: Tables of the goals.
+        posture: (k, 5) weight and reference of rest goals for each variable.
+        masses: (n + 1, 4) masses of the rows, (0, 4) without a goal for the centre of mass.
+        reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
     """
 
@@ -82,12 +82,12 @@ class Reduced:
 
     @property
     def pose_only(self) -> bool:
-        """Whether the goals ask for positions and rotations in the world alone."""
+        """Whether all goals are positions and rotations in the world."""
         return len(self.goals.general_ints) == 0
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
-        """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
+        """Each pole goal, with the row of its limb's root, -1 for the world."""
         terms = zip(self.goals.kinds, self.goals.general_ints[:, [GOAL, SECOND]].tolist(), strict=True)
         return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
@@ -108,7 +108,7 @@ class Reduced:
 
     @property
     def coupled(self) -> bool:
-        """Whether a variable moves more than one row, or a row by another amount than its own."""
+        """Whether a variable moves several rows, or a row by another amount than its value."""
         moving = self.rows[self.rows[:, VARIABLE] >= 0, VARIABLE]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 
@@ -163,7 +163,7 @@ def reduce(
         goal_joints: Rows of each goal's joints.
         free_root: Whether a free root moves.
         translate: Whether all other free joints translate too.
-        before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
+        before: Number of rows put before the skeleton. A free joint whose only ancestors are such rows is a root, too.
     """
     posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
     balanced = any(goal.weighs for goal in goals)
@@ -171,7 +171,7 @@ def reduce(
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
     if any(isinstance(goal, CustomGoal) for goal in goals):
-        ends += range(len(skeleton))  # nobody knows what it depends on
+        ends += range(len(skeleton))  # a function may depend on any joint
     on_path = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not on_path[row]:
@@ -193,7 +193,11 @@ def reduce(
             continue
         place[i], since[i] = len(rows), np.eye(4)
         row = [-1] * ROW_WIDTH
-        row[KIND], row[PARENT], row[FIRST_Q] = int(t.ints[i, KIND]), int(carrier), int(t.ints[i, FIRST_Q])
+        row[KIND], row[PARENT], row[FIRST_Q] = (
+            int(t.ints[i, KIND]),
+            int(carrier),
+            int(t.ints[i, FIRST_Q]),
+        )
         rows.append(row)
         fixed.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]]))
         joints.append(int(i))
@@ -215,7 +219,7 @@ def reduce(
 def _moving(
     skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]], on_path: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which joints may move: all on the way to a goal, but for goals that say how many.
+    """Return which joints may move: all ancestors of a goal, or as many as the goal says.
 
     Raises:
         InputError: If a joint has fewer ancestors; the message says how many.
@@ -250,7 +254,7 @@ def _variables(
     translate: bool,
     before: int,
 ) -> tuple[Ints, Array, Array, Ints]:
-    """Choose the variables, give them columns, and write columns and couplings into the rows."""
+    """Choose the variables, assign their columns, and write columns and couplings into the rows."""
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}
     by_element = {int(at): k for k, at in enumerate(t.variables[:, BLOCK_Q])}
@@ -259,7 +263,7 @@ def _variables(
     order: list[int] = []
 
     def take(element: int) -> int:
-        """Return the column of the variable at an element of q, adding it when it is new."""
+        """Return the column of the variable at an element of q; add the variable if it is new."""
         if element not in column:
             k = by_element[element]
             column[element] = sum(3 if block else 1 for block, _, _ in chosen)
@@ -303,11 +307,10 @@ def _variables(
 
 
 def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:
-    """Return the longest way from a moving joint to a goal; the skeleton's size where nothing moves.
+    """Return the length scale: the longest path from a moving joint to a goal, else the size of the skeleton.
 
-    A way is the sum of its links, plus the range of each of its slides up to that sum. A rail of a kilometre is no
-    measure of how exactly the arm on it can be asked to reach. Without links the shortest slide takes the place of
-    their sum.
+    A path counts the sum of its links, plus the range of each of its slides, but at most that sum: tolerances of an arm
+    should not depend on a long rail that it stands on. Without links, the shortest slide replaces their sum.
 
     Raises:
         InputError: If that length is too small to be squared.
@@ -323,7 +326,7 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         if row < 0:
             continue
         links = 0.0
-        since = math.hypot(*offset[ORIGIN:].tolist())  # links that count if anything above moves
+        since = math.hypot(*offset[ORIGIN:].tolist())  # links that count only if a joint above moves
         ranges: list[float] = []
         while row >= 0:
             if (rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():

@@ -1,15 +1,15 @@
-"""Calls from kernels to one function of Python, which users' own residuals and gradients come through.
+"""Calls from kernels to a Python function, which evaluates residuals and gradients of the user.
 
-The function is a C function pointer that ``ctypes`` made (``FUNCTION``). Its address stands among the numbers of a
-problem: 64-bit addresses in use have at most 52 bits, so a float64 holds them exactly. ``ctypes`` takes the
-interpreter's lock for the time of the call, so that kernels may run without it on any thread.
+The function is a C function pointer made by ``ctypes`` (``FUNCTION``). Its address is one of the floats of a problem: a
+64-bit address in use has at most 52 bits, so a float64 holds it exactly. ``ctypes`` takes the interpreter's lock during
+the call, so kernels may run without it on any thread.
 """
 
 import ctypes
 
 from synovia.kernels.compiler import compiled
 
-# (what is wanted, number of the goal, pointer to the joint values, pointer to what to write) -> a number
+# (what to evaluate, number of the goal, pointer to the joint values, pointer to the output) -> a number
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 if compiled():

@@ -1,7 +1,7 @@
-"""What the Jacobian leaves out: the second derivative of the residuals, without which a miss converges slowly, if ever.
+"""Second derivatives of the residuals: the part of the Hessian that Gauss-Newton (JᵀJ) leaves out.
 
-At a minimum with a residual left, Gauss-Newton's JᵀJ is not the curvature of the cost: a chain stretched towards a
-target out of reach has JᵀJ singular across the very directions that point it there.
+At a minimum with a residual, JᵀJ is not the curvature of the cost. For a chain stretched towards an unreachable target,
+it is singular in the very directions that turn the chain to the target, so Gauss-Newton steps converge slowly or never.
 """
 
 import math
@@ -32,14 +32,14 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import load_quat, load_rotation, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import TINY, cross, dot, load, norm, scale, sub
 
-AXES = 6  # of one joint: three turns, then three shifts
+AXES = 6  # of one joint: three rotations, then three translations
 
 
 @inline
 def axis_of(problem, q, frames, row, c):
-    """Return (column, 1 for a turn and 0 for a shift, axis in the world times its factor) of axis c of a joint.
+    """Return (column, 1 for a rotation and 0 for a translation, scaled axis in the world) of axis c of a joint.
 
-    Column -1: the joint has no such axis, or it is held. Shifts are per reach.
+    The column is -1 if the joint has no such axis or is held. Translations are per reach.
     """
     tree = problem.tree
     kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
@@ -60,18 +60,18 @@ def axis_of(problem, q, frames, row, c):
 
 @device
 def curvature(problem, q, frames, targets, H):
-    """Write H = the Hessian of e·e / 2 less JᵀJ, over all columns and without limits.
+    """Write H, the Hessian of e·e / 2 less JᵀJ, over all columns and ignoring limits.
 
     With r = p - o and i the joint nearer to the root, ∂²p/∂qi∂qj = zi × (zj × r), symmetrised for two axes of one ball.
-    For rotations the error's own Hessian is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2), in the rotation vector of a turn
-    from the left; that of two turns is zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
+    For rotations, the Hessian by a rotation vector from the left is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2). Two turns
+    compose to the rotation vector zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
     """
     H[:, :] = F(0)
     tree = problem.tree
     for g in range(problem.goals.shape[0]):
         what = problem.goals[g, PARTS]
         if what == 0:
-            continue  # of general goals JᵀJ is all that is taken, custom ones apart
+            continue  # general goals have JᵀJ alone, custom ones apart
         d, w = goal_error(problem, frames, targets, g)
         wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
         f = scale(wp * wp if what & POSITION else F(0), d)

@@ -1,4 +1,4 @@
-"""Whole trajectories: residuals, Jacobians and errors of the goals at every frame, for solvers that see all frames."""
+"""Evaluate goals over whole trajectories, for solvers that see all frames."""
 
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import jacobian, measure, residual
@@ -8,10 +8,10 @@ from synovia.kernels.tree.problem import open_problem, open_work
 
 @entry
 def evaluate_rows(ints, floats, targets, q, scratch, e, J, errors):
-    """Write what the goals are off at each row of q (T, nq).
+    """Write residuals, Jacobians and errors of the goals at each row of q (T, nq).
 
-    ``e`` (T, residuals) and its negative derivative ``J`` (T, residuals, columns) are weighted and count lengths in
-    reaches; a J of no rows is left out. ``errors`` (T, 2 goals) are distance and angle; ``targets`` (T, goals, 16).
+    ``e`` (T, residuals) and its negative derivative ``J`` (T, residuals, columns) are weighted, with lengths in
+    reaches; a J without rows is skipped. ``errors`` (T, 2 goals) are distance and angle; ``targets`` (T, goals, 16).
     """
     problem = open_problem(ints, floats)
     work = open_work(ints, scratch)

@@ -1,4 +1,4 @@
-"""Vectors of three numbers as tuples: they live in registers and read like the formulas they come from."""
+"""Vectors of three numbers as tuples, which the compiler keeps in registers."""
 
 import math
 
@@ -60,7 +60,7 @@ def normalize(a, fallback):
 
 @inline
 def perpendicular(a):
-    """Return a unit vector normal to a, the same one every time: a crossed with the axis it leans on least."""
+    """Return a fixed unit vector normal to a: its cross product with the axis of its smallest component."""
     x, y, z = abs(a[0]), abs(a[1]), abs(a[2])
     if x <= y and x <= z:
         u = (F(0), a[2], -a[1])
