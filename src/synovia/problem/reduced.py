@@ -113,16 +113,19 @@ class Reduced:
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 
     @property
+    def _chain(self) -> bool:
+        """Whether this is one chain of joints with one position or rotation goal, at its end."""
+        n = len(self.rows)
+        ends = self.goals.table[:, GOAL_ROW].tolist()
+        return self.pose_only and n > 0 and ends == [n - 1] and self.rows[:, PARENT].tolist() == list(range(-1, n - 1))
+
+    @property
     def ball_chain(self) -> bool:
         """Whether this is one chain of unlimited balls to one position goal."""
-        n = len(self.rows)
         return (
-            self.pose_only
-            and len(self.goals.table) == 1
-            and n > 0
-            and self.goals.table[0, [PARTS, GOAL_ROW]].tolist() == [POSITION, n - 1]
+            self._chain
+            and self.goals.table[0, PARTS] == POSITION
             and bool((self.rows[:, KIND] == Kind.BALL).all())
-            and bool((self.rows[:, PARENT] == np.arange(-1, n - 1)).all())
             and bool((self.rows[:, VARIABLE] >= 0).all())
             and not self.limits[:, IS_LIMITED].any()
         )
@@ -130,17 +133,12 @@ class Reduced:
     @property
     def serial(self) -> bool:
         """Whether this is an arm: one goal on a chain of hinges and slides, each with a variable of its own."""
-        n = len(self.rows)
         return (
-            self.pose_only
-            and len(self.goals.table) == 1
-            and n > 0
-            and len(self.variables) == n
+            self._chain
+            and len(self.variables) == len(self.rows)
             and bool(np.isin(self.rows[:, KIND], (Kind.HINGE, Kind.SLIDE)).all())
-            and bool((self.rows[:, PARENT] == np.arange(-1, n - 1)).all())
             and bool((self.rows[:, FIRST_Q] == self.variables[:, BLOCK_Q]).all())
             and bool((self.couple == (1.0, 0.0)).all())
-            and int(self.goals.table[0, GOAL_ROW]) == n - 1
         )
 
 

@@ -22,7 +22,20 @@ from synovia.kernels.layout import (
     WEIGHT,
 )
 from synovia.kernels.math.rotations import apply, load_rotation
-from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
+from synovia.kernels.math.vectors import (
+    TINY,
+    add,
+    axpy,
+    cross,
+    dot,
+    load,
+    norm,
+    perpendicular,
+    reject,
+    scale,
+    store,
+    sub,
+)
 
 
 @inline
@@ -74,7 +87,7 @@ def vector_to_support(vertices, first, count, up, c):
     Above the polygon the vector is 0. The corners are normal to ``up`` and counterclockwise; two are an edge, one a
     point.
     """
-    p = axpy(-dot(up, c), up, c)
+    p = reject(c, up)
     nearest = (F(0), F(0), F(0))
     least = F(-1)
     corner = False

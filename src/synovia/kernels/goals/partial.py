@@ -8,6 +8,7 @@ products of ``residuals.geometric_jacobian`` give the same numbers in less time.
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import add_column, goal_frame
 from synovia.kernels.goals.general import general_jacobian
+from synovia.kernels.goals.term import NOTHING, unit
 from synovia.kernels.layout import (
     BALL,
     COLUMN,
@@ -35,7 +36,6 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, load, scale
 
 ZERO = (F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0))
-NOWHERE = (F(0), F(0), F(0))
 
 
 @inline
@@ -47,12 +47,6 @@ def generator(c):
     if c == 1:
         return o, o, i, o, o, o, -i, o, o
     return o, -i, o, i, o, o, o, o, o
-
-
-@inline
-def unit(c):
-    """Return the unit vector of axis c."""
-    return F(c == 0), F(c == 1), F(c == 2)
 
 
 @inline
@@ -73,14 +67,14 @@ def motion(problem, q, i):
     )
     if kind == HINGE:
         s, c = sincos(x)
-        return (c, -s, F(0), s, c, F(0), F(0), F(0), F(1)), NOWHERE
+        return (c, -s, F(0), s, c, F(0), F(0), F(0), F(1)), NOTHING
     if kind == SLIDE:
         return identity(), (F(0), F(0), x)
     if kind == BALL:
-        return quat_matrix(load_quat(q, at)), NOWHERE
+        return quat_matrix(load_quat(q, at)), NOTHING
     if kind == FREE:
         return quat_matrix(load_quat(q, at + 3)), (q[at], q[at + 1], q[at + 2])
-    return identity(), NOWHERE
+    return identity(), NOTHING
 
 
 @inline
@@ -127,15 +121,18 @@ def partial_jacobian(problem, q, frames, targets, J):
             ratio = tree.couple[i, RATIO]
             if kind == HINGE and v >= 0:  # ∂/∂x of (cos x, -sin x; sin x, cos x)
                 D = (-M[3], -M[0], F(0), M[0], -M[3], F(0), F(0), F(0), F(0))
-                differentiate(problem, J, g, v, B, scale9(ratio, D), NOWHERE, S, R)
+                differentiate(problem, J, g, v, B, scale9(ratio, D), NOTHING, S, R)
             elif kind == SLIDE and v >= 0:
                 differentiate(problem, J, g, v, B, ZERO, (F(0), F(0), ratio * problem.reach), S, R)
             elif (kind == BALL or kind == FREE) and v >= 0:  # q ← q · exp(w): ∂M/∂w at w = 0
                 for c in range(3):
-                    differentiate(problem, J, g, v + c, B, matmul(M, generator(c)), NOWHERE, S, R)
+                    differentiate(problem, J, g, v + c, B, matmul(M, generator(c)), NOTHING, S, R)
             if free >= 0:
                 for c in range(3):
                     differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
-            S = matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])), suffix_origin(tree, i, M, m, S[1])
+            S = (
+                matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])),
+                suffix_origin(tree, i, M, m, S[1]),
+            )
             i = tree.ints[i, PARENT]
     general_jacobian(problem.general, problem, q, frames, targets, J)

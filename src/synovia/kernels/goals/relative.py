@@ -4,7 +4,7 @@ from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import add_frame_rows, goal_frame, target_frame
 from synovia.kernels.goals.term import NOTHING, second_frame
 from synovia.kernels.layout import ANGLES, FIRST, GOAL, GOAL_ROW, LENGTHS, POSITION, ROTATION, SECOND, WEIGHT
-from synovia.kernels.math.rotations import apply, log_rotation, matmul, matmul_t
+from synovia.kernels.math.rotations import apply, apply_t, log_rotation, matmul, matmul_t, transposed
 from synovia.kernels.math.vectors import add, sub
 
 
@@ -43,5 +43,4 @@ def start_target(problem, frames, h):
     """Return the target that keeps the start: the present frame, in the frame of the other joint."""
     R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     S, s = second_frame(problem, frames, h)
-    back = (S[0], S[3], S[6], S[1], S[4], S[7], S[2], S[5], S[8])
-    return matmul(back, R), apply(back, sub(p, s))
+    return matmul(transposed(S), R), apply_t(S, sub(p, s))

@@ -7,7 +7,7 @@ problem without them compiles none of their code.
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.frames import add_frame_rows, goal_frame, is_invalid, set_target, target_frame, write_given
 from synovia.kernels.goals.general import (
@@ -35,6 +35,8 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.math.vectors import dot, norm, scale, sub
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
 
 INFINITE = F(math.inf)
 
@@ -171,3 +173,20 @@ def to_units(problem, dq):
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR and problem.limits[k, IS_ANGLE] == F(0):
             dq[problem.variables[k, BLOCK_COLUMN]] *= problem.reach
+
+
+@entry
+def evaluate_rows(ints, floats, targets, q, scratch, e, J, errors):
+    """Write residuals, Jacobians and errors of the goals at each row of q (T, nq).
+
+    ``e`` (T, residuals) and its negative derivative ``J`` (T, residuals, columns) are weighted, with lengths in
+    reaches; a J without rows is skipped. ``errors`` (T, 2 goals) are distance and angle; ``targets`` (T, goals, 16).
+    """
+    problem = open_problem(ints, floats)
+    work = open_work(ints, scratch)
+    for t in range(q.shape[0]):
+        forward(problem.tree, q[t], work.frames)
+        residual(problem, q[t], work.frames, targets[t], e[t])
+        measure(problem, q[t], work.frames, targets[t], errors[t])
+        if J.shape[0] > 0:
+            jacobian(problem, q[t], work.frames, targets[t], J[t])

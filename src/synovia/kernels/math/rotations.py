@@ -36,19 +36,15 @@ def matmul(A, B):
 
 
 @inline
+def transposed(A):
+    """Return Aᵀ."""
+    return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
+
+
+@inline
 def matmul_t(A, B):
     """Return A Bᵀ."""
-    return (
-        A[0] * B[0] + A[1] * B[1] + A[2] * B[2],
-        A[0] * B[3] + A[1] * B[4] + A[2] * B[5],
-        A[0] * B[6] + A[1] * B[7] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[1] + A[5] * B[2],
-        A[3] * B[3] + A[4] * B[4] + A[5] * B[5],
-        A[3] * B[6] + A[4] * B[7] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[1] + A[8] * B[2],
-        A[6] * B[3] + A[7] * B[4] + A[8] * B[5],
-        A[6] * B[6] + A[7] * B[7] + A[8] * B[8],
-    )
+    return matmul(A, transposed(B))
 
 
 @inline
@@ -64,11 +60,7 @@ def apply(A, v):
 @inline
 def apply_t(A, v):
     """Return Aᵀ v."""
-    return (
-        A[0] * v[0] + A[3] * v[1] + A[6] * v[2],
-        A[1] * v[0] + A[4] * v[1] + A[7] * v[2],
-        A[2] * v[0] + A[5] * v[1] + A[8] * v[2],
-    )
+    return apply(transposed(A), v)
 
 
 @inline

@@ -6,18 +6,12 @@ the line of the two centres.
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.math.rotations import apply, apply_t, quat_apply, quat_between
-from synovia.kernels.math.vectors import axpy, dot, norm, normalize, perpendicular, scale, sub
+from synovia.kernels.math.vectors import axpy, dot, norm, normalize, perpendicular, reject, scale, sub
 
 ON_AXIS = F(1e-9)  # of a radius: a point nearer to the axis does not define a side
 CONCENTRIC = F(1e-12)  # of a radius
-
-
-@inline
-def reject(v, u):
-    """Return the part of v normal to the unit vector u."""
-    return axpy(-dot(v, u), u, v)
 
 
 @device

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.math.rotations import PI, quat_apply, quat_between, quat_mul
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
+from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, reject, scale, sub
 
 FLAT = F(1e-9)  # of the lengths: below, rounding decides the bend plane
 STRAIGHT = F(1e-15)  # of the squared distance: values nearer to an end of the range are taken as the end
@@ -146,12 +146,6 @@ def turn_onto(a, b, axis):
 def signed_angle(a, b, axis):
     """Return the angle from a to b about a unit axis, both seen along it."""
     return math.atan2(dot(axis, cross(a, b)), dot(a, b) - dot(a, axis) * dot(b, axis))
-
-
-@inline
-def reject(a, line):
-    """Return the part of a normal to a unit direction."""
-    return axpy(-dot(a, line), line, a)
 
 
 @device

@@ -50,6 +50,12 @@ def norm(a):
 
 
 @inline
+def reject(a, u):
+    """Return the part of a normal to the unit vector u."""
+    return axpy(-dot(a, u), u, a)
+
+
+@inline
 def normalize(a, fallback):
     """Return a / |a|, or ``fallback`` where a has no direction."""
     length2 = dot(a, a)

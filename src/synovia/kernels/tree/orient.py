@@ -11,15 +11,12 @@ from synovia.kernels.layout import (
     AXIS,
     BALL,
     BLOCK_Q,
-    FIRST_Q,
     FREE,
     HINGE,
     KIND,
     LOWER,
-    OFFSET,
     ORIENTATION,
     PARENT,
-    RATIO,
     SPAN_END,
     SPAN_FIRST,
     UPPER,
@@ -27,22 +24,18 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import (
     column,
     identity,
-    load_quat,
     load_rotation,
     log_rotation,
     matmul,
     matmul_t,
     matrix_quat,
     quat_conj,
-    quat_matrix,
     quat_mul,
     store_quat,
     store_rotation,
-    turn_z,
 )
-from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import dot, load, norm, store
-from synovia.kernels.tree.forward import Tree
+from synovia.kernels.tree.forward import Tree, joint_frame
 from synovia.kernels.tree.variables import clamp_block
 
 STEPS = 12
@@ -54,17 +47,8 @@ DAMPING = F(1e-2)  # where an axis is lost (three hinges in line), hinges turn a
 
 @inline
 def joint_rotation(tree, i, q, R):
-    """Return the world rotation of joint i from its parent's."""
-    R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
-    kind, k = tree.ints[i, KIND], tree.ints[i, FIRST_Q]
-    if kind == HINGE:
-        s, c = sincos(tree.couple[i, RATIO] * q[k] + tree.couple[i, OFFSET])
-        R = turn_z(R, s, c)
-    elif kind == BALL:
-        R = matmul(R, quat_matrix(load_quat(q, k)))
-    elif kind == FREE:
-        R = matmul(R, quat_matrix(load_quat(q, k + 3)))
-    return R
+    """Return the world rotation of joint i from that of its parent."""
+    return joint_frame(tree, i, q, R, (F(0), F(0), F(0)))[0]
 
 
 @inline

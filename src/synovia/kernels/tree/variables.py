@@ -20,10 +20,6 @@ from synovia.kernels.layout import (
     OFFSET,
     RATIO,
     SCALAR,
-    SWING_X,
-    SWING_X_BACK,
-    SWING_Y,
-    SWING_Y_BACK,
     TWIST_LOWER,
     TWIST_UPPER,
     UPPER,
@@ -36,7 +32,7 @@ from synovia.kernels.math.rotations import (
     quat_normalize,
     store_quat,
 )
-from synovia.kernels.math.swing_twist import from_limit_frame, join, project, signed_excess
+from synovia.kernels.math.swing_twist import from_limit_frame, half_angles, join, project, signed_excess
 from synovia.kernels.math.trigonometry import sincos
 
 
@@ -157,8 +153,9 @@ def randomize_ball(table, limit, k, q, at, state):
     if is_limited(limit, k):
         s, c = sincos(F(0.5) * PI * uniform(state))
         # a quarter ellipse has the area a b pi / 4, so the signs of x and y are independent
-        a = random_side(limit[k, SWING_X_BACK], limit[k, SWING_X], uniform(state))
-        b = random_side(limit[k, SWING_Y_BACK], limit[k, SWING_Y], uniform(state))
+        back, front = half_angles(limit, k, F(-1), F(-1)), half_angles(limit, k, F(1), F(1))
+        a = random_side(back[0], front[0], uniform(state))
+        b = random_side(back[1], front[1], uniform(state))
         r = math.sqrt(uniform(state))
         twist = limit[k, TWIST_LOWER] + uniform(state) * (limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER])
         store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))
