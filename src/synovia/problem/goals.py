@@ -46,8 +46,8 @@ def goal_tables(
     skeleton: Skeleton,
     goals: Sequence[Goal],
     goal_joints: Sequence[Sequence[int]],
-    place: NDArray[np.intp],
-    since: Sequence[Array],
+    reduced_row: NDArray[np.intp],
+    to_row: Sequence[Array],
 ) -> GoalTables:
     """Return the tables of goals. The residual rows of a level are contiguous, in the order of its goals.
 
@@ -55,15 +55,15 @@ def goal_tables(
         skeleton: The skeleton.
         goals: The goals, resolved.
         goal_joints: Rows of each goal's joints.
-        place: Reduced row that carries each joint.
-        since: From each joint's z-form frame to that row's frame.
+        reduced_row: Reduced row that carries each joint.
+        to_row: Transform from each joint's z-form frame to the frame of that row.
     """
 
     def on_row(joint: int, frame: Array) -> Array:
         """Return a frame on a joint as twelve numbers in the frame of the row that carries it."""
         back = np.eye(4)
         back[:3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
-        whole = since[joint] @ back @ frame
+        whole = to_row[joint] @ back @ frame
         return np.concatenate([whole[:3, :3].ravel(), whole[:3, 3]])
 
     count = len(goals)
@@ -75,7 +75,7 @@ def goal_tables(
     points: list[Array] = []
     levels, first, roots = _level_rows(goals)
     for g, (goal, joints) in enumerate(zip(goals, goal_joints, strict=True)):
-        row = int(place[joints[0]]) if joints else -1
+        row = int(reduced_row[joints[0]]) if joints else -1
         at = first[g] + goal.rows
         table[g, layout.PARTS], table[g, layout.GOAL_ROW], table[g, layout.LEVEL] = goal.place, row, levels[g]
         table[g, layout.FIRST_RESIDUAL], table[g, layout.RESIDUALS] = first[g], goal.rows
@@ -87,7 +87,7 @@ def goal_tables(
             numbers[layout.WEIGHT] = roots[g]
             others = [-1, -1]
             for k, (joint, frame) in enumerate(zip(joints[1:], term.frames, strict=True)):
-                others[k] = int(place[joint])
+                others[k] = int(reduced_row[joint])
                 whole = on_row(joint, frame)
                 if k == 0:
                     numbers[layout.SECOND_ORIENTATION : layout.SECOND_ORIENTATION + layout.FRAME_WIDTH] = whole
@@ -181,15 +181,15 @@ def posture_of(skeleton: Skeleton, goals: Sequence[RestGoal]) -> Posture:
     return Posture(shares, q)
 
 
-def masses_of(skeleton: Skeleton, place: NDArray[np.intp], since: Sequence[Array]) -> Array:
+def masses_of(skeleton: Skeleton, reduced_row: NDArray[np.intp], to_row: Sequence[Array]) -> Array:
     """Return the mass that each reduced row carries rigidly and its first moment in the row's frame, (n + 1, 4).
 
     Masses are parts of the total. The last row is what no joint moves, in the world.
     """
-    out = np.zeros((int(place.max()) + 2, layout.MASS_WIDTH))
+    out = np.zeros((int(reduced_row.max()) + 2, layout.MASS_WIDTH))
     for i, joint in enumerate(skeleton.joints):
         if joint.mass > 0.0:
             com = skeleton.tables.unfold[i].reshape(3, 3) @ joint.com
-            out[place[i], layout.MASS] += joint.mass
-            out[place[i], layout.MOMENT :] += joint.mass * (since[i][:3, :3] @ com + since[i][:3, 3])
+            out[reduced_row[i], layout.MASS] += joint.mass
+            out[reduced_row[i], layout.MOMENT :] += joint.mass * (to_row[i][:3, :3] @ com + to_row[i][:3, 3])
     return out / out[:, layout.MASS].sum()

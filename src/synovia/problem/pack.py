@@ -68,8 +68,8 @@ def pack(
     floats = np.zeros(layout.FLOAT_HEAD)
     floats[layout.TOLERANCE], floats[layout.TOLERANCE_ANGLE] = tolerance
     floats[layout.REACH], floats[layout.MOST_WORK] = reduced.reach, most_work
-    for place, value in params.items():
-        floats[layout.PARAMS + place] = value
+    for index, value in params.items():
+        floats[layout.PARAMS + index] = value
     goal_data = np.empty((len(goals.table), layout.GOAL_DATA_WIDTH))
     goal_data[:, layout.POSITION_WEIGHT] = goals.roots * (goals.table[:, layout.PARTS] & POSITION > 0)
     goal_data[:, layout.ROTATION_WEIGHT] = goals.roots * (goals.table[:, layout.PARTS] & ROTATION > 0)

@@ -177,19 +177,19 @@ def reduce(
             row = skeleton.parents[row]
     moving = _moving(skeleton, goals, goal_joints, on_path)
     t = skeleton.tables
-    place = np.full(len(skeleton), -1)  # reduced row that carries a joint
-    since: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
+    reduced_row = np.full(len(skeleton), -1)  # reduced row that carries a joint
+    to_row: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
     rows: list[list[int]] = []
     fixed: list[Array] = []
     joints: list[int] = []
     for i in np.flatnonzero(on_path):
         parent = skeleton.parents[i]
-        carrier, frame = (place[parent], since[parent]) if parent >= 0 else (-1, np.eye(4))
+        carrier, frame = (reduced_row[parent], to_row[parent]) if parent >= 0 else (-1, np.eye(4))
         frame = frame @ frames_to_transforms(t.fixed[i])
         if t.ints[i, KIND] == Kind.FIXED:
-            place[i], since[i] = carrier, frame
+            reduced_row[i], to_row[i] = carrier, frame
             continue
-        place[i], since[i] = len(rows), np.eye(4)
+        reduced_row[i], to_row[i] = len(rows), np.eye(4)
         row = [-1] * ROW_WIDTH
         row[KIND], row[PARENT], row[FIRST_Q] = (
             int(t.ints[i, KIND]),
@@ -206,10 +206,11 @@ def reduce(
     )
     table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
-    tables = goal_tables(skeleton, goals, goal_joints, place, since)
+    tables = goal_tables(skeleton, goals, goal_joints, reduced_row, to_row)
     return Reduced(
         table, fixed_table, couple, variables, limits, preferences, owner, tables,
-        posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, MASS_WIDTH)),
+        posture.rows(variables, owner),
+        masses_of(skeleton, reduced_row, to_row) if balanced else np.zeros((0, MASS_WIDTH)),
         reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
@@ -260,7 +261,7 @@ def _variables(
     chosen: list[tuple[int, int, int]] = []
     order: list[int] = []
 
-    def take(element: int) -> int:
+    def column_of(element: int) -> int:
         """Return the column of the variable at an element of q; add the variable if it is new."""
         if element not in column:
             k = by_element[element]
@@ -269,7 +270,7 @@ def _variables(
             order.append(k)
         return column[element]
 
-    lead = {leader_of.get(row[FIRST_Q], (row[FIRST_Q],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
+    leaders = {leader_of.get(row[FIRST_Q], (row[FIRST_Q],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
     for n, row in enumerate(rows):
         kind, at = row[KIND], row[FIRST_Q]
         is_root = row[PARENT] < 0 or joints[row[PARENT]] < before
@@ -277,22 +278,22 @@ def _variables(
             leader, ratio, offset = leader_of.get(at, (at, 1.0, 0.0))
             row[FIRST_Q] = leader
             couple[n] = ratio, offset
-            if leader in lead:
-                row[COLUMN] = take(leader)
+            if leader in leaders:
+                row[COLUMN] = column_of(leader)
         elif not moving[joints[n]]:
             continue
         elif kind == Kind.BALL:
-            row[COLUMN] = take(at)
+            row[COLUMN] = column_of(at)
         elif free_root if is_root else translate:
-            row[SHIFT_COLUMN] = take(at)
-            take(at + 1)
-            take(at + 2)
-            row[COLUMN] = take(at + 3)
+            row[SHIFT_COLUMN] = column_of(at)
+            column_of(at + 1)
+            column_of(at + 2)
+            row[COLUMN] = column_of(at + 3)
         elif not is_root:
-            row[COLUMN] = take(at + 3)
-    place = {first: k for k, (_, _, first) in enumerate(chosen)}
+            row[COLUMN] = column_of(at + 3)
+    variable_of = {first: k for k, (_, _, first) in enumerate(chosen)}
     for row in rows:
-        row[VARIABLE] = place.get(row[COLUMN], -1)
+        row[VARIABLE] = variable_of.get(row[COLUMN], -1)
     preferences = np.zeros((len(order), PREFERENCE_WIDTH))
     rest = skeleton.rest_pose().q
     for n, k in enumerate(order):
@@ -324,15 +325,15 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         if row < 0:
             continue
         links = 0.0
-        since = math.hypot(*offset[ORIGIN:].tolist())  # links that count only if a joint above moves
+        pending = math.hypot(*offset[ORIGIN:].tolist())  # links that count only if a joint above moves
         ranges: list[float] = []
         while row >= 0:
             if (rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():
-                links, since = links + since, 0.0
+                links, pending = links + pending, 0.0
             if rows[row, KIND] == Kind.SLIDE and rows[row, COLUMN] >= 0:
                 lower, upper = ends[int(rows[row, FIRST_Q])]
                 ranges.append(abs(float(couple[row, RATIO])) * float(upper - lower))
-            since += math.hypot(*fixed[row, ORIGIN:].tolist())
+            pending += math.hypot(*fixed[row, ORIGIN:].tolist())
             row = rows[row, PARENT]
         most = links or min((width for width in ranges if 0.0 < width < np.inf), default=0.0)
         longest = max(longest, links + sum(min(width, most) for width in ranges))

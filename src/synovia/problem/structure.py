@@ -142,11 +142,11 @@ def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) 
     sizes = [3 if reduced.variables[k, BLOCK] else 1 for k in kept]
     variables = reduced.variables[kept].copy()
     variables[:, BLOCK_COLUMN] = np.cumsum([0, *sizes])[:-1]
-    place = {k: new for new, k in enumerate(kept)}
+    new_index = {k: new for new, k in enumerate(kept)}
     rows = reduced.rows.copy()
     rows[:, [COLUMN, SHIFT_COLUMN, VARIABLE]] = -1
     for row in moving:
-        new = place[int(reduced.rows[row, VARIABLE])]
+        new = new_index[int(reduced.rows[row, VARIABLE])]
         rows[row, COLUMN], rows[row, VARIABLE] = variables[new, BLOCK_COLUMN], new
     return replace(
         reduced,

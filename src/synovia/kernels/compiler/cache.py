@@ -219,8 +219,8 @@ def _warn(folder: Path, error: Exception) -> None:
     if not _warned:
         _warned.append(True)
         logger.warning(
-            "compiled kernels cannot be kept in %s (%s), so every process compiles anew: set SYNOVIA_CACHE_DIR to a "
-            "folder that can be written, or have one filled there by 'synovia doctor --warm'",
+            "cannot cache compiled kernels in %s (%s), so every process compiles them again: set SYNOVIA_CACHE_DIR to a "
+            "writable folder, or fill the cache once with 'synovia doctor --warm'",
             folder,
             getattr(error, "strerror", None) or error,
         )

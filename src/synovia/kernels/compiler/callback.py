@@ -18,7 +18,7 @@ if compiled():
     from numba.extending import intrinsic
 
     @intrinsic
-    def call_python(typingctx, address, what, goal, q, out):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def call_python(typingctx, address, quantity, goal, q, out):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return what the function at an address returns; it may read q and write ``out``."""
 
         def codegen(context, builder, signature, args):
@@ -32,6 +32,6 @@ if compiled():
 
 else:
 
-    def call_python(address, what, goal, q, out):
+    def call_python(address, quantity, goal, q, out):
         """Return what the function at an address returns; it may read q and write ``out``."""
-        return FUNCTION(int(address))(what, goal, q.ctypes.data, out.ctypes.data)
+        return FUNCTION(int(address))(quantity, goal, q.ctypes.data, out.ctypes.data)

@@ -50,14 +50,14 @@ def curvature(problem, q, frames, targets, H):
     H[:, :] = F(0)
     tree = problem.tree
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, layout.PARTS]
-        if what == 0:
+        parts = problem.goals[g, layout.PARTS]
+        if parts == 0:
             continue  # general goals have JᵀJ alone, custom ones apart
         d, w = goal_error(problem, frames, targets, g)
         wp = problem.goal_data[g, layout.POSITION_WEIGHT] / problem.reach
         wr = problem.goal_data[g, layout.ROTATION_WEIGHT]
-        f = scale(wp * wp if what & layout.POSITION else F(0), d)
-        turn = wr * wr if what & layout.ROTATION else F(0)
+        f = scale(wp * wp if parts & layout.POSITION else F(0), d)
+        turn = wr * wr if parts & layout.ROTATION else F(0)
         angle = norm(w)
         u = scale(F(1) / angle, w) if angle > TINY else (F(0), F(0), F(0))
         half = F(0.5) * angle

@@ -29,13 +29,13 @@ def custom_length(problem, q, h):
 
 
 @device
-def write_custom(general, problem, what, q, out):
+def write_custom(general, problem, quantity, q, out):
     """Write the JACOBIAN rows of all custom goals, or add their CURVATURE to the Hessian."""
     if general is None:
         return
     for h in range(general.ints.shape[0]):
         if general.ints[h, KIND] == CUSTOM:
-            call_python(problem.params[CALLBACK], what, general.ints[h, GOAL], q, out)
+            call_python(problem.params[CALLBACK], quantity, general.ints[h, GOAL], q, out)
 
 
 @inline

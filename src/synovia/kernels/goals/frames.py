@@ -111,45 +111,45 @@ def write_given(targets, complete, g, parts):
 
 
 @inline
-def add_column(J, k, what, v, linear, angular, wp, wr):
+def add_column(J, k, parts, v, linear, angular, wp, wr):
     """Add one joint axis to column v of the rows of a goal that start at k."""
-    if what & POSITION:
+    if parts & POSITION:
         for i in range(3):
             J[k + i, v] += wp * linear[i]
         k += 3
-    if what & ROTATION:
+    if parts & ROTATION:
         for i in range(3):
             J[k + i, v] += wr * angular[i]
 
 
 @device
-def add_frame_rows(problem, q, frames, row, p, what, k, wp, wr, J):
+def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
     """Add the Jacobian of a frame at p on a row of the tree, position times wp and rotation times wr, to rows from k.
 
     A hinge has the column (z × (p - o), z), a slide (z, 0), and a ball those of three hinges about its own axes.
     Columns of translations are per reach.
     """
     tree = problem.tree
-    nothing = (F(0), F(0), F(0))
+    zero = (F(0), F(0), F(0))
     while row >= 0:
         kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
         R = load_rotation(frames, row, ORIENTATION)
         arm = sub(p, load(frames, row, ORIGIN))
         if kind == HINGE and v >= 0:
             z = scale(tree.couple[row, RATIO], column(R, 2))
-            add_column(J, k, what, v, cross(z, arm), z, wp, wr)
+            add_column(J, k, parts, v, cross(z, arm), z, wp, wr)
         elif kind == SLIDE and v >= 0:
             z = scale(tree.couple[row, RATIO] * problem.reach, column(R, 2))
-            add_column(J, k, what, v, z, nothing, wp, wr)
+            add_column(J, k, parts, v, z, zero, wp, wr)
         elif (kind == BALL or kind == FREE) and v >= 0:
             for c in range(3):
                 z = (R[c], R[c + 3], R[c + 6])
-                add_column(J, k, what, v + c, cross(z, arm), z, wp, wr)
+                add_column(J, k, parts, v + c, cross(z, arm), z, wp, wr)
         if free >= 0:
             before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
             for c in range(3):
                 z = scale(problem.reach, (before[c], before[c + 3], before[c + 6]))
-                add_column(J, k, what, free + c, z, nothing, wp, wr)
+                add_column(J, k, parts, free + c, z, zero, wp, wr)
         row = tree.ints[row, PARENT]
 
 

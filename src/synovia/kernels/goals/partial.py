@@ -92,14 +92,14 @@ def suffix_origin(tree, i, M, m, p):
 @device
 def differentiate(problem, J, g, v, B, D, d, S, R):
     """Add ∂T/∂x = B (D, d) S to column v of goal g: the translation, and the axial vector of ∂R/∂x Rᵀ."""
-    what, k = problem.goals[g, PARTS], problem.goals[g, FIRST_RESIDUAL]
+    parts, k = problem.goals[g, PARTS], problem.goals[g, FIRST_RESIDUAL]
     wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
     turned = matmul(B, matmul(D, S[0]))
     moved = apply(B, add(apply(D, S[1]), d))
     # Since R Rᵀ = 1, ∂R/∂x Rᵀ is skew-symmetric: the cross-product matrix of ω.
     W = matmul_t(turned, R)
     w = (F(0.5) * (W[7] - W[5]), F(0.5) * (W[2] - W[6]), F(0.5) * (W[3] - W[1]))
-    add_column(J, k, what, v, moved, w, wp, wr)
+    add_column(J, k, parts, v, moved, w, wp, wr)
 
 
 @device

@@ -31,11 +31,11 @@ def rows(problem, q, frames, targets, h, J):
     """Write the Jacobian rows: those for a fixed target, less the motion of the target with the other joint."""
     f = problem.general
     g, k, w = f.ints[h, GOAL], f.ints[h, FIRST], f.data[h, WEIGHT]
-    what = (POSITION if f.ints[h, LENGTHS] > 0 else 0) | (ROTATION if f.ints[h, ANGLES] > 0 else 0)
+    parts = (POSITION if f.ints[h, LENGTHS] > 0 else 0) | (ROTATION if f.ints[h, ANGLES] > 0 else 0)
     _, p = goal_frame(problem, frames, g)
     _, t = wanted(problem, frames, targets, h)
-    add_frame_rows(problem, q, frames, problem.goals[g, GOAL_ROW], p, what, k, w / problem.reach, w, J)
-    add_frame_rows(problem, q, frames, f.ints[h, SECOND], t, what, k, -w / problem.reach, -w, J)
+    add_frame_rows(problem, q, frames, problem.goals[g, GOAL_ROW], p, parts, k, w / problem.reach, w, J)
+    add_frame_rows(problem, q, frames, f.ints[h, SECOND], t, parts, k, -w / problem.reach, -w, J)
 
 
 @inline

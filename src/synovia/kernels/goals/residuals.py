@@ -102,16 +102,16 @@ def residual(problem, q, frames, targets, e):
     cost = F(0)
     worst = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
+        parts = problem.goals[g, PARTS]
         k = problem.goals[g, FIRST_RESIDUAL]
         d, w = goal_error(problem, frames, targets, g)
-        if what & POSITION:
+        if parts & POSITION:
             worst = max(worst, norm(d) / problem.tolerance)
             d = scale(problem.goal_data[g, POSITION_WEIGHT] / problem.reach, d)
             e[k], e[k + 1], e[k + 2] = d
             cost += dot(d, d)
             k += 3
-        if what & ROTATION:
+        if parts & ROTATION:
             worst = max(worst, norm(w) / problem.tolerance_angle)
             w = scale(problem.goal_data[g, ROTATION_WEIGHT], w)
             e[k], e[k + 1], e[k + 2] = w
@@ -129,11 +129,11 @@ def measure(problem, q, frames, targets, errors):
     """
     worst = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
+        parts = problem.goals[g, PARTS]
         R, p = goal_frame(problem, frames, g)
         T, t = target_frame(targets, g)
-        errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
-        errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
+        errors[2 * g] = norm(sub(t, p)) if parts & POSITION else F(0)
+        errors[2 * g + 1] = angle_of(matmul_t(T, R)) if parts & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
     worst = max(worst, measure_general(problem.general, problem, q, frames, targets, errors))
     total = F(0)
@@ -157,12 +157,12 @@ def geometric_jacobian(problem, q, frames, targets, J):
     """
     J[:, :] = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
-        if what != 0:
+        parts = problem.goals[g, PARTS]
+        if parts != 0:
             _, p = goal_frame(problem, frames, g)
             wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
             add_frame_rows(
-                problem, q, frames, problem.goals[g, GOAL_ROW], p, what, problem.goals[g, FIRST_RESIDUAL], wp, wr, J
+                problem, q, frames, problem.goals[g, GOAL_ROW], p, parts, problem.goals[g, FIRST_RESIDUAL], wp, wr, J
             )
     general_jacobian(problem.general, problem, q, frames, targets, J)
 

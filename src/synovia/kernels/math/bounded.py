@@ -29,13 +29,13 @@ def mark_held(box, g, near, slack):
 def free_and_held_gradient(box, g, near, slack):
     """Mark the active bounds; return the largest part of g that is free and the largest that a bound holds."""
     mark_held(box, g, near, slack)
-    left = F(0)
+    free = F(0)
     held = F(0)
     for i in range(g.shape[0]):
-        can = abs(min(max(g[i], box[i, BOX_LOWER]), box[i, BOX_UPPER]))
-        left = max(left, can)
-        held = max(held, abs(g[i]) - can)
-    return left, held
+        allowed = abs(min(max(g[i], box[i, BOX_LOWER]), box[i, BOX_UPPER]))
+        free = max(free, allowed)
+        held = max(held, abs(g[i]) - allowed)
+    return free, held
 
 
 @device

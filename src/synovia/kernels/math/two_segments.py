@@ -49,10 +49,10 @@ def distance_curve(U, V, n, lower, upper):
 
 
 @inline
-def distance2(bend, angle):
+def distance2(curve, angle):
     """Return the squared distance after a turn."""
-    s, _ = sincos(F(0.5) * (angle - bend.phi))
-    return max(bend.most - F(2) * bend.wide * s * s, F(0))
+    s, _ = sincos(F(0.5) * (angle - curve.phi))
+    return max(curve.most - F(2) * curve.wide * s * s, F(0))
 
 
 @inline
@@ -68,46 +68,46 @@ def nearest_turn(angle, at, lower, upper):
 
 
 @device
-def distance_range(bend):
+def distance_range(curve):
     """Return the smallest and the largest distance within the allowed turns."""
-    one, other = distance2(bend, max(bend.lower, F(-1e6))), distance2(bend, min(bend.upper, F(1e6)))
+    one, other = distance2(curve, max(curve.lower, F(-1e6))), distance2(curve, min(curve.upper, F(1e6)))
     nearest, farthest = min(one, other), max(one, other)
-    if nearest_turn(bend.phi, F(0), bend.lower, bend.upper)[1]:
-        farthest = bend.most
-    if nearest_turn(bend.phi + PI, F(0), bend.lower, bend.upper)[1]:
-        nearest = max(bend.most - F(2) * bend.wide, F(0))
+    if nearest_turn(curve.phi, F(0), curve.lower, curve.upper)[1]:
+        farthest = curve.most
+    if nearest_turn(curve.phi + PI, F(0), curve.lower, curve.upper)[1]:
+        nearest = max(curve.most - F(2) * curve.wide, F(0))
     return math.sqrt(nearest), math.sqrt(farthest)
 
 
 @device
-def branch_turn(bend, d, side, at):
+def branch_turn(curve, d, side, at):
     """Return (the turn φ ± ω that puts the tip at distance d, nearest to ``at``, whether limits and reach allow it).
 
     ω = 2 asin √((most - d²) / 2 wide). An arc cosine would lose half the digits where the limb is straight.
     """
-    if bend.wide <= F(0):
+    if curve.wide <= F(0):
         return at, True
-    x = (bend.most - d * d) / (F(2) * bend.wide)
+    x = (curve.most - d * d) / (F(2) * curve.wide)
     if x < STRAIGHT:
         x = F(0)
     elif x > F(1) - STRAIGHT:
         x = F(1)
     omega = F(2) * math.asin(math.sqrt(x))
-    return nearest_turn(bend.phi + side * omega, at, bend.lower, bend.upper)
+    return nearest_turn(curve.phi + side * omega, at, curve.lower, curve.upper)
 
 
 @device
-def turn_to_distance(bend, d, at):
+def turn_to_distance(curve, d, at):
     """Return the allowed turn nearest to ``at`` that puts the tip at distance d, or as close to it as limits allow."""
-    best, found = branch_turn(bend, d, F(1), at)
-    other, too = branch_turn(bend, d, F(-1), at)
+    best, found = branch_turn(curve, d, F(1), at)
+    other, too = branch_turn(curve, d, F(-1), at)
     if too and (not found or abs(other - at) < abs(best - at)):
         best = other
     if found or too:
         return best
-    low = abs(math.sqrt(distance2(bend, bend.lower)) - d)
-    high = abs(math.sqrt(distance2(bend, bend.upper)) - d)
-    return bend.lower if low <= high else bend.upper
+    low = abs(math.sqrt(distance2(curve, curve.lower)) - d)
+    high = abs(math.sqrt(distance2(curve, curve.upper)) - d)
+    return curve.lower if low <= high else curve.upper
 
 
 @inline
@@ -149,18 +149,18 @@ def signed_angle(a, b, axis):
 
 
 @device
-def aim_limb(U, V, bent, n, way):
-    """Return the rotation of the root that points the limb along ``way`` and moves its bend plane least.
+def aim_limb(U, V, bent, n, direction):
+    """Return the rotation of the root that points the limb along ``direction`` and moves its bend plane least.
 
     First bend the limb in its own plane (V becomes ``bent``) with root and tip on their line, then turn this line onto
-    ``way``. If tip and root coincide, before or after, turn the bent limb onto ``way`` directly.
+    ``direction``. If tip and root coincide, before or after, turn the bent limb onto ``direction`` directly.
     """
     before, after = add(U, V), add(U, bent)
     size = norm(U) + norm(V)
     if norm(before) <= FLAT * size or norm(after) <= FLAT * size:
-        return turn_onto(after, way, n)
+        return turn_onto(after, direction, n)
     opened = turn_onto(after, before, n)
-    return quat_mul(turn_onto(before, way, quat_apply(opened, n)), opened)
+    return quat_mul(turn_onto(before, direction, quat_apply(opened, n)), opened)
 
 
 @inline
