@@ -219,8 +219,8 @@ def _warn(folder: Path, error: Exception) -> None:
     if not _warned:
         _warned.append(True)
         logger.warning(
-            "cannot cache compiled kernels in %s (%s), so every process compiles them again: set SYNOVIA_CACHE_DIR to a "
-            "writable folder, or fill the cache once with 'synovia doctor --warm'",
+            "cannot cache compiled kernels in %s (%s), so every process compiles them again: set SYNOVIA_CACHE_DIR to "
+            "a writable folder, or fill the cache once with 'synovia doctor --warm'",
             folder,
             getattr(error, "strerror", None) or error,
         )

@@ -11,7 +11,7 @@ from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest,
 from synovia.kernels.layout import HELD, STATE
 from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, solve_free
 from synovia.kernels.math.linear import gram_t, times_t, transpose
-from synovia.kernels.tree.chart import NEAR, add_ball_curvature, move, to_box, write_bounds
+from synovia.kernels.tree.chart import NEAR, add_chart_curvature, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_newton
 from synovia.kernels.tree.variables import perturb, seed_state
@@ -62,7 +62,7 @@ def hessian(problem, work, targets, q):
     for _ in range(2):
         to_box(problem, work.box, work.H)
         transpose(work.H)
-    add_ball_curvature(problem, q, work.box, work.dq, work.H)
+    add_chart_curvature(problem, q, work.box, work.dq, work.H)
     gram_t(work.J, work.K, F(0))
     for i in range(work.H.shape[0]):
         for j in range(i):

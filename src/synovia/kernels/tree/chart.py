@@ -97,8 +97,8 @@ def ellipse_normal(limit, k, s):
     f = math.sqrt((x / a) * (x / a) + (y / b) * (y / b))
     gx, gy = x / (a * a * f), y / (b * b * f)
     slope = math.sqrt(gx * gx + gy * gy)
-    bend = F(1) / (a * a * b * b * f * slope * slope * slope)
-    return f, slope, (gx / slope, gy / slope), bend
+    curvature = F(1) / (a * a * b * b * f * slope * slope * slope)
+    return f, slope, (gx / slope, gy / slope), curvature
 
 
 @device
@@ -118,12 +118,8 @@ def write_ball_bounds(limit, k, v, q, box):
     f, slope, n, _ = ellipse_normal(limit, k, (sx, sy))
     t = (-n[1], n[0])
     if swing_is_unbounded(limit, k, sx, sy):
-        box[v, BOX_LOWER], box[v, BOX_UPPER], box[v + 1, BOX_LOWER], box[v + 1, BOX_UPPER] = (
-            -INFINITE,
-            INFINITE,
-            -INFINITE,
-            INFINITE,
-        )
+        box[v, BOX_LOWER], box[v, BOX_UPPER] = -INFINITE, INFINITE
+        box[v + 1, BOX_LOWER], box[v + 1, BOX_UPPER] = -INFINITE, INFINITE
     else:
         box[v, BOX_LOWER] = -support(limit, k, -n[0], -n[1]) - (sx * n[0] + sy * n[1])
         box[v, BOX_UPPER] = max(F(0), (F(1) - f) / slope)
@@ -139,14 +135,14 @@ def write_ball_bounds(limit, k, v, q, box):
 
 
 @device
-def add_curvature_of_ball(limit, k, v, q, g, touches, H):
+def add_ball_curvature(limit, k, v, q, g, active, H):
     """Add to H the curvature of one ball's coordinates, and that of the ellipse where it is active.
 
     A step y turns the ball by w = M y + (∂M/∂y y) y / 2, and the cost falls by g·w. The gradient along the normal is
     the multiplier of the limit. Times the curvature of the ellipse, it is the cost of sliding along the limit.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    _, _, n, bend = ellipse_normal(limit, k, (sx, sy))
+    _, _, n, curvature = ellipse_normal(limit, k, (sx, sy))
     for i in range(3):
         x, y, z = scale(DIFFERENCE, direction(n, i))
         for j in range(3):
@@ -156,9 +152,9 @@ def add_curvature_of_ball(limit, k, v, q, g, touches, H):
             d = F(0.25) * (after - before) / DIFFERENCE
             H[v + i, v + j] -= d
             H[v + j, v + i] -= d
-    if touches:
+    if active:
         push = dot(g, velocity(limit, k, (sx, sy), twist, direction(n, 0)))
-        H[v + 1, v + 1] += max(F(0), push) * bend
+        H[v + 1, v + 1] += max(F(0), push) * curvature
 
 
 @device
@@ -178,13 +174,13 @@ def write_bounds(problem, q, box):
 
 
 @device
-def add_ball_curvature(problem, q, box, g, H):
+def add_chart_curvature(problem, q, box, g, H):
     """Add to H the curvature of the coordinates of all limited balls. The gradient g is in angular velocities."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
             at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
             w = (g[v], g[v + 1], g[v + 2])
-            add_curvature_of_ball(problem.limits, k, v, load_quat(q, at), w, box[v, BOX_UPPER] <= NEAR, H)
+            add_ball_curvature(problem.limits, k, v, load_quat(q, at), w, box[v, BOX_UPPER] <= NEAR, H)
 
 
 @device
