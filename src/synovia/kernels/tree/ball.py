@@ -23,7 +23,7 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.swing_twist import excess, project
-from synovia.kernels.math.trigonometry import sincos
+from synovia.kernels.math.two_segments import turn_about
 from synovia.kernels.tree.variables import is_limited
 
 SCAN_STEPS = 36  # samples of half a turn, to both sides, when searching for an allowed swivel
@@ -94,8 +94,7 @@ def limit_excess(problem, frames, q, row, aimed, line, wrist, angle):
 
     ``line`` is the unit axis of the swivel.
     """
-    s, c = sincos(F(0.5) * angle)
-    swivel = (s * line[0], s * line[1], s * line[2], c)
+    swivel = turn_about(line, angle)
     out = F(0)
     k = problem.tree.ints[row, VARIABLE]
     if is_limited(problem.limits, k):
