@@ -203,7 +203,7 @@ def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
 
 
-FEW = ("tree.forward.forward_many", "tree.tables.admit", "tree.tables.random_rows")  # what takes a second or two
+FEW = ("tree.forward.forward_many", "tree.tables.validate", "tree.tables.random_rows")  # what takes a second or two
 
 
 @pytest.mark.compiled

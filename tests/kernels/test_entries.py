@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not compiled(), reason="kernels are interpreted"),
 ]
 # called beside a solve, small, and compiled when they are first used
-BESIDE = {"hierarchy.levels", "tree.orient", "tree.tables", "goals.trajectory"}
+BESIDE = {"hierarchy.levels", "tree.orient", "tree.tables", "goals.residuals"}
 
 
 def test_every_entry_point_that_solves_is_listed() -> None:

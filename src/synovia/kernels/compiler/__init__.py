@@ -1,7 +1,7 @@
-"""How kernels are compiled: the decorators, the cache of compiled code, and what kernels ask of their process.
+"""Compilation of kernels: decorators, the cache of compiled code, and calls from kernels to Python and C.
 
-Importing this package starts numba, without SciPy: numba imports its BLAS for functions that our kernels never call,
-which takes longer than everything else together. ``numba`` is None where it is not installed.
+Importing this package imports numba, but hides SciPy from it. numba would import SciPy's BLAS for functions that our
+kernels never call, which takes longer than all the rest. ``numba`` is None where it is not installed.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ def _scipy_hidden() -> Generator[None]:
     if "scipy" in sys.modules or threading.active_count() > 1:
         yield
         return
-    sys.modules["scipy"] = None  # type: ignore[assignment]  # the import system's way to say: not there
+    sys.modules["scipy"] = None  # type: ignore[assignment]  # makes an import fail
     try:
         yield
     finally:
@@ -26,21 +26,21 @@ def _scipy_hidden() -> Generator[None]:
 
 
 def _start_numba() -> Any:
-    """Import numba and load what it compiles with."""
+    """Import numba and load its implementations of NumPy."""
     try:
         with _scipy_hidden():
             import numba
             from numba.core.registry import cpu_target
 
-            started: Any = numba  # its types leave out what follows
+            started: Any = numba  # its type stubs lack what follows
             target: Any = cpu_target
             if not started.config.DISABLE_JIT:
-                target.target_context.refresh()  # loads its implementations of NumPy
+                target.target_context.refresh()
     except ImportError:  # pragma: no cover - numba is a dependency; some platforms have no wheel
         return None
     arrays: Any = sys.modules.get("numba.np.arraymath")
     if hasattr(arrays, "_HAVE_BLAS"):
-        arrays._HAVE_BLAS = find_spec("scipy") is not None  # so that users' own kernels find it
+        arrays._HAVE_BLAS = find_spec("scipy") is not None  # for kernels of users
     return started
 
 

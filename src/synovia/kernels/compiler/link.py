@@ -1,10 +1,10 @@
 """Compile helpers for linking only, which halves the time of a first compilation.
 
-numba makes optimised machine code of every function, even of one that is only ever inlined into others: it links into
-the function everything that it calls, and optimises all of that again inside each caller. Here a helper stays the LLVM
-module that numba's front end writes. An entry point links each helper below it once and is optimised once, as a whole.
+By default, numba optimises every function, also one that is only inlined into others: it links all callees into the
+function, and optimises them again inside each caller. Here a helper stays an unoptimised LLVM module. An entry point
+links each helper below it once and is optimised once, as a whole.
 
-CPU seconds until the first answer of a new process without kept code, numba 0.68, with linking as here and without:
+CPU seconds until the first answer of a new process without cached code, numba 0.68, with and without this linking:
 ``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55. (A shortened
 front end saved a further fifth of ``lm``, a seventh of ``fabrik`` and nothing of ``ccd``, with most of numba's private
 parts that were in use; it is gone for that reason.)
@@ -87,7 +87,7 @@ try:
             self._finalized = True
 
         def _get_module_for_linking(self):
-            """Return this helper with all below it, for functions that numba compiles the ordinary way."""
+            """Return this helper with all its callees, for functions that numba compiles the ordinary way."""
             if self.whole is None:
                 self.whole = self._final_module.clone()
                 self._link_into(self.whole)
@@ -96,9 +96,9 @@ try:
             return self.whole
 
         def get_pointer_to_function(self, name):
-            """Return 0, as where there is no wrapper for Python.
+            """Return 0, as for functions without a Python wrapper.
 
-            numba then sets the function's environment, which nothing here reads: give it a place for that.
+            numba then sets the function's environment. No code here reads it, but it needs memory to write to.
             """
             self._ensure_finalized()
             engine = self._codegen._engine
@@ -116,7 +116,7 @@ try:
         attribute = "noinline"
 
     def _compiler(kind, *arguments):
-        """Return numba's compiler for one function, ending in a library of this kind."""
+        """Return numba's compiler for one function, with a library of this kind."""
         compile_events.handle_interrupt()
         if not compile_events.linking.active:
             return Compiler(*arguments)
@@ -137,7 +137,7 @@ try:
         return _compiler(_Entry, *arguments)
 
     def _forget_helpers():
-        """Forget what was compiled for linking, and what failed: numba remembers both."""
+        """Discard what was compiled for linking and what failed, which numba caches."""
         for one in gc.get_objects():
             if issubclass(type(one), Dispatcher):
                 one._compiler._failed_cache.clear()
@@ -148,4 +148,4 @@ try:
     compile_events.linking.forget_helpers = _forget_helpers
 except Exception as error:  # noqa: BLE001 - private parts of a numba that is built differently may fail in any way
     compile_events.linking.active = False
-    compile_events.linking.failure = error  # the first compilation tells it
+    compile_events.linking.failure = error  # the first compilation reports it

@@ -12,17 +12,17 @@ which keeps its branches in shape. After some rounds every joint turns towards i
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.forward_pass import hearing, reach_out
 from synovia.kernels.heuristic.loop import iterate_from
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
 from synovia.kernels.layout import (
+    GOAL_NOW,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
-    HERE,
     LENGTH,
     LIGHT,
     ORIGIN,
@@ -40,7 +40,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.search.finish import solve_and_finish
-from synovia.kernels.tree.branches import carrier, list_branches
+from synovia.kernels.tree.branches import list_branches, parent_of_point
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
@@ -83,7 +83,7 @@ def place_particles(problem, work, targets):
         if what == 0:
             continue
         _, p = goal_frame(problem, work.frames, g)
-        store(points, n + g, HERE, p)
+        store(points, n + g, GOAL_NOW, p)
         if row < 0 or not what & POSITION:
             continue
         points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
@@ -105,7 +105,7 @@ def place_particles(problem, work, targets):
         if a >= 0:
             points[a, WEIGHT_SUM] += points[i, WEIGHT_SUM]
             continue
-        g = own_target(problem, i)
+        g = root_goal(problem, i)
         if g >= 0:
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
@@ -130,14 +130,14 @@ def keep_distance(points, i, j, length):
 def here(problem, work, j):
     """Return where point j, a row or a goal, stands."""
     n = problem.tree.ints.shape[0]
-    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, HERE)
+    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, GOAL_NOW)
 
 
 @device
 def keep_bone(problem, work, j):
     """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
     points = work.points
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     if a < 0 or points[j, WEIGHT_SUM] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
@@ -155,7 +155,7 @@ def iterate(problem, work, targets, q):
     last = points.shape[0]
     place_particles(problem, work, targets)
     for j in range(last):
-        a = carrier(problem, j)
+        a = parent_of_point(problem, j)
         if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # what has no vote, as a pole, has no particle either
             points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, ORIGIN)))
     for _ in range(0 if lay_straight(problem, work, targets) else rounds_of(problem)):

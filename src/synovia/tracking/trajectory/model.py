@@ -80,7 +80,7 @@ class Model:
             targets: Transforms, (T, goals, 16).
             derivative: Whether it is wanted; it is empty otherwise.
         """
-        from synovia.kernels.goals.trajectory import evaluate_rows
+        from synovia.kernels.goals.residuals import evaluate_rows
 
         count = len(q)
         e = np.empty((count, self.rows))
