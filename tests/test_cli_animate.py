@@ -102,7 +102,7 @@ def test_frames_out_of_reach_are_told(track):
         ("synovia.track/1", "synovia.goals/1", "synovia.track/1"),
         ("time = 1,", "time = 1e9,", "too long"),
         ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "goals[0].keys[1]: unknown field 'rotatoin'"),
-        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "did you mean 'rotation'?"),
+        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "Did you mean 'rotation'?"),
         ('joint = "tool"', 'joint = "tool"\nweight = 0', "weight"),
     ],
 )

@@ -74,7 +74,7 @@ def test_usage(arguments: list[str]) -> None:
         (["-r", "tool=abc:1,2,3"], ["Euler", "'abc'"]),
         (["-r", "tool=xYz:1,2,3"], ["Euler"]),
         (["-r", "tool=quat_xyzw:0,0,0,0"], ["not a unit quaternion"]),
-        (["-t", "tol=1,2,3"], ["no joint named 'tol' in arm7", "did you mean 'tool'?"]),
+        (["-t", "tol=1,2,3"], ["no joint named 'tol' in arm7", "Did you mean 'tool'?"]),
         (["-t", "99=1,2,3"], ["no joint 99"]),
         (["--solver", "lmm"], ["no solver named 'lmm'", "'lm'"]),
         (["--tol", "0"], ["tolerance is not positive"]),
@@ -102,7 +102,7 @@ def test_bad_models(command: str, tmp_path: Path) -> None:
     assert_refused(run(command, tmp_path, *more), "is a folder")
     (tmp_path / "empty.urdf").write_bytes(b"")
     assert_refused(run(command, tmp_path / "empty.urdf", *more), "empty")
-    assert_refused(run(command, tmp_path / "emty.urdf", *more), "did you mean 'empty.urdf'?")
+    assert_refused(run(command, tmp_path / "emty.urdf", *more), "Did you mean 'empty.urdf'?")
     (tmp_path / "cut.urdf").write_text("<robot name='r'><link name='a'/>")
     assert_refused(run(command, tmp_path / "cut.urdf", *more), "cut.urdf")
     (tmp_path / "notes.txt").write_text("hello")

@@ -569,4 +569,4 @@ def test_messages_stay_on_a_screen():
     error = FormatError(long, where=long, value=long, expected=long, hint=long)
     assert len(str(error)) < 5000
     assert len(did_you_mean(long, [long + "y"] * 3)) < 10 * len(long)
-    assert did_you_mean("hnad", ["hand", long]).startswith("did you mean 'hand'")
+    assert did_you_mean("hnad", ["hand", long]).startswith("Did you mean 'hand'")

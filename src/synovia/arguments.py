@@ -41,9 +41,10 @@ class ChecksArguments:
                         f"{cls.__name__} has no argument {name!r}", hint=did_you_mean(name, sorted(known))
                     )
             if len(args) > places:
-                expected = f"{places:g} of them at most" if places else "each argument by its name"
+                expected = f"at most {places:g}" if places else "arguments by name"
                 raise InputError(
-                    f"{cls.__name__} is given {len(args)} without a name",
+                    f"{cls.__name__}: positional arguments",
+                    value=len(args),
                     expected=expected,
                     hint="it takes " + ", ".join(f"{name}=" for name in known),
                 )

@@ -181,7 +181,7 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used.
         """
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
-            raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
+            raise InputError("steps", value=steps, expected="a whole number from 0 to 1,000,000")
         table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
         first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
         out = self.new_rows(len(table))

@@ -40,11 +40,11 @@ def parse_json(text: str, where: str) -> object:
             for name, _ in pairs:
                 left[name] -= 1
                 if left[name] < 0:
-                    raise FormatError(f"field {name!r} stands twice in one object", where=where)
+                    raise FormatError(f"field {name!r}", where=where, expected="each name once in an object")
         return out
 
     def no_number(word: str) -> float:
-        raise FormatError(f"{word} is no number", where=where, expected="finite numbers")
+        raise FormatError("number", where=where, value=word, expected="a finite number")
 
     try:
         value = json.loads(text, object_pairs_hook=once, parse_constant=no_number)
@@ -55,12 +55,14 @@ def parse_json(text: str, where: str) -> object:
             f"is not JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
         ) from error
     except RecursionError as error:
-        raise FormatError("is nested too deeply", where=where) from error
+        raise FormatError("the content is nested too deeply", where=where) from error
     except FormatError:
         raise
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
-        raise FormatError("a text holds half of a character", where=where, value=half, expected="Unicode") from error
+        raise FormatError(
+            "text", where=where, value=half, expected="Unicode", hint="it contains half of a surrogate pair"
+        ) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
     return value
@@ -78,9 +80,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
-        raise FormatError(
-            "key has too many parts", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} between dots"
-        )
+        raise FormatError("dotted key", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} parts")
     try:
         content = tomllib.loads(text)
         if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
@@ -90,7 +90,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except FormatError:
         raise
     except RecursionError as error:
-        raise FormatError("is nested too deeply", where=where) from error
+        raise FormatError("the content is nested too deeply", where=where) from error
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"is not TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits

@@ -189,7 +189,7 @@ def goals_text(goals: Iterable[Goal]) -> str:
         lines = [f"{key} = {_literal(value)}" for key, value in entry_of(goal).items()]
         blocks.append("[[goals]]\n" + "\n".join(lines) + "\n")
     if len(blocks) == 1:
-        raise UnsupportedError("there is no goal to write", expected="at least one")
+        raise UnsupportedError("goals", expected="at least one goal")
     return "\n".join(blocks)
 
 

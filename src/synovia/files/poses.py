@@ -65,14 +65,14 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
     where = str(path)
     content = parse_json(read_text(path, most=_LARGEST), where)
     if not isinstance(content, dict) or cast(dict[str, Any], content).get("schema") != SCHEMA:
-        raise FormatError("is not a pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
+        raise FormatError("", where=where, expected=f'an object with "schema": "{SCHEMA}"')
     fields = cast(dict[str, Any], content)
     for field in fields:
         if field not in ("schema", "model", "q"):
-            raise FormatError(f"unknown field {field!r}", where=where, expected="schema, model and q")
+            raise FormatError(f"unknown field {field!r}", where=where, expected="schema, model or q")
     values: Any = fields.get("q")
     if not isinstance(values, dict):
-        raise FormatError("has no joint values", where=where, value=values, expected='"q": {joint: value}')
+        raise FormatError("q", where=where, value=values, expected='joint values, "q": {joint: value}')
     keys = skeleton.joint_keys
     rows = {key: row for row, key in enumerate(keys)}
     by_row: dict[Any, Any] = {}
@@ -96,7 +96,7 @@ def _check(value: object, size: int, where: str) -> None:
         return
     expected = "a finite number" if size == 1 else f"a list of {size} finite numbers"
     expected = expected if size else "none: the joint is fixed"
-    raise FormatError("value does not fit the joint", where=where, value=listed, expected=expected)
+    raise FormatError("", where=where, value=listed, expected=expected)
 
 
 def _is_finite(value: object) -> bool:

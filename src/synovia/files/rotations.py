@@ -51,7 +51,7 @@ def to_matrix(turn: Turn, what: str = "rotation") -> Array:
     if len(ways) != 1 or (turn.degrees is not None) != (turn.euler is not None):
         given = [*ways, *(["degrees"] if turn.degrees is not None else [])]
         raise InputError(
-            f"{what} is given in {len(ways)} ways" if len(ways) != 1 else f"{what} has only one of euler and degrees",
+            what,
             value=given,
             expected="one of quat_xyzw, quat_wxyz, matrix, or euler with degrees",
         )
@@ -69,14 +69,12 @@ def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
     """Return the matrix of turns: lower case about fixed axes (each from the left), upper case about turned ones."""
     if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in pairwise(order)):
         raise InputError(
-            f"order of Euler angles of {what} cannot be used",
+            f"order of Euler angles of {what}",
             value=order,
             expected="up to three of xyz (fixed axes) or XYZ (turned axes), none twice in a row",
         )
     if len(degrees) != len(order) or not all(math.isfinite(angle) for angle in degrees):
-        raise InputError(
-            f"Euler angles of {what} do not fit", value=degrees, expected=f"{len(order)} finite angles in degrees"
-        )
+        raise InputError(f"Euler angles of {what}", value=degrees, expected=f"{len(order)} finite angles in degrees")
     out = np.eye(3)
     for axis, angle in zip(order, degrees, strict=True):
         i = "xyz".index(axis.lower())

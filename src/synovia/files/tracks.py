@@ -105,13 +105,11 @@ def read_track(path: Path) -> Track:
     )
     end = max((key.time for entry in file.goals for key in entry.keys), default=0.0)
     if not end * file.fps < MOST_FRAMES:
-        raise FormatError("track is too long", where=where, value=end, expected=f"below {MOST_FRAMES} frames")
+        raise FormatError("number of frames", where=where, value=end * file.fps, expected=f"less than {MOST_FRAMES}")
     frames = round(end * file.fps) + 1
     numbers, most = 16 * frames * sum(bool(entry.keys) for entry in file.goals), most_numbers(path.stat().st_size)
     if numbers > most:
-        raise FormatError(
-            "targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers"
-        )
+        raise FormatError("targets", where=where, value=numbers, expected=f"at most {most} numbers in all")
     with np.errstate(over="ignore"):
         times = np.arange(frames) / file.fps
     goals: list[Goal] = []
@@ -124,7 +122,9 @@ def read_track(path: Path) -> Track:
         goals.append(goal)
         if target is not None:
             if goal.label in targets:
-                raise FormatError("two goals have one name", where=f"{where}: goals[{i}]", value=goal.label)
+                raise FormatError(
+                    "name", where=f"{where}: goals[{i}]", value=goal.label, expected="a different name for each goal"
+                )
             targets[goal.label] = target
     return Track(tuple(goals), targets, file.fps, frames)
 
@@ -144,14 +144,14 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
     keys = entry.keys
     moved, turned = [key.position is not None for key in keys], [key.rotation is not None for key in keys]
     if len(set(moved)) > 1 or len(set(turned)) > 1 or (keys and not (moved[0] or turned[0])):
-        raise InputError("keys do not all give the same", expected="position, rotation, or both in each")
+        raise InputError("keys", expected="position, rotation, or both, the same in all keys")
     at = np.array([key.time for key in keys])
     if (np.diff(at) <= 0.0).any():
-        raise InputError("keys are not in the order of their times", value=at.tolist(), expected="rising times")
+        raise InputError("times of keys", value=at.tolist(), expected="increasing times")
     kind = RotationGoal if keys and not moved[0] else PoseGoal if not keys or turned[0] else PositionGoal
     if kind is RotationGoal:
         if entry.offset is not None:
-            raise InputError("offset means nothing to a rotation", value=entry.offset)
+            raise InputError("offset", value=entry.offset, expected="a position in the keys")
         goal: Goal = RotationGoal(entry.joint, weight=entry.weight, name=entry.name)
     else:
         goal = kind(entry.joint, weight=entry.weight, name=entry.name, offset=entry.offset)
@@ -164,9 +164,9 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
     except InputError:
         raise
     except ValueError as error:  # how SciPy refuses keys whose distances or slopes overflow
-        raise InputError(f"there is no curve through the keys ({error})") from error
+        raise InputError(f"no curve passes through the keys ({error})") from error
     if (places is not None and not np.isfinite(places).all()) or (turned[0] and not np.isfinite(turns).all()):
-        raise InputError("the curve through the keys is not finite", expected="keys farther apart in time")
+        raise InputError("keys", expected="keys further apart in time", hint="the curve through them overflows")
     if places is None or not turned[0]:
         return goal, turns if places is None else places
     frames = np.tile(np.eye(4), (len(times), 1, 1))
@@ -179,7 +179,7 @@ def along(points: Any, at: Array, times: Array, interpolation: str) -> Array:
     """Return places (T, 3) at times (T,), on straight lines or on a natural cubic spline through points (n, 3)."""
     p = np.asarray(points, np.float64)
     if not np.isfinite(p).all():
-        raise InputError("a position is not finite", value=p.tolist())
+        raise InputError("position", value=p.tolist(), expected="finite numbers")
     if interpolation == "cubic" and len(p) > 2:
         from scipy import interpolate
 

@@ -53,7 +53,7 @@ def read_document(
     where, suffix = str(path), path.suffix.lower()
     if suffix not in _SUFFIXES:
         read_text(path, most=most)  # a file that is not there is the first thing to tell
-        raise UnsupportedError(f"is no {what}", where=where, expected="a name that ends in .toml or .json")
+        raise UnsupportedError(f"name of a {what}", where=where, expected="an ending .toml or .json")
     parse = parse_json if suffix == ".json" else parse_toml
     content = parse(read_text(path, most=most), where)
     try:
@@ -89,25 +89,25 @@ def _explained(
         return FormatError(
             f"unknown field {unknown[1]!r}",
             where=place,
-            expected=f"fields {', '.join(known)}",
-            hint=hint if hint.startswith("did") else None,
+            expected=f"one of {', '.join(known)}",
+            hint=hint if hint.startswith("Did") else None,
         )
     if missing := re.search(r"missing required field `(.*)`", problem):
         expected = {"schema": f'schema = "{schema}"', "kind": f"kind: one of {', '.join(choices)}"}.get(missing[1])
         return FormatError(f"field {missing[1]!r} is missing", where=place, expected=expected)
     if choices and path.endswith("kind") and isinstance(value, str):
         near = did_you_mean(value, choices)
-        return FormatError("no such kind of goal", where=place, value=value, expected=", ".join(choices), hint=near)
+        return FormatError("", where=place, value=value, expected=", ".join(choices), hint=near)
     if path == "schema":
-        return FormatError(f"no {what} of this version", where=place, value=value, expected=repr(schema))
+        return FormatError("", where=place, value=value, expected=repr(schema))
     if problem.startswith("Invalid enum value"):
         known = _known_words(kind, path.rpartition(".")[2])
         near = did_you_mean(value, known) if isinstance(value, str) else None
-        return FormatError("no such word", where=place, value=value, expected=", ".join(known), hint=near)
+        return FormatError("", where=place, value=value, expected=" or ".join(map(repr, known)), hint=near)
     told, _, expected = problem.partition("Expected ")
     form = next((form for word, form in forms.items() if path.endswith(word)), None)
     return FormatError(
-        told or "value does not fit",
+        told,
         where=place,
         value=value,
         expected=form or _in_words(expected.partition(", got")[0], where) or None,

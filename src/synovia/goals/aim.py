@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, rigid
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _FAR: Final = 0.5  # of the body's size: the longest line that a picture shows
 
 
+@goal_class
 class AimGoal(Goal):
     """An axis of a joint should point at a point: a gaze, a lamp, a pointing finger.
 
@@ -42,7 +44,6 @@ class AimGoal(Goal):
         AimGoal('head', point=(0, 1.6, 3))
     """
 
-    __slots__ = ()
     kind: ClassVar[str] = "aim"
     summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point at a point."
     fields: ClassVar[tuple[describe.Field, ...]] = (
@@ -52,22 +53,18 @@ class AimGoal(Goal):
     )
     needs: ClassVar[str] = "aim"
 
-    def __init__(
-        self,
-        joint: str | int,
-        point: Any = None,
-        *,
-        axis: Any = (0.0, 0.0, 1.0),
-        offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values; the axis becomes the z axis of the goal's frame."""
-        with placed(joint):
-            place = (0.0, 0.0, 0.0) if offset is None else as_lengths(offset, (3,), "offset")
-            frame = rigid(place, align_z(as_direction(axis, "axis")))
-        super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
+    point: InitVar[Any] = None
+    _: KW_ONLY
+    axis: InitVar[Any] = (0.0, 0.0, 1.0)
+    offset: Any = None
+
+    def __post_init__(self, point: Any, axis: Any) -> None:
+        """Check the values; the axis becomes the z axis of the goal's frame."""
+        with self._named_in_errors():
+            place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
+            self._keep(offset=rigid(place, align_z(as_direction(axis, "axis"))))
+        super().__post_init__()
+        self._aim_at(point)
 
     @property
     def takes(self) -> int:

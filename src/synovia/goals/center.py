@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
 
 
+@goal_class
 class CenterOfMassGoal(Goal):
     """The centre of mass of the whole body should be at a position, or above a polygon.
 
@@ -37,7 +39,6 @@ class CenterOfMassGoal(Goal):
             the model has no masses.
     """
 
-    __slots__ = ("polygon", "up")
     kind: ClassVar[str] = "center_of_mass"
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "The centre of mass should be at a position, or above a polygon."
@@ -49,29 +50,23 @@ class CenterOfMassGoal(Goal):
     on_joint: ClassVar[bool] = False
     weighs: ClassVar[bool] = True
 
-    polygon: Array | None
-    up: Array | None
+    joint: None = field(default=None, init=False)
+    position: InitVar[Any] = None
+    _: KW_ONLY
+    polygon: Any = None
+    up: Any = None
 
-    def __init__(
-        self,
-        position: Any = None,
-        *,
-        polygon: Any = None,
-        up: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        with placed(self.kind):
-            if position is not None and polygon is not None:
-                raise InputError("both a position and a polygon are given", expected="one of them")
-            corners = None if polygon is None else as_lengths(polygon, (-1, 3), "polygon")
+    def __post_init__(self, position: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            if position is not None and self.polygon is not None:
+                raise InputError("polygon", expected="either a position or a polygon")
+            corners = None if self.polygon is None else as_lengths(self.polygon, (-1, 3), "polygon")
             if corners is not None and not len(corners):
-                raise InputError("the polygon has no corners", expected="at least one point (3,)")
-            upwards = None if up is None else as_direction(up, "up")
-        super().__init__(None, position=position, weight=weight, priority=priority, name=name)
-        self._keep(polygon=corners, up=upwards)
+                raise InputError("polygon", expected="at least one point (3,)", value=self.polygon)
+            self._keep(polygon=corners, up=None if self.up is None else as_direction(self.up, "up"))
+        self._aim_at(position)
 
     @property
     def takes(self) -> int:
@@ -90,10 +85,10 @@ class CenterOfMassGoal(Goal):
         """Return the goal with the way that is up."""
         if not any(joint.mass > 0.0 for joint in skeleton.joints):
             raise InputError(
-                f"{skeleton.name} has no masses",
+                skeleton.name,
                 where="center_of_mass goal",
-                expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
-                hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
+                expected="joints with masses: URDF inertial, MJCF bodies, mass in a TOML skeleton",
+                hint="sy.with_body_masses(skeleton) gives a character the masses of an adult",
             )
         return self if self.polygon is None or self.up is not None else self._with(up=skeleton.up_vector("up="))
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import KW_ONLY, InitVar, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import (
-    POSITION,
-    ROTATION,
-    Goal,
-    Term,
-    pick_pose,
-    pick_rotation,
-    placed,
-)
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_pose, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_KEEPS = ("point", "normal", "pose")
 
-
+@goal_class
 class ContactGoal(Goal):
     """A joint should stay in contact: its point, its point and the normal of its sole, or its full pose.
 
@@ -51,7 +42,6 @@ class ContactGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("axis", "keep")
     kind: ClassVar[str] = "contact"
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = (
@@ -92,45 +82,37 @@ class ContactGoal(Goal):
         ),
     )
 
-    keep: str
-    axis: Array | None
+    position: InitVar[Any] = None
+    rotation: InitVar[Any] = None
+    _: KW_ONLY
+    keep: str | None = None
+    normal: InitVar[Any] = None
+    axis: Any = None
+    transform: InitVar[Any] = None
+    quat_xyzw: InitVar[Any] = None
+    quat_wxyz: InitVar[Any] = None
+    offset: Any = None
 
-    def __init__(
-        self,
-        joint: str | int,
-        position: Any = None,
-        rotation: Any = None,
-        *,
-        keep: str | None = None,
-        normal: Any = None,
-        axis: Any = None,
-        transform: Any = None,
-        quat_xyzw: Any = None,
-        quat_wxyz: Any = None,
-        offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
+    def __post_init__(
+        self, position: Any, rotation: Any, normal: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any
     ) -> None:
-        """Check and keep the values; a normal becomes the z axis of the target, the sole's that of the goal's frame."""
-        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        position, turn = pick_pose(joint, position, turn, transform)
-        with placed(joint):
+        """Check the values; a normal becomes the z axis of the target."""
+        super().__post_init__()
+        keep, axis = self.keep, self.axis
+        with self._named_in_errors():
+            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
             if keep is None:
                 keep = "normal" if normal is not None or axis is not None else "pose"
-            if keep not in _KEEPS:
-                raise InputError("keep is unknown", value=keep, expected="'point', 'normal' or 'pose'")
+            if keep not in ("point", "normal", "pose"):
+                raise InputError("keep", value=keep, expected="'point', 'normal' or 'pose'")
             if keep != "normal" and (normal is not None or axis is not None):
-                raise InputError("a normal is given that is not to be kept", value=keep, expected="keep='normal'")
+                raise InputError("keep", value=keep, expected="'normal' where normal= or axis= is given")
             if keep != "pose" and turn is not None:
-                raise InputError("a rotation is given that is not to be kept", value=keep, expected="keep='pose'")
+                raise InputError("keep", value=keep, expected="'pose' where a rotation is given")
             if normal is not None:
                 turn = align_z(as_direction(normal, "normal"))
-            sole = None if axis is None else as_direction(axis, "axis")
-        super().__init__(
-            joint, position=position, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
-        )
-        self._keep(keep=keep, axis=sole)
+            self._keep(keep=keep, axis=None if axis is None else as_direction(axis, "axis"))
+        self._aim_at(place, turn)
 
     @property
     def place(self) -> int:
@@ -164,7 +146,7 @@ class ContactGoal(Goal):
         if self.keep != "normal":
             return drawn
         patch = describe.square(view.target[:3, 3], view.target[:3, :3], view.size)
-        return dataclasses.replace(drawn, rotation=None, target_rotation=None, paths=[patch])
+        return replace(drawn, rotation=None, target_rotation=None, paths=[patch])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:

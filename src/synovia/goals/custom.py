@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
-from synovia.goals.base import Goal, Term, placed
+from synovia.goals.base import Goal, Term
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, as_numbers, dimensions, is_number
 
@@ -43,10 +43,10 @@ class CustomGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("derivative", "function", "size", "tolerance")
     kind: ClassVar[str] = "custom"
     needs: ClassVar[str] = "custom"
     on_joint: ClassVar[bool] = False
+    in_python: ClassVar[bool] = True
 
     function: Callable[[Pose], Any] | None
     derivative: Callable[[Pose], Any] | None
@@ -66,22 +66,18 @@ class CustomGoal(Goal):
         super().__init__(None, weight=weight, name=name)
         for what, given in (("residual", residual), ("jacobian", jacobian)):
             if given is not None and not callable(given):
-                raise InputError(
-                    f"{what} is no function", where=self.label, value=given, expected="a function of a pose"
-                )
+                raise InputError(what, where=self.label, value=given, expected="a function of a pose")
         if residual is None and type(self).residual is CustomGoal.residual:
-            raise InputError("there is no residual", where=self.label, expected="a function, or a method ``residual``")
+            raise InputError("residual", where=self.label, expected="a function, or a method ``residual``")
         number: Any = tolerance
         if not is_number(number) or not 0.0 < number < math.inf:
-            raise InputError(
-                "tolerance is not positive", where=self.label, value=tolerance, expected="a number above 0"
-            )
+            raise InputError("tolerance", where=self.label, value=tolerance, expected="a number above 0")
         self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(number))
 
     def residual(self, pose: Pose) -> Any:
         """Return what should be zero at a pose, (k,)."""
         if self.function is None:
-            raise InputError("there is no residual", where=self.label)
+            raise InputError("residual", where=self.label, expected="a function")
         return self.function(pose)
 
     def jacobian(self, pose: Pose) -> Any:
@@ -104,10 +100,10 @@ class CustomGoal(Goal):
         """
         what = "residual" if shape is None or len(shape) == 1 else "jacobian"
         single = dimensions(value) == 0 and what == "residual"
-        with placed(self.label):
+        with self._named_in_errors():
             given = as_numbers([value] if single else value, shape or (-1,), what)
             if given.size == 0:
-                raise InputError(f"{what} has no numbers", expected="at least one")
+                raise InputError(what, expected="at least one number")
         return given
 
     @property

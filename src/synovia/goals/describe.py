@@ -141,7 +141,7 @@ def axis_of_offset() -> Field:
 
 def no_room(goal: Any, what: str, expected: str) -> UnsupportedError:
     """Return the error for a value that a goal file cannot hold."""
-    return UnsupportedError(f"goal files have no room for {what}", where=goal.label, value=goal, expected=expected)
+    return UnsupportedError(f"goal files cannot store {what}", where=goal.label, value=goal, expected=expected)
 
 
 def degrees(angle: float) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, placed
+from synovia.goals.base import POSITION, Goal, Term, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, rigid
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
 
 
+@goal_class
 class DirectionGoal(Goal):
     """An axis of a joint should point along a world direction: a palm down, a torso upright, a torch straight ahead.
 
@@ -37,7 +39,6 @@ class DirectionGoal(Goal):
         DirectionGoal('left_hand', direction=(0, -1, 0))
     """
 
-    __slots__ = ()
     kind: ClassVar[str] = "direction"
     summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point along a world direction."
     fields: ClassVar[tuple[describe.Field, ...]] = (
@@ -53,21 +54,16 @@ class DirectionGoal(Goal):
     needs: ClassVar[str] = "aim"
     vector: ClassVar[str] = "direction"
 
-    def __init__(
-        self,
-        joint: str | int,
-        axis: Any = (0.0, 0.0, 1.0),
-        direction: Any = None,
-        *,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values; the axis becomes the z axis of the goal's frame."""
-        with placed(joint):
-            frame = rigid((0.0, 0.0, 0.0), align_z(as_direction(axis, "axis")))
+    axis: InitVar[Any] = (0.0, 0.0, 1.0)
+    direction: InitVar[Any] = None
+
+    def __post_init__(self, axis: Any, direction: Any) -> None:
+        """Check the values; the axis becomes the z axis of the goal's frame."""
+        with self._named_in_errors():
+            self._keep(offset=rigid((0.0, 0.0, 0.0), align_z(as_direction(axis, "axis"))))
             way = None if direction is None else as_direction(direction, "direction")
-        super().__init__(joint, position=way, weight=weight, priority=priority, offset=frame, name=name)
+        super().__post_init__()
+        self._aim_at(way)
 
     @property
     def takes(self) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, as_numbers, rigid
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LENGTH = "Distance in the length unit of the model's file."
 
 
+@goal_class
 class DistanceGoal(Goal):
     """The distance between a joint and another, or a point in the world, should be within bounds.
 
@@ -42,7 +44,6 @@ class DistanceGoal(Goal):
         InputError: If a value cannot be used, there is no bound, or both another joint and a point are given.
     """
 
-    __slots__ = ("maximum", "minimum", "other", "other_offset")
     kind: ClassVar[str] = "distance"
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "The distance between a joint and another, or a point, should be within bounds."
@@ -61,42 +62,37 @@ class DistanceGoal(Goal):
         describe.offset("other_offset", describe.OTHER_POINT),
     )
 
-    other: str | int | None
-    minimum: float
-    maximum: float
-    other_offset: Array
+    other: str | int | None = None
+    _: KW_ONLY
+    point: InitVar[Any] = None
+    minimum: float = 0.0
+    maximum: float = math.inf
+    offset: Any = None
+    other_offset: Any = None  # frame (4, 4), once it is checked
 
-    def __init__(
-        self,
-        joint: str | int,
-        other: str | int | None = None,
-        *,
-        point: Any = None,
-        minimum: float = 0.0,
-        maximum: float = math.inf,
-        offset: Any = None,
-        other_offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        with placed(joint):
+    def __post_init__(self, point: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        other = self.other
+        with self._named_in_errors():
             if other is not None and not isinstance(other, str | int | np.integer):
-                raise InputError("other is no joint", value=other, expected="its name, or point= for a place")
-            if other == joint:
-                raise InputError("a joint is measured against itself", value=other, expected="another joint")
+                raise InputError("other", value=other, expected="a joint", hint="use point= for a place in the world")
+            if other == self.joint:
+                raise InputError("other", value=other, expected="another joint")
             if other is not None and point is not None:
-                raise InputError("both another joint and a point are given", expected="one of them")
-            least, most = (float(as_numbers(v, (), "bound", finite=False)) for v in (minimum, maximum))
+                raise InputError("point", expected="either another joint or a point")
+            bounds = (self.minimum, self.maximum)
+            least, most = (float(as_numbers(bound, (), "bound", finite=False)) for bound in bounds)
             if not 0.0 <= least <= most or math.isinf(least):
-                raise InputError("bounds leave no distance", value=(least, most), expected="0 <= minimum <= maximum")
+                raise InputError("bounds", value=(least, most), expected="0 <= minimum <= maximum")
             as_lengths(least, (), "minimum")
             if least == 0.0 and math.isinf(most):
-                raise InputError("no distance is ruled out", expected="minimum= above 0, a finite maximum=, or both")
-            place = (0.0, 0.0, 0.0) if other_offset is None else as_lengths(other_offset, (3,), "other_offset")
-        super().__init__(joint, position=point, weight=weight, priority=priority, offset=offset, name=name)
-        self._keep(other=other, minimum=least, maximum=most, other_offset=rigid(place))
+                raise InputError("bounds", expected="minimum= above 0, a finite maximum=, or both")
+            place = (
+                (0.0, 0.0, 0.0) if self.other_offset is None else as_lengths(self.other_offset, (3,), "other_offset")
+            )
+        self._keep(minimum=least, maximum=most, other_offset=rigid(place))
+        self._aim_at(point)
 
     @property
     def joints(self) -> tuple[str | int, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -26,6 +27,7 @@ def _point_of(goal: Goal) -> Array:
     return point
 
 
+@goal_class
 class PlaneGoal(Goal):
     """A point on a joint should be on the side of a plane that its normal points to.
 
@@ -44,7 +46,6 @@ class PlaneGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ()
     kind: ClassVar[str] = "plane"
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = (
@@ -56,23 +57,17 @@ class PlaneGoal(Goal):
         describe.offset(),
     )
 
-    def __init__(
-        self,
-        joint: str | int,
-        point: Any = (0.0, 0.0, 0.0),
-        normal: Any = None,
-        *,
-        offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values; the normal becomes the z axis of the target."""
-        with placed(joint):
+    point: InitVar[Any] = (0.0, 0.0, 0.0)
+    normal: InitVar[Any] = None
+    _: KW_ONLY
+    offset: Any = None
+
+    def __post_init__(self, point: Any, normal: Any) -> None:
+        """Check the values; the normal becomes the z axis of the target."""
+        super().__post_init__()
+        with self._named_in_errors():
             turn = None if normal is None else align_z(as_direction(normal, "normal"))
-        super().__init__(
-            joint, position=point, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
-        )
+        self._aim_at(point, turn)
 
     @property
     def takes(self) -> int:

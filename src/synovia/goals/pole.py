@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term
+from synovia.goals.base import POSITION, Goal, Term, goal_class
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, rigid
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _NEXT: dict[str, Any] = {"control": True, "absent": "(the next one)"}
 
 
+@goal_class
 class PoleGoal(Goal):
     """A limb should bend towards a point: elbow out, knee forward.
 
@@ -40,7 +42,6 @@ class PoleGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("root", "tip")
     kind: ClassVar[str] = "pole"
     summary: ClassVar[str] = "A limb should bend towards a point; joint is the one in its middle."
     fields: ClassVar[tuple[describe.Field, ...]] = (
@@ -58,23 +59,15 @@ class PoleGoal(Goal):
     needs: ClassVar[str] = "pole"
     paced: ClassVar[bool] = True
 
-    root: str | int | None
-    tip: str | int | None
+    point: InitVar[Any] = None
+    _: KW_ONLY
+    root: str | int | None = None
+    tip: str | int | None = None
 
-    def __init__(
-        self,
-        joint: str | int,
-        point: Any = None,
-        *,
-        root: str | int | None = None,
-        tip: str | int | None = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        super().__init__(joint, position=point, weight=weight, priority=priority, name=name)
-        self._keep(root=root, tip=tip)
+    def __post_init__(self, point: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        self._aim_at(point)
 
     @property
     def joints(self) -> tuple[str | int, ...]:
@@ -100,7 +93,9 @@ class PoleGoal(Goal):
             while row >= 0 and (row == middle or not _apart(skeleton, row, middle)):
                 row = skeleton.parents[row]
             if row < 0:
-                raise InputError("no joint above it is at another place", where=f"pole goal on {self.joint!r}")
+                raise InputError(
+                    "root", expected="a joint above it at another position", where=f"pole goal on {self.joint!r}"
+                )
             root = row
         if tip is None:
             below = [middle]
@@ -109,7 +104,7 @@ class PoleGoal(Goal):
                 below = [row for row in below if _apart(skeleton, row, middle)] or below
             if len(below) != 1:
                 raise InputError(
-                    "the limb's end is not clear" if below else "no joint below it is at another place",
+                    "tip",
                     where=f"pole goal on {self.joint!r}",
                     value=[skeleton.joint_names[row] for row in below] or None,
                     hint="name it: tip=" if below else None,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, InitVar
 from typing import Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, pick_pose, pick_rotation
+from synovia.goals.base import POSITION, ROTATION, Goal, as_pose, goal_class
 
 
+@goal_class
 class PoseGoal(Goal):
     """A frame on a joint should coincide with a frame in the world (6 rows: position, then rotation vector).
 
@@ -29,7 +31,6 @@ class PoseGoal(Goal):
         InputError: If a value cannot be used, or only one of position and rotation is given.
     """
 
-    __slots__ = ()
     kind: ClassVar[str] = "pose"
     summary: ClassVar[str] = "A frame on a joint should have a position and an orientation: both, or neither to stay."
     fields: ClassVar[tuple[describe.Field, ...]] = (
@@ -42,35 +43,21 @@ class PoseGoal(Goal):
     needs: ClassVar[str] = "pose"
     what: ClassVar[int] = POSITION | ROTATION
 
-    def __init__(
-        self,
-        joint: str | int,
-        position: Any = None,
-        rotation: Any = None,
-        *,
-        transform: Any = None,
-        quat_xyzw: Any = None,
-        quat_wxyz: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        offset: Any = None,
-        name: str | None = None,
-        ancestors: int | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        position, turn = pick_pose(joint, position, turn, transform)
-        if (position is None) != (turn is None):
-            given, other = ("position", "PositionGoal") if turn is None else ("rotation", "RotationGoal")
-            where = f"goal on {joint!r}"
-            raise InputError(f"only the {given} is given", where=where, expected="both", hint=f"use {other} for one")
-        super().__init__(
-            joint,
-            position=position,
-            rotation=turn,
-            weight=weight,
-            priority=priority,
-            offset=offset,
-            name=name,
-            ancestors=ancestors,
-        )
+    position: InitVar[Any] = None
+    rotation: InitVar[Any] = None
+    _: KW_ONLY
+    transform: InitVar[Any] = None
+    quat_xyzw: InitVar[Any] = None
+    quat_wxyz: InitVar[Any] = None
+    offset: Any = None
+    ancestors: int | None = None
+
+    def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
+            if (place is None) != (turn is None):
+                missing, other = ("rotation", "PositionGoal") if turn is None else ("position", "RotationGoal")
+                raise InputError(missing, expected="position and rotation together", hint=f"use {other} for one")
+        self._aim_at(place, turn)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import Goal, Term, as_lengths, placed
+from synovia.goals.base import Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model import Kind
 from synovia.model.geometry import Array, as_numbers
@@ -20,6 +21,7 @@ _MOST = 1e300  # what the kernels read as no bound
 _INSTEAD = "PositionGoal, PlaneGoal and DistanceGoal bound where it is"
 
 
+@goal_class
 class RangeGoal(Goal):
     """A joint's own value should be within bounds: comfortable, out of the cable's way, off the end stop.
 
@@ -41,7 +43,6 @@ class RangeGoal(Goal):
             known: if the joint has no value of its own, or its limits rule out all of the range.
     """
 
-    __slots__ = ("lower", "slides", "upper")
     kind: ClassVar[str] = "range"
     needs: ClassVar[str] = "rows"
     summary: ClassVar[str] = "A joint's own value should be within bounds: of a ball, how far it is turned from rest."
@@ -61,34 +62,25 @@ class RangeGoal(Goal):
     )
     bounds_value: ClassVar[bool] = True
 
-    lower: float
-    upper: float
-    slides: bool  # whether the value is a length, once it is resolved
+    lower: float = -math.inf
+    upper: float = math.inf
+    slides: bool = field(default=False, init=False)  # whether the value is a length, once it is resolved
 
-    def __init__(
-        self,
-        joint: str | int,
-        lower: float = -math.inf,
-        upper: float = math.inf,
-        *,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        with placed(joint):
-            least, most = (
-                float(as_numbers(value, (), what, finite=False)) for value, what in ((lower, "lower"), (upper, "upper"))
+    def __post_init__(self) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            lower, upper = (
+                float(as_numbers(getattr(self, name), (), name, finite=False)) for name in ("lower", "upper")
             )
-            for value, what in ((least, "lower"), (most, "upper")):
+            for value, what in ((lower, "lower"), (upper, "upper")):
                 if math.isfinite(value):
                     as_lengths(value, (), what)
-            if not least <= most or least == math.inf or most == -math.inf:
-                raise InputError("bounds leave no value", value=(least, most), expected="lower <= upper")
-            if math.isinf(least) and math.isinf(most):
-                raise InputError("no value is ruled out", expected="a finite lower=, a finite upper=, or both")
-        super().__init__(joint, weight=weight, priority=priority, name=name)
-        self._keep(lower=least, upper=most, slides=False)
+            if not lower <= upper or lower == math.inf or upper == -math.inf:
+                raise InputError("bounds", value=(lower, upper), expected="lower <= upper")
+            if math.isinf(lower) and math.isinf(upper):
+                raise InputError("bounds", expected="a finite lower=, a finite upper=, or both")
+        self._keep(lower=lower, upper=upper)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -102,23 +94,23 @@ class RangeGoal(Goal):
         Raises:
             InputError: If the joint has no value of its own, or cannot have one within the range.
         """
-        with placed(self.label):
+        with self._named_in_errors():
             row = skeleton.index(self.joint if self.joint is not None else 0)
             joint = skeleton.joints[row]
             if joint.kind in (Kind.FIXED, Kind.FREE):
                 raise InputError(
-                    f"a {joint.kind.name.lower()} joint has no value of its own",
-                    value=joint.name,
-                    expected="a hinge, a slide or a ball",
+                    joint.name,
+                    value=joint.kind.name,
+                    expected="a HINGE, SLIDE or BALL",
                     hint=_INSTEAD if joint.kind is Kind.FREE else None,
                 )
             least, most = (0.0, math.pi) if joint.kind is Kind.BALL else skeleton.value_range(row)
             if self.lower > most or self.upper < least:
                 what = "a turn from rest" if joint.kind is Kind.BALL else "its limits"
                 raise InputError(
-                    "joint cannot be within the range",
+                    "bounds",
                     value=(self.lower, self.upper),
-                    expected=f"bounds that share values with {what}, {least:g} to {most:g}",
+                    expected=f"values within {what}, {least:g} to {most:g}",
                 )
         lower = -math.inf if joint.kind is Kind.BALL and self.lower <= 0.0 else self.lower
         return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)

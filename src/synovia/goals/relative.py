@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, pick_pose, pick_rotation, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_offset, as_pose, goal_class
 from synovia.goals.describe import Place, Sketch, View
-from synovia.model.geometry import Array, as_numbers, as_transform, dimensions, rigid
+from synovia.model.geometry import Array, rigid
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATION}
 
 
+@goal_class
 class RelativeGoal(Goal):
     """A frame on a joint should have a place in the frame of another joint: hand on hip, two hands on one tool, a loop.
 
@@ -45,7 +46,6 @@ class RelativeGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("other", "other_offset", "parts")
     kind: ClassVar[str] = "relative"
     within_other: ClassVar[bool] = True
     needs: ClassVar[str] = "rows"
@@ -69,47 +69,31 @@ class RelativeGoal(Goal):
     )
 
     other: str | int
-    other_offset: Array
-    parts: str
+    position: InitVar[Any] = None
+    rotation: InitVar[Any] = None
+    _: KW_ONLY
+    transform: InitVar[Any] = None
+    parts: Any = None
+    quat_xyzw: InitVar[Any] = None
+    quat_wxyz: InitVar[Any] = None
+    offset: Any = None
+    other_offset: Any = None  # frame (4, 4), once it is checked
 
-    def __init__(
-        self,
-        joint: str | int,
-        other: str | int,
-        position: Any = None,
-        rotation: Any = None,
-        *,
-        transform: Any = None,
-        parts: str | None = None,
-        quat_xyzw: Any = None,
-        quat_wxyz: Any = None,
-        offset: Any = None,
-        other_offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        position, turn = pick_pose(joint, position, turn, transform)
-        with placed(joint):
-            if other == joint:
-                raise InputError("a joint is measured against itself", value=other, expected="another joint")
-            given = POSITION * (position is not None) | ROTATION * (turn is not None)
-            if parts is None:
-                parts = next((word for word, bits in _PARTS.items() if bits == given), "pose")
+    def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
+            if self.other == self.joint:
+                raise InputError("other", value=self.other, expected="another joint")
+            given = POSITION * (place is not None) | ROTATION * (turn is not None)
+            parts = self.parts or next((word for word, bits in _PARTS.items() if bits == given), "pose")
             if parts not in _PARTS:
-                raise InputError("parts is unknown", value=parts, expected="'position', 'rotation' or 'pose'")
+                raise InputError("parts", value=parts, expected="'position', 'rotation' or 'pose'")
             if given & ~_PARTS[parts]:
-                raise InputError("a target is given that parts leaves out", value=parts)
-            if other_offset is None or dimensions(other_offset) != 2:
-                other_offset = rigid(as_numbers((0, 0, 0) if other_offset is None else other_offset, (3,), "offset"))
-            frame = as_transform(other_offset, "other_offset")
-            as_lengths(frame[:3, 3], (3,), "other_offset")
-        super().__init__(
-            joint, position=position, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
-        )
-        self._keep(other=other, other_offset=frame, parts=parts)
+                raise InputError("parts", value=parts, expected="no target for what parts leaves out")
+            self._keep(parts=parts, other_offset=as_offset(self.other_offset, "other_offset"))
+        self._aim_at(place, turn)
 
     @property
     def joints(self) -> tuple[str | int, ...]:
@@ -141,7 +125,7 @@ class RelativeGoal(Goal):
         """Return where the other joint carries the target, and a line to there."""
         target = view.others[0] @ self.other_offset @ view.target
         path = np.stack([view.others[0][:3, 3], target[:3, 3]])
-        return dataclasses.replace(super().sketch(dataclasses.replace(view, target=target)), paths=[path])
+        return replace(super().sketch(replace(view, target=target)), paths=[path])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
@@ -153,7 +137,7 @@ class RelativeGoal(Goal):
         near = (skeleton.parents[row], *skeleton.children[row], *range(len(skeleton)))
         other = next((other for other in near if other >= 0 and other != row), None)
         if other is None:
-            raise InputError("there is no other joint to measure against", where=skeleton.name)
+            raise InputError("relative goal", where=skeleton.name, expected="a skeleton with another joint")
         return {"other": other, "parts": "pose"}
 
     @classmethod

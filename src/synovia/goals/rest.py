@@ -71,7 +71,6 @@ class RestGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("parts", "pose", "reference", "shares")
     kind: ClassVar[str] = "rest"
     summary: ClassVar[str] = "Joints should stay near reference values, as far as all other goals leave them free."
     fields: ClassVar[tuple[describe.Field, ...]] = (
@@ -119,10 +118,13 @@ class RestGoal(Goal):
             parts = dict.fromkeys(cast("list[str | int]", list(joints)), 1.0)
         for joint, part in (parts or {}).items():
             if isinstance(part, bool) or not isinstance(part, int | float) or not 0.0 <= part < math.inf:
-                raise InputError(
-                    f"part of {joint!r} cannot be used", where="rest goal", value=part, expected="0 or more"
-                )
+                raise InputError(f"part of {joint!r}", where="rest goal", value=part, expected="0 or more")
         self._keep(parts=parts, pose=pose, reference=None, shares=None)
+
+    @property
+    def preference(self) -> tuple[Array, Array] | None:
+        """Weight of each joint and the reference, once it is resolved."""
+        return None if self.shares is None or self.reference is None else (self.shares, self.reference)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
         """Return the goal with the reference and the weight of each joint."""
@@ -136,7 +138,7 @@ class RestGoal(Goal):
         else:
             if isinstance(self.pose, Pose) and self.pose.skeleton.joint_names != skeleton.joint_names:
                 raise InputError(
-                    "the pose is of another skeleton",
+                    "skeleton of the pose",
                     where="rest goal",
                     value=self.pose.skeleton,
                     expected=repr(skeleton),

@@ -87,7 +87,9 @@ class CompiledProblem:
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         if not isinstance(skeleton, Skeleton):
-            raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
+            raise InputError(
+                "skeleton", value=type(skeleton), expected="a Skeleton", hint="sy.load_skeleton(path) reads one"
+            )
         root = as_root(root)
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver)
@@ -225,11 +227,11 @@ class CompiledProblem:
             if start.skeleton is skeleton:
                 return start
             if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):
-                raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(skeleton))
+                raise InputError("skeleton of start", value=start.skeleton, expected=repr(skeleton))
             start = start.q
         elif isinstance(start, str):
             if start != "rest":
-                raise InputError("start is not known", value=start, expected="'rest', a pose, or joint values")
+                raise InputError("start", value=start, expected="'rest', a pose, or joint values")
             return self.default_start
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
@@ -250,7 +252,7 @@ class CompiledProblem:
             starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)
         rows = checked_q(skeleton, starts, "starts")
         if rows.shape != (count, skeleton.nq):
-            raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {skeleton.nq})")
+            raise InputError("shape of starts", value=rows.shape, expected=f"({count}, {skeleton.nq})")
         return np.ascontiguousarray(rows)
 
     def outside(self, start: Pose) -> tuple[str, ...]:
@@ -279,15 +281,16 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
         InputError: If there are none, or one cannot be used.
     """
     if isinstance(goals, str):  # it would come apart into letters
-        raise InputError("expected a goal or several", where="goals", value=goals, hint=_GOAL)
+        raise InputError("goals", value=type(goals), expected="one Goal or several", hint=_GOAL)
     found = tuple(goals) if isinstance(goals, Iterable) else (goals,)
     for i, goal in enumerate(found):
         if not isinstance(goal, Goal):
-            raise InputError("expected a goal", where=f"goals[{i}]", value=goal, hint=_GOAL)
-        if not hasattr(goal, "priority"):
-            raise InputError("a goal is not set up", value=type(goal), hint="its __init__ must call super().__init__()")
+            raise InputError(f"goals[{i}]", value=type(goal), expected="a Goal", hint=_GOAL)
+        if not hasattr(goal, "joint"):
+            hint = "call super().__init__() in __init__"
+            raise InputError(f"goals[{i}]", value=type(goal), expected="an initialised goal", hint=hint)
     if not found:
-        raise InputError("there are no goals", expected="at least one")
+        raise InputError("goals", expected="at least one goal")
     return found
 
 
@@ -301,7 +304,7 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
         return _TOLERANCE[0] * reach, _TOLERANCE[1]
     pair = as_numbers(tolerance, (2,), "tolerance")
     if not (pair > 0.0).all():
-        raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
+        raise InputError("tolerance", value=tolerance, expected="(length, angle), both above 0")
     return float(pair[0]), float(pair[1])
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.goals import CustomGoal, Goal
+from synovia.goals import Goal
 from synovia.ik.columns import NUDGE, column_units, column_velocities, moved
 from synovia.kernels.layout import DEADLINE_PASSED, ENDED, FIRST_RESIDUAL, LEFT, MORE, WATCH
 from synovia.model import Pose, Skeleton
@@ -23,6 +23,9 @@ from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
 from synovia.solver import NullSpace
 from synovia.solver.base import Kernel
+
+if TYPE_CHECKING:
+    from synovia.goals import CustomGoal
 
 _RESIDUAL, _JACOBIAN, _GRADIENT, _CURVATURE = 0, 2, 3, 4  # see kernels.goals.custom
 _WORK: Final = 200.0  # of a call, as the kernels count it: a function of ten microseconds
@@ -133,14 +136,15 @@ class _Call(threading.local):
 class Functions:
     """All functions of the user's in a problem, behind one function that kernels call."""
 
-    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, wishes: NullSpace | None) -> None:
+    def __init__(
+        self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, null_space: NullSpace | None
+    ) -> None:
         """Prepare the parts."""
         from synovia.kernels.compiler.callback import FUNCTION
 
-        self._parts = {
-            g: Part(goal, g, reduced, skeleton) for g, goal in enumerate(goals) if isinstance(goal, CustomGoal)
-        }
-        function = None if wishes is None else wishes.gradient
+        own = {g: cast("CustomGoal", goal) for g, goal in enumerate(goals) if goal.in_python}
+        self._parts = {g: Part(goal, g, reduced, skeleton) for g, goal in own.items()}
+        function = None if null_space is None else null_space.gradient
         self._gradient = None if function is None else Gradient(function, skeleton, reduced)
         self._skeleton = skeleton
         self._residuals, self._columns = reduced.residuals, reduced.columns

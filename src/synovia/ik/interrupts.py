@@ -41,7 +41,7 @@ def deadline_of(seconds: Any) -> float:
 
     number = float(as_numbers(seconds, (), "deadline"))
     if number < 0.0:
-        raise InputError("deadline is out of range", value=seconds, expected="seconds from 0")
+        raise InputError("deadline", value=seconds, expected="seconds, 0 or more")
     return now() + number
 
 

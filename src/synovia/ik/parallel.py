@@ -74,7 +74,7 @@ def checked_threads(threads: int | None) -> int:
     if threads is None:
         return os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
+        raise InputError("threads", value=threads, expected="a whole number from 1")
     return int(threads)
 
 
@@ -92,7 +92,7 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         UnsupportedError: If the method has no such kernel for the problem.
     """
     if choice is not True and choice != "single":
-        raise InputError("simd is out of range", value=choice, expected="False, True (double precision) or 'single'")
+        raise InputError("simd", value=choice, expected="False, True (double precision) or 'single'")
     lanes = solver.simd_kernel(reduced)
     if lanes is None:
         hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "

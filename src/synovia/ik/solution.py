@@ -286,7 +286,7 @@ class Solutions:
     def __getitem__(self, b: int) -> Solution:
         """Return the answer of one problem."""
         if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
-            raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
+            raise InputError("index of a solution", value=b, expected=f"0 to {len(self) - 1}")
         return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, frame=self._frame(b % len(self)))
 
     def _frame(self, b: int) -> Frame | None:

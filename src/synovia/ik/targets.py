@@ -156,9 +156,9 @@ class TargetWriter:
                 _write(target, goal, one)
         vector = target[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
         if goal.vector == "direction":
-            raise InputError(f"target of {goal.label!r} has no direction", value=vector, expected="a vector not 0")
+            raise InputError(f"target of {goal.label!r}", value=vector, expected="a vector longer than 0")
         raise InputError(
-            f"target of {goal.label!r} is too far away",
+            f"target of {goal.label!r}",
             value=vector,
             expected=f"a position within {LONGEST:g} length units of the origin",
         )
@@ -180,10 +180,10 @@ class TargetWriter:
         try:
             places = self._book.get(key)
         except TypeError as error:
-            raise InputError("a target's key is not a name", value=key, expected="a joint's or goal's name") from error
+            raise InputError("key of a target", value=key, expected="a joint's or goal's name") from error
         if places is None:
             if any(goal.label == key for goal in goals):
-                raise InputError(f"goal {key!r} takes no target", expected="one that asks for a position or a rotation")
+                raise InputError(f"target of {key!r}", expected="a goal that takes a position or a rotation")
             raise unknown_name("goal on a joint", key, [str(name) for name in self._book])
         if len(places) > 1:
             fitting = [i for i in places if goals[i].takes == parts]
@@ -200,7 +200,9 @@ class TargetWriter:
         """
         i = self._goal_of(key, parts)
         if given.get(i, 0) & parts:
-            raise InputError("a goal has two targets", value=key, expected="one of the names of its joint")
+            raise InputError(
+                f"target of {key!r}", expected="one target for each goal", hint="use only one name of its joint"
+            )
         given[i] = given.get(i, 0) | parts
         return i
 
@@ -226,7 +228,7 @@ def targets_from(
         joints = [joints]
     pairs = dict(cast("Mapping[str, str]", joints)) if isinstance(joints, Mapping) else {name: name for name in joints}
     if not pairs:
-        raise InputError("no joint is to follow the clip", expected="at least one name")
+        raise InputError("joints", expected="at least one name")
     rows = {own: motion.skeleton.index(other) for own, other in pairs.items()}
     frames = motion.frames()
     return {
@@ -280,7 +282,7 @@ def _checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
     if len(asked) == 1 and not isinstance(targets, str):
         goal = asked[0]
         return {goal.joint if goal.name is None and goal.joint is not None else goal.label: targets}
-    raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
+    raise InputError("targets", value=targets, expected="a dict from joints or goals to their targets")
 
 
 def _count_of(targets: Mapping[Any, Any]) -> int:
@@ -296,14 +298,15 @@ def _count_of(targets: Mapping[Any, Any]) -> int:
             lengths[key] = len(first)
         except TypeError as error:
             raise InputError(
-                f"targets of {key!r} have no leading axis",
+                f"targets of {key!r}",
                 value=first,
-                hint="solve() takes one target; this takes many",
+                expected="an array with a leading axis",
+                hint="solve() takes one target, this method takes many",
             ) from error
     if not lengths:
-        raise InputError("there are no targets", expected="at least one joint with an array of targets")
+        raise InputError("targets", expected="at least one joint with an array of targets")
     if len(set(lengths.values())) > 1:
-        raise InputError("targets have different lengths", value=lengths, expected="one length for all")
+        raise InputError("lengths of targets", value=lengths, expected="the same for all")
     return next(iter(lengths.values()))
 
 
@@ -349,13 +352,13 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
     parts = parts_of(value)
     if parts == 0:
         raise InputError(
-            f"{where} has shape {shape_of(value) or 'none'}",
+            where,
             value=value,
             expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
         )
     if not _fits(goal, parts):
         asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
-        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
+        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is {goal!r}")
     # Checked here, but the kernel cleans rounding away, as it does in a batch: so both give the same bits.
     frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     if parts == _BOTH and not _is_pair(value):
@@ -381,12 +384,15 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> None:
     parts = parts_of(value, many=True)
     if parts == 0:
         raise InputError(
-            f"{where} have shape {shape_of(value) or 'none'}",
+            f"shape of {where}",
+            value=shape_of(value),
             expected="(B, 3), a Rotation of B, a pair of both, or (B, 4, 4) for B problems",
-            hint="this is one target: solve() takes it, and [target] is a batch of one" if parts_of(value) else None,
+            hint="this is one target: pass it to solve(), or pass [target] as a batch of one"
+            if parts_of(value)
+            else None,
         )
     if not _fits(goal, parts):
-        raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
+        raise InputError(where, expected=f"targets that fit {goal!r}")
     count = len(rows)
     frames = rows[:, :TRANSFORM_WIDTH].reshape(count, 4, 4)
     if parts == _BOTH and not _is_pair(value, many=True):

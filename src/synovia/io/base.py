@@ -195,5 +195,5 @@ def _neighbours(path: Path) -> str | None:
         names = [entry.name for entry in path.parent.iterdir()][:2000]
         near = difflib.get_close_matches(path.name, names, n=3)
         if near:
-            return "did you mean " + ", ".join(repr(name) for name in near) + "?"
+            return "Did you mean " + ", ".join(repr(name) for name in near) + "?"
     return None

@@ -37,17 +37,15 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     kinds: set[type] = {*map(type, parts)}
     plain = kinds <= _PLAIN or (type(one) is np.ndarray and one.dtype == np.float64)
     if not plain and _masked(parts, kinds):
-        raise InputError(
-            f"{what} has masked entries", expected="numbers without a mask", hint="array.filled(number) gives them one"
-        )
+        raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     try:
         array = np.array(one if plain else _unread(one, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error
+        raise InputError(what, value=value, expected=f"numbers of shape {wanted}") from error
     if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
-        raise InputError(f"{what} has shape {array.shape}", expected=f"shape {wanted}")
+        raise InputError(f"shape of {what}", value=array.shape, expected=wanted)
     if finite and not np.isfinite(array).all():
-        raise InputError(f"{what} is not finite", value=array.tolist(), expected="finite numbers")
+        raise InputError(what, value=array.tolist(), expected="finite numbers")
     return array
 
 
@@ -60,7 +58,7 @@ def as_direction(value: Any, what: str) -> Array:
     vector = as_numbers(value, (3,), what)
     largest = float(np.abs(vector).max())
     if largest == 0.0:
-        raise InputError(f"{what} has no direction", value=vector.tolist(), expected="a vector not 0")
+        raise InputError(what, value=vector.tolist(), expected="a vector longer than 0")
     if not 1e-100 < largest < 1e100:  # its square would overflow, or be 0
         vector = vector / largest
     return vector / float(np.linalg.norm(vector))
@@ -113,15 +111,18 @@ def as_matrix(value: Any, what: str = "rotation") -> Array:
         value = value.as_matrix()
     elif dimensions(value) == 1 and len(value) == 4:
         raise InputError(
-            f"{what} is a bare list of four numbers", value=value, hint="use quat_xyzw=, quat_wxyz= or sy.Rotation"
+            what,
+            value=value,
+            expected="a Rotation or a matrix (3, 3)",
+            hint="use quat_xyzw= or quat_wxyz= for a quaternion",
         )
     matrix = as_numbers(value, (3, 3), what)
     if matrix.tobytes() == _IDENTITY:
         return matrix
     error, determinant = _measured(*matrix.ravel().tolist())
     if not error <= ORTHONORMAL or determinant < 0.0:
-        kind = "mirrors" if error <= ORTHONORMAL else f"is not a rotation (RᵀR differs from 1 by {error:.2g})"
-        raise InputError(f"{what} {kind}", value=matrix.tolist(), expected="an orthonormal matrix of determinant 1")
+        hint = "it mirrors" if error <= ORTHONORMAL else f"RᵀR differs from the identity by {error:.2g}"
+        raise InputError(what, value=matrix.tolist(), expected="an orthonormal matrix of determinant 1", hint=hint)
     return matrix if error <= EXACT else quat_to_matrix(matrix_to_quat(matrix))
 
 
@@ -147,7 +148,7 @@ def as_transform(value: Any, what: str = "transform") -> Array:
     """
     matrix = as_numbers(value, (4, 4), what)
     if np.abs(matrix[3] - (0.0, 0.0, 0.0, 1.0)).max() > ORTHONORMAL:
-        raise InputError(f"{what} is not rigid", value=matrix[3].tolist(), expected="last row 0 0 0 1")
+        raise InputError(f"last row of {what}", value=matrix[3].tolist(), expected="0 0 0 1")
     out = np.eye(4)
     out[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}")
     out[:3, 3] = matrix[:3, 3]
@@ -164,9 +165,7 @@ def as_unit_quat(value: ArrayLike, what: str = "quaternion", *, slack: float = 1
     with np.errstate(over="ignore"):  # infinity is refused
         length = float(np.linalg.norm(quat))
     if abs(length - 1.0) > slack:
-        raise InputError(
-            f"{what} is not a unit quaternion", value=quat.tolist(), expected=f"length 1, not {length:.3g}"
-        )
+        raise InputError(what, value=quat.tolist(), expected="a unit quaternion", hint=f"its length is {length:.3g}")
     return quat / length
 
 

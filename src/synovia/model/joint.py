@@ -125,13 +125,11 @@ class Joint:
             )
             if np.abs(self.rest[:3, 3]).max() > LONGEST:
                 raise InputError(
-                    "rest position is too far away", value=self.rest[:3, 3].tolist(), expected=f"at most {LONGEST:g}"
+                    "rest position", value=self.rest[:3, 3].tolist(), expected=f"numbers of at most {LONGEST:g}"
                 )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             if np.abs(self.com).max() > LONGEST:
-                raise InputError(
-                    "centre of mass is too far away", value=self.com.tolist(), expected=f"at most {LONGEST:g}"
-                )
+                raise InputError("com", value=self.com.tolist(), expected=f"numbers of at most {LONGEST:g}")
             moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
             axis = as_direction(self.axis, "axis") if moves_along else as_numbers(self.axis, (3,), "axis")
         except InputError as error:
@@ -141,19 +139,19 @@ class Joint:
         wanted = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
         if self.limit is not None and not isinstance(self.limit, wanted.get(self.kind, ())):
             raise InputError(
-                f"a {self.kind.name} joint cannot have this limit",
+                f"limit of a {self.kind.name} joint",
                 where=place,
                 value=type(self.limit).__name__,
                 expected=wanted[self.kind].__name__ if self.kind in wanted else "none",
             )
         if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
-            raise InputError(f"a {self.kind.name} joint cannot follow another", where=place, expected="HINGE or SLIDE")
+            raise InputError("mimic", where=place, value=self.kind.name, expected="a HINGE or SLIDE joint")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
         if self.mimic is not None:
             numbers += [self.mimic.ratio, self.mimic.offset]
         if not all(abs(number) <= LONGEST for number in numbers) or self.mass < 0.0 or self.stiffness < 0.0:
             raise InputError(
-                "mass, stiffness, preferred value or coupling cannot be used",
+                "mass, stiffness, preferred value or coupling",
                 where=place,
                 value=numbers,
                 expected=f"numbers of at most {LONGEST:g}, mass and stiffness not negative",

@@ -37,7 +37,7 @@ class Motion:
         if dimensions(q) != 2:
             as_numbers(q, (-1, skeleton.nq), "q")
         if not (np.isfinite(fps) and fps > 0.0):
-            raise InputError("fps is not positive", where=name, value=fps, expected="frames per second above 0")
+            raise InputError("fps", where=name, value=fps, expected="frames per second above 0")
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
         self._q.setflags(write=False)
@@ -74,7 +74,7 @@ class Motion:
     def pose(self, frame: int) -> Pose:
         """Return the pose of one frame; negative frames count from the end."""
         if not -len(self) <= frame < len(self):
-            raise InputError(f"no frame {frame} in {self.name}", expected=f"0 to {len(self) - 1}")
+            raise InputError("frame", where=self.name, value=frame, expected=f"0 to {len(self) - 1}")
         return Pose.trusted(self.skeleton, self._q[frame].copy())
 
     def frames(self) -> Array:

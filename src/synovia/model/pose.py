@@ -57,9 +57,9 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     out = as_numbers(q, shape, what)
     if out.size and np.abs(out).max() > LONGEST:
         raise InputError(
-            f"{what} holds a value that is too large",
+            what,
             value=float(out.flat[np.argmax(np.abs(out))]),
-            expected=f"at most {LONGEST:g}",
+            expected=f"numbers of at most {LONGEST:g}",
         )
     t = skeleton.tables
     for at, row in zip(t.variables[:, BLOCK_Q].tolist(), t.owner.tolist(), strict=True):
@@ -74,9 +74,9 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         length = np.linalg.norm(quat, axis=-1, keepdims=True)
         if np.any(np.abs(length - 1.0) > _CLOSE):
             raise InputError(
-                f"{what} holds no unit quaternion for joint {joint.name!r}",
+                f"{what} of joint {joint.name!r}",
                 value=quat.reshape(-1, 4)[np.argmax(np.abs(length - 1.0))].tolist(),
-                expected="x, y, z, w of length 1",
+                expected="a unit quaternion x, y, z, w",
             )
         length[np.abs(length - 1.0) < _ROUNDING] = 1.0  # so that values given back keep their bits
         out[..., at : at + 4] = quat / length
@@ -87,7 +87,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         frame, at = divmod(int(np.argmax(off)), skeleton.nq)
         row = int(np.flatnonzero(t.ints[:, FIRST_Q] <= at)[-1])
         raise InputError(
-            f"{what} is inconsistent at joint {skeleton.joint_names[row]!r}, which follows another",
+            f"{what} of joint {skeleton.joint_names[row]!r}, which follows another",
             value=float(before.reshape(-1, skeleton.nq)[frame, at]),
             expected=f"{out.reshape(-1, skeleton.nq)[frame, at]:.9g}",
         )
@@ -266,7 +266,7 @@ class Pose(Pictured):
         """
         masses = np.array([joint.mass for joint in self.skeleton.joints])
         if not masses.any():
-            raise InputError("the skeleton has no masses", where=self.skeleton.name)
+            raise InputError("masses", where=self.skeleton.name, expected="joints with masses")
         inner = np.array([joint.com for joint in self.skeleton.joints])
         places = np.einsum("nij,nj->ni", self.frames[:, :9].reshape(-1, 3, 3), inner) + self.positions
         return masses @ places / masses.sum()

@@ -49,7 +49,7 @@ def as_root(value: Any) -> str:
         words += cast("Sequence[object]", value)
     if not words or len(set(map(str, words))) < len(words) or any(word not in _AXES for word in words):
         raise InputError(
-            "root cannot be used",
+            "root",
             value=cast("object", value),
             expected=f"'fixed', 'free', or axes of {', '.join(_AXES)}, each once, such as 'xy' or 'x,y,yaw'",
         )

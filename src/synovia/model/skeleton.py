@@ -77,11 +77,11 @@ class Skeleton(Pictured):
         """Order, check and pack the joints."""
         given = list(joints)
         if not given:
-            raise InputError("a skeleton needs at least one joint", where=name)
+            raise InputError("joints", where=name, expected="at least one joint")
         if len(given) > MAX_JOINTS:
-            raise InputError("too many joints", where=name, value=len(given), expected=f"at most {MAX_JOINTS}")
+            raise InputError("number of joints", where=name, value=len(given), expected=f"at most {MAX_JOINTS}")
         if meters_per_unit is not None and not (np.isfinite(meters_per_unit) and meters_per_unit > 0.0):
-            raise InputError("meters_per_unit is not positive", where=name, value=meters_per_unit)
+            raise InputError("meters_per_unit", where=name, value=meters_per_unit, expected="a number above 0")
         self.name = name
         self.meters_per_unit = meters_per_unit
         self.up = up
@@ -116,12 +116,12 @@ class Skeleton(Pictured):
         p = as_numbers(points, (-1, 3), "points")
         n = len(p)
         if n < 2:
-            raise InputError("a chain needs at least two points", value=n)
+            raise InputError("number of points", value=n, expected="at least 2")
         called = list(names) if names is not None else [f"joint{i}" for i in range(n)]
         bounds = list(limits) if limits is not None else [None] * (n - 1)
         if len(called) != n or len(bounds) != n - 1:
             raise InputError(
-                "names or limits do not match the points",
+                "numbers of names and limits",
                 value=(len(called), len(bounds)),
                 expected=f"{n} names and {n - 1} limits",
             )
@@ -171,7 +171,7 @@ class Skeleton(Pictured):
         for name, given in limits.items():
             row = self.index(name)
             if row in changed:
-                raise InputError("joint has two limits", where=self.name, value=name, expected="each joint once")
+                raise InputError(f"limits of joint {name!r}", where=self.name, expected="each joint once")
             changed.add(row)
             limit = given
             if limit is not None and not isinstance(limit, Limit):
@@ -255,7 +255,7 @@ class Skeleton(Pictured):
         if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool):
             if 0 <= joint < len(self):
                 return int(joint)
-            raise UnknownNameError(f"no joint {joint} in {self.name}", expected=f"0 to {len(self) - 1}")
+            raise UnknownNameError("row of a joint", where=self.name, value=joint, expected=f"0 to {len(self) - 1}")
         rows = self._rows.get(joint) if isinstance(joint, str) else None
         if rows is None and isinstance(joint, str):
             rows = self._parts.get(joint) or self._parts.get(ALIASES.get(joint, joint))
@@ -266,7 +266,7 @@ class Skeleton(Pictured):
         if len(rows) > 1:
             listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
             raise UnknownNameError(
-                f"{joint!r} means several joints of {self.name}: {listed}", hint="address one by its number"
+                f"{joint!r} means several joints of {self.name}: {listed}", hint="use the row of one of them"
             )
         return rows[0]
 
@@ -438,7 +438,7 @@ class Skeleton(Pictured):
         except TypeError:
             number = -1
         if not 0 <= number < 2**32:
-            raise InputError("seed cannot be used", value=seed, expected="a whole number from 0 to 2^32 - 1")
+            raise InputError("seed", value=seed, expected="a whole number from 0 to 2^32 - 1")
         from synovia.kernels.tree.tables import random_rows
 
         t = self.tables

@@ -173,16 +173,14 @@ def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: 
         return
     if ratio == 0.0:
         if not follower.limit.contains(offset):
-            raise InputError(
-                f"joint {follower.name!r} stands at {offset:g}, outside its limits", expected=follower.limit.describe()
-            )
+            raise InputError(f"value of joint {follower.name!r}", value=offset, expected=follower.limit.describe())
         return
     ends = sorted(((follower.limit.lower - offset) / ratio, (follower.limit.upper - offset) / ratio))
     low, high = max(row[LOWER], ends[0]), min(row[UPPER], ends[1])
     if low > high:
         raise InputError(
-            f"limits of joint {follower.name!r} and of {leader.name!r}, which it follows, leave no common value",
-            value=(low, high),
-            expected="overlapping limits",
+            f"limits of joint {follower.name!r} and its leader {leader.name!r}",
+            value=(float(low), float(high)),
+            expected="limits that overlap",
         )
     row[LOWER], row[UPPER] = low, high

@@ -87,7 +87,7 @@ def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], w
                 f"parent {joint.parent!r} of joint {joint.name!r} means several joints",
                 where=where,
                 value=found,
-                hint="give the parent by its index in the list",
+                hint="use the index of the parent in the list",
             )
         if found:
             return found[0]

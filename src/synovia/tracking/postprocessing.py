@@ -167,7 +167,7 @@ def _velocity(value: Any, what: str) -> float:
     """
     number = float(as_numbers(value, (), what))
     if number <= 0.0:
-        raise InputError(f"{what} is not positive", value=number, expected="radians or length units per second above 0")
+        raise InputError(what, value=number, expected="radians or length units per second above 0")
     return number
 
 

@@ -142,11 +142,11 @@ def track(
     rate = float(as_numbers(fps, (), "fps"))
     seconds = float(as_numbers(smoothness, (), "smoothness"))
     if rate <= 0.0:
-        raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
+        raise InputError("fps", value=fps, expected="frames per second above 0")
     if seconds < 0.0:
-        raise InputError("smoothness is negative", value=smoothness, expected="seconds from 0")
+        raise InputError("smoothness", value=smoothness, expected="seconds, 0 or more")
     if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)) or candidates < 1:
-        raise InputError("candidates is out of range", value=candidates, expected="a whole number from 1")
+        raise InputError("candidates", value=candidates, expected="a whole number from 1")
     most = None if velocity is None else velocity_limits(ik, velocity)
     follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
     if warm_start:

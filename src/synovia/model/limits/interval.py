@@ -40,9 +40,7 @@ class Interval(Limit):
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         if not lower <= upper or lower == math.inf or upper == -math.inf:
-            raise InputError(
-                "limits leave no value", value=(lower, upper), expected="lower <= upper, a finite number between"
-            )
+            raise InputError("limits", value=(lower, upper), expected="lower <= upper, with a finite number between")
 
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""

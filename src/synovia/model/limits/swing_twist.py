@@ -62,14 +62,10 @@ class SwingTwist(Limit):
             pair = tuple(as_numbers(getattr(self, name), (2,), f"limit {name}").tolist())
             object.__setattr__(self, name, pair)
             if name != "twist" and not all(0.0 <= angle <= math.pi + 1e-12 for angle in pair):
-                raise InputError(
-                    f"swing limit {name} is out of range", value=pair, expected="two half-angles from 0 to pi radians"
-                )
+                raise InputError(f"swing limit {name}", value=pair, expected="two half-angles from 0 to pi radians")
         low, high = self.twist
         if not -math.pi - 1e-12 <= low <= high <= math.pi + 1e-12:
-            raise InputError(
-                "twist limit is out of range", value=self.twist, expected="-pi <= lower <= upper <= pi radians"
-            )
+            raise InputError("twist limit", value=self.twist, expected="-pi <= lower <= upper <= pi radians")
         matrix = as_matrix(self.frame, "limit frame")  # without what rounding left of it: kernels read a quaternion
         object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
@@ -102,7 +98,7 @@ class SwingTwist(Limit):
         across = wanted - (wanted @ z) * z
         length = np.linalg.norm(across)
         if not length > 1e-9:
-            raise InputError("x_axis is parallel to the bone", value=x_axis, expected="a direction across the bone")
+            raise InputError("x_axis", value=x_axis, expected="a direction that is not parallel to the bone")
         across = across / length
         frame = np.column_stack([across, np.cross(z, across), z])
         rows = tuple(tuple(float(v) for v in row) for row in frame)
