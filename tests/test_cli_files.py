@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.files.goals import Turn, json_schema, read_goals, to_matrix
+from synovia.files.goals import RotationSpec, json_schema, read_goals, to_matrix
 from synovia.files.poses import load_pose, save_pose, values_of
 
 HEAD = 'schema = "synovia.goals/1"\n'
@@ -96,7 +96,7 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
     order = "".join(axes)
     order = order.upper() if upper else order
     angles = [data.draw(st.floats(-400, 400)) for _ in axes]
-    turn = Turn(euler=order, degrees=angles)
+    turn = RotationSpec(euler=order, degrees=angles)
     if any(a == b for a, b in pairwise(order)):
         with pytest.raises(sy.InputError, match="none twice in a row"):
             to_matrix(turn)
@@ -144,7 +144,10 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
             {"kind": "rotation", "joint": "h", "rotation": {"matrix": [[1, 0, 0], [0, 1, 0], [0, 0, -1]]}},
             ["goals[1]", "mirrors"],
         ),
-        ({"kind": "pose", "joint": "hand", "position": [1, 2, 3]}, ["goals[1]", "position and rotation together", "PositionGoal"]),
+        (
+            {"kind": "pose", "joint": "hand", "position": [1, 2, 3]},
+            ["goals[1]", "position and rotation together", "PositionGoal"],
+        ),
         (3, ["goals[1]", "object"]),
         (None, ["goals[1]", "object"]),
     ],
@@ -166,7 +169,10 @@ def test_mistakes_in_a_goal(goal: Any, words: list[str], tmp_path: Path) -> None
         ('{"schema": "synovia.goals/2", "goals": []}', ["'synovia.goals/2'", "'synovia.goals/1'"]),
         ('{"schema": "synovia.goals/1", "goals": []}', ["goals", "length >= 1"]),
         ('{"schema": "synovia.goals/1", "goal": []}', ["unknown field 'goal'", "Did you mean 'goals'?"]),
-        ('{"schema": "synovia.goals/1", "schema": "synovia.goals/1", "goals": []}', ["'schema': expected each name once"]),
+        (
+            '{"schema": "synovia.goals/1", "schema": "synovia.goals/1", "goals": []}',
+            ["'schema': expected each name once"],
+        ),
         ('{"schema": "synovia.goals/1", "goals": [NaN]}', ["NaN"]),
         ('{"schema": "synovia.goals/1", "goals": [-Infinity]}', ["Infinity"]),
         ("[" * 100_000, ["nested too deeply"]),

@@ -60,6 +60,6 @@ def test_a_misspelt_setting_is_told_the_nearest(name):
             UnknownNameError, match=f"{kind.__name__} has no argument 'attemps'. Did you mean 'attempts'"
         ):
             build()
-    with pytest.raises(InputError, match="each argument by its name"):
+    with pytest.raises(InputError, match="expected arguments by name"):
         kind(3)
     assert "attempts" in inspect.signature(kind).parameters

@@ -274,7 +274,9 @@ def test_a_cycle_beside_the_root_is_found(tmp_path: Path) -> None:
     text = f"""<robot name="r">{links("a", "b", "c", "d")}
     {joint("j1", "a", "b")}{joint("j2", "c", "d")}
     {joint("j3", "d", "c")}</robot>"""
-    with pytest.raises(FormatError, match=r":2: joints form a cycle that the root does not reach: .*got \['j2', 'j3'\]"):
+    with pytest.raises(
+        FormatError, match=r":2: joints form a cycle that the root does not reach: .*got \['j2', 'j3'\]"
+    ):
         load_skeleton(write(tmp_path, text))
 
 

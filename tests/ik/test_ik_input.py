@@ -98,7 +98,7 @@ def test_an_error_names_goal_and_fault():
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     with pytest.raises(InputError, match=r"'tool'.*finite"):
         ik.solve({"tool": spoiled(0, 3, NAN)})
-    with pytest.raises(InputError, match="'tool': .*It mirrors"):
+    with pytest.raises(InputError, match=r"'tool': .*It mirrors"):
         ik.solve({"tool": MIRRORED})
     with pytest.raises(UnknownNameError, match="Did you mean 'tool'"):
         ik.solve({"tol": wanted()})
@@ -200,7 +200,10 @@ BAD_IKS = {
     "rotation many": (lambda: sy.RotationGoal("tool", sy.Rotation.from_rotvec(np.zeros((2, 3)))), "shape"),
     "quaternion zero": (lambda: sy.RotationGoal("tool", quat_xyzw=(0, 0, 0, 0)), "unit quaternion"),
     "quaternion nan": (lambda: sy.RotationGoal("tool", quat_wxyz=(NAN, 0, 0, 0)), "finite"),
-    "quaternion twice": (lambda: sy.RotationGoal("tool", quat_wxyz=(1, 0, 0, 0), quat_xyzw=(0, 0, 0, 1)), "only one of"),
+    "quaternion twice": (
+        lambda: sy.RotationGoal("tool", quat_wxyz=(1, 0, 0, 0), quat_xyzw=(0, 0, 0, 1)),
+        "only one of",
+    ),
     "half a pose": (lambda: sy.PoseGoal("tool", position=(0, 0, 0)), "PositionGoal"),
     "pose and parts": (lambda: sy.PoseGoal("tool", (0, 0, 0), transform=np.eye(4)), "either"),
     "transform": (lambda: sy.PoseGoal("tool", transform=np.eye(4) * 2), "0 0 0 1"),

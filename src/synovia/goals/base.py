@@ -1,4 +1,4 @@
-"""What every goal has in common: a joint, a weight, a priority and a place in the goal table."""
+"""The base class of goals: joint, weight, priority, offset and target."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def _no_points() -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """What a goal asks for beyond a pose in the world, as the kernels read it.
+    """A residual of a goal beside a world pose, as the kernels read it.
 
     Args:
         kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
         lengths: Residual rows that are lengths.
         angles: Residual rows that are angles.
-        takes: Parts of the target that can be given.
+        takes: Parts of the target that it uses.
         frames: A 4x4 frame on each of the goal's joints but the first.
         numbers: Numbers of the kind, at most eight.
         points: Corners of a polygon, (n, 3).
@@ -167,14 +167,14 @@ class Goal(_Immutable):
             self._keep(target=rigid((0.0, 0.0, 0.0) if place is None else place, turn), given=given)
 
     def _keep(self, **values: Any) -> None:
-        """Set slots, once, with read-only arrays."""
-        for slot, value in values.items():
+        """Set attributes; arrays become read-only."""
+        for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            object.__setattr__(self, slot, value)
+            object.__setattr__(self, name, value)
 
     def _with(self, **values: Any) -> Self:
-        """Return the goal with some slots at other values."""
+        """Return the goal with other values of some attributes."""
         return _restore(type(self), {**self._values(), **values})
 
     def at_priority(self, priority: int) -> Self:
@@ -187,45 +187,48 @@ class Goal(_Immutable):
         return {**vars(self), **{slot: getattr(self, slot) for slot in slots}}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, which cannot be set one by one."""
+        """Copy and pickle by the values: attributes cannot be set one by one."""
         return _restore, (type(self), self._values())
 
     @property
     def label(self) -> str:
-        """What the goal is called in messages and target tables."""
+        """Name of the goal in messages and tables of targets."""
         if self.name is not None:
             return self.name
         return self.kind if self.joint is None else str(self.joint)
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joints that it hangs on, its own first; none for a goal of the whole body."""
-        return (cast("str | int", self.joint),) if self.on_joint else ()  # what is no name is refused by the skeleton
+        """The joints that it depends on, its own first; none for a goal of the whole body."""
+        return (cast("str | int", self.joint),) if self.on_joint else ()  # the skeleton refuses other types
 
     @property
     def place(self) -> int:
-        """Rows of a place in the world that it adds: POSITION, ROTATION, both or none."""
+        """Parts of a world pose that it constrains: POSITION, ROTATION, both or none."""
         return self.what
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What it asks for beyond a pose in the world."""
+        """Residuals beside a world pose."""
         return ()
 
     @property
     def takes(self) -> int:
-        """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        return self.place
+        """Parts of a target that it uses: POSITION, ROTATION, both or none."""
+        bits = self.place
+        for term in self.terms:
+            bits |= term.takes
+        return bits
 
     @property
     def measures(self) -> int:
-        """Errors that it has: a length (POSITION), an angle (ROTATION), both or none."""
+        """Kinds of its error: a length (POSITION), an angle (ROTATION), both or none."""
         length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
         return self.place | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:
-        """Length of its residual up to which it is reached, where that is not for the ``IK`` to say."""
+        """Length of its residual up to which it is met; None for the tolerance of the ``IK``."""
         return None
 
     @property
@@ -240,7 +243,7 @@ class Goal(_Immutable):
         return None
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with what follows from the skeleton filled in.
+        """Return the goal completed by values that depend on the skeleton.
 
         Raises:
             InputError: If the skeleton lacks what the goal needs.
@@ -261,22 +264,22 @@ class Goal(_Immutable):
 
     @property
     def can_move(self) -> bool:
-        """Whether its target is in the world, where a person could move it to be met."""
+        """Whether its target is in the world, so that moving the target can help."""
         return self.place > 0
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by how much it is missed: what follows its name in a sentence.
+        """Return the predicate of a sentence that says by how much the goal is missed.
 
         Args:
             length: Its error, length units.
             angle: Its error, radians.
-            say: Gives a length as people read it.
+            say: Returns a length as text.
         """
         parts = [say(length)] * (self.measures & POSITION > 0) + [degrees(angle)] * (self.measures & ROTATION > 0)
         return f"is missed by {' and '.join(parts)}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return what a picture shows of it."""
+        """Return the marks of the goal in a picture."""
         placed, turned = self.measures & POSITION, self.measures & ROTATION
         return Sketch(
             target=view.target[:3, 3] if placed else None,
@@ -287,23 +290,23 @@ class Goal(_Immutable):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the arguments that the page gives a new goal.
+        """Return the arguments of a new goal on the page.
 
         Args:
             skeleton: The skeleton.
-            row: The goal's joint, a row; other joints among the arguments are rows, too.
-            up: The way that is up, (3,).
+            row: Row of the goal's joint; other joints among the arguments are rows, too.
+            up: Upward direction, (3,).
         """
         del skeleton, row, up
         return {}
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return the target (4, 4) that the page gives a goal, which the body meets as it stands.
+        """Return the first target (4, 4) of a new goal on the page; the current pose meets it.
 
         Args:
             place: Where the joint is.
-            values: The goal's arguments, which it may complete; other joints as rows of ``place``.
+            values: The goal's arguments, which this method may complete; other joints as rows of ``place``.
         """
         del values
         return place.at
@@ -333,7 +336,7 @@ def _restore(kind: type[_G], values: dict[str, Any]) -> _G:
 
 
 def as_lengths(value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return lengths, as ``as_numbers``, that a solver can square.
+    """Return lengths as an array; they are small enough to be squared.
 
     Raises:
         InputError: If they cannot be used.

@@ -1,4 +1,4 @@
-"""Balance: the centre of mass is at a place, or above a support polygon."""
+"""Balance: the centre of mass is at a position, or above a support polygon."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 class CenterOfMassGoal(Goal):
     """The centre of mass of the whole body should be at a position, or above a polygon.
 
-    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal way to its
-    convex hull, 0 above it (2 rows). All joints that carry mass move, also those that no other goal moves.
+    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal vector to its
+    convex hull, 0 above it (2 rows). All joints that carry mass may move, not only those of other goals.
 
     Args:
         position: World position (3,), length units; None to stay where the start has it.
-        polygon: World points (n, 3) whose convex hull, seen from above, must hold the centre: the corners of the feet.
-            Two points are a line, and one is a place, to stand above.
+        polygon: World points (n, 3), such as the corners of the feet. Seen from above, their convex hull must contain
+            the centre. Two points define a line, and one defines a point.
         up: World direction that is up for the polygon, (3,); None for the skeleton's own.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
@@ -69,20 +69,15 @@ class CenterOfMassGoal(Goal):
         self._aim_at(position)
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION if self.polygon is None else 0
-
-    @property
     def terms(self) -> tuple[Term, ...]:
-        """A place, or a way in the plane."""
+        """A position, or a vector in the plane."""
         if self.polygon is None:
             return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
         return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the way that is up."""
+        """Return the goal with the upward direction."""
         if not any(joint.mass > 0.0 for joint in skeleton.joints):
             raise InputError(
                 skeleton.name,
@@ -98,13 +93,13 @@ class CenterOfMassGoal(Goal):
         return self.polygon is None
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far the centre is from its place, or outside its support."""
+        """Return the distance of the centre from its target, or from its support."""
         if self.polygon is None:
             return super().describe_miss(length, angle, say)
         return f"is {say(length)} outside its support"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the centre's place, or the polygon on the floor and the line down to it."""
+        """Return the target position, or the polygon on the floor and a line down to it."""
         if self.polygon is None or self.up is None:
             return super().sketch(view)
         corners, p = self.terms[0].points, view.at[:3, 3]
@@ -132,5 +127,5 @@ def _hull(points: Array, up: Array) -> Array:
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Return twice the area of a triangle, positive if it goes round counterclockwise."""
+    """Return twice the area of a triangle, positive if it is counterclockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 class ContactGoal(Goal):
     """A joint should stay in contact: its point, its point and the normal of its sole, or its full pose.
 
-    Residual: the vector to the place, then nothing (3 rows), the rotation vector that takes the sole's normal onto the
-    wanted one and leaves the turn about it free (6 rows), or the rotation vector onto the wanted orientation (6 rows).
-    What is not given stays as the start has it.
+    Residual: the vector to the target position (3 rows). With ``keep="normal"``, also the rotation vector that takes
+    the sole's normal to the target normal; the rotation about it is free (6 rows). With ``keep="pose"``, also the
+    rotation vector to the target orientation (6 rows). Values that are not given stay as the start has them.
 
     Args:
         joint: Name, body, role or row of the joint.
         position: World position (3,), length units.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3), for a full pose.
-        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for the normal where one is given, else the pose.
+        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for ``"normal"`` if one is given, else ``"pose"``.
         normal: World direction (3,) of the sole's normal, such as that of the ground.
-        axis: The sole's normal in the joint's frame, (3,); None for what points up at rest.
+        axis: The sole's normal in the joint's frame, (3,); None for the direction that points up at rest.
         transform: Position and rotation at once, (4, 4).
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
@@ -78,7 +78,7 @@ class ContactGoal(Goal):
             name="offset_rotation",
             form="rotation",
             text="Rotation of the frame on the joint that should meet the target.",
-            take=lambda goal: describe.turned(goal.offset) if goal.keep == "pose" else None,
+            take=lambda goal: describe.rotation_in(goal.offset) if goal.keep == "pose" else None,
         ),
     )
 
@@ -120,13 +120,8 @@ class ContactGoal(Goal):
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION if self.keep == "point" else POSITION | ROTATION
-
-    @property
     def terms(self) -> tuple[Term, ...]:
-        """The direction of the normal, where it is kept."""
+        """The direction of the normal, if it is kept."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
 
     def resolved(self, skeleton: Skeleton) -> Goal:
@@ -141,7 +136,7 @@ class ContactGoal(Goal):
         return self._with(offset=offset, axis=axis)
 
     def sketch(self, view: View) -> Sketch:
-        """Return a patch of the ground where the normal is kept, and no rotation there."""
+        """Return the marks; a square on the ground replaces the rotation if only the normal is kept."""
         drawn = super().sketch(view)
         if self.keep != "normal":
             return drawn
@@ -150,5 +145,5 @@ class ContactGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return that the whole pose is kept."""
+        """Return the arguments that keep the whole pose."""
         return {"keep": "pose"}

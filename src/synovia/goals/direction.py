@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class DirectionGoal(Goal):
     """An axis of a joint should point along a world direction: a palm down, a torso upright, a torch straight ahead.
 
-    Residual: the rotation vector θ n of the smallest turn that takes the axis u onto the direction d, n = u × d
-    / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The turn about the axis itself is free, and where the joint is
-    does not matter.
+    Residual: the rotation vector θ n of the smallest rotation that takes the axis u to the direction d, n = u × d
+    / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The rotation about the axis is free, and the position of the
+    joint does not matter.
 
     Args:
         joint: Name, body, role or row of the joint.
@@ -66,26 +66,21 @@ class DirectionGoal(Goal):
         self._aim_at(way)
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION
-
-    @property
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by which angle the axis points elsewhere."""
+        """Return the angle between the axis and its direction."""
         return f"points {describe.degrees(angle)} away from its direction"
 
     def sketch(self, view: View) -> Sketch:
-        """Return lines along the direction and, where it is missed, along the axis."""
+        """Return a line along the direction and, if it is missed, one along the axis."""
         p, length = view.at[:3, 3], describe.AHEAD * view.size
         lines = [describe.ray(p, view.target[:3, 3], length), describe.ray(p, view.at[:3, 2], 0.5 * length)]
         return Sketch(paths=lines[: 1 if view.reached else 2], note="angle")
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the z axis, and where it points at rest."""
+        """Return the z axis and its direction at rest."""
         return {"axis": (0.0, 0.0, 1.0), "direction": tuple(skeleton.rest_pose().matrix(row)[:, 2].tolist())}

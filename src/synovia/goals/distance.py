@@ -25,15 +25,15 @@ _LENGTH = "Distance in the length unit of the model's file."
 class DistanceGoal(Goal):
     """The distance between a joint and another, or a point in the world, should be within bounds.
 
-    Residual: what is missing to ``minimum`` (positive) or too much for ``maximum`` (negative), 0 between (1 row, length
+    Residual, for a distance d: minimum - d if d is too small, maximum - d if d is too large, else 0 (1 row, length
     units). Equal bounds fix the distance.
 
     Args:
         joint: Name, body, role or row of the joint.
         other: The other joint.
-        point: World point (3,) instead of another joint; without both, the joint's own place at the start.
+        point: World point (3,) instead of another joint. Without both, the joint's own position at the start.
         minimum: Least distance, length units; 0 for no bound.
-        maximum: Most distance, length units; infinite for no bound. One of both bounds is needed.
+        maximum: Most distance, length units; infinite for no bound. At least one bound is required.
         offset: Point on the joint, (3,), in its frame.
         other_offset: Point on the other joint, (3,), in its frame.
         weight: Weight beside goals of the same priority.
@@ -100,11 +100,6 @@ class DistanceGoal(Goal):
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION if self.other is None else 0
-
-    @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
         frames = () if self.other is None else (self.other_offset,)
@@ -116,12 +111,12 @@ class DistanceGoal(Goal):
         )  # fmt: skip
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far the distance is from what is allowed."""
+        """Return the difference between the distance and its bounds."""
         to = "" if self.other is None else f" to {self.other!r}"
-        return f"is {say(length)} off the distance{to} that is allowed"
+        return f"is {say(length)} outside the allowed distance{to}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the line that is measured, and the place on it where the distance would be allowed."""
+        """Return the measured line and the nearest point on it at an allowed distance."""
         p = view.at[:3, 3]
         o = (view.others[0] @ self.other_offset)[:3, 3] if view.others else view.target[:3, 3]
         lack = view.length if float(np.linalg.norm(p - o)) < self.minimum else -view.length
@@ -129,5 +124,5 @@ class DistanceGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return bounds from nothing to a tenth of the body."""
+        """Return bounds from 0 to a tenth of the body's size."""
         return {"minimum": 0.0, "maximum": 0.1 * (skeleton.size or 1.0)}

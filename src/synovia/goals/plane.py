@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def _point_of(goal: Goal) -> Array:
-    """Return the point that the plane is given.
+    """Return the given point of the plane.
 
     Raises:
-        UnsupportedError: If it is where the start is, which a goal file cannot say.
+        UnsupportedError: If the plane is at the start position, which a goal file cannot store.
     """
     point = describe.position_of(goal)
     if point is None:
-        raise describe.no_room(goal, "a plane through wherever the start is", "a point")
+        raise describe.cannot_store(goal, "a plane at the start position", "a point")
     return point
 
 
@@ -31,12 +31,12 @@ def _point_of(goal: Goal) -> Array:
 class PlaneGoal(Goal):
     """A point on a joint should be on the side of a plane that its normal points to.
 
-    Residual: max(0, n·(c - p)), how deep the point p is behind the plane through c (1 row, length units); 0 in front.
+    Residual: max(0, n·(c - p)), the depth of the point p behind the plane through c (1 row, length units); 0 in front.
 
     Args:
         joint: Name, body, role or row of the joint.
         point: World point (3,) on the plane, length units.
-        normal: World direction (3,) to the allowed side; None for the way that is up.
+        normal: World direction (3,) to the allowed side; None for the upward direction.
         offset: Point on the joint, (3,), in its frame.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
@@ -70,11 +70,6 @@ class PlaneGoal(Goal):
         self._aim_at(point, turn)
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION | ROTATION
-
-    @property
     def terms(self) -> tuple[Term, ...]:
         """A length."""
         return (Term(kind="plane", lengths=1, takes=POSITION | ROTATION),)
@@ -88,16 +83,16 @@ class PlaneGoal(Goal):
         return self._with(target=target, given=self.given | ROTATION)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far it is behind the plane."""
+        """Return the depth behind the plane."""
         return f"is {say(length)} behind its plane"
 
     def sketch(self, view: View) -> Sketch:
-        """Return a patch of the plane under the point."""
+        """Return a square on the plane under the point."""
         p, turn = view.at[:3, 3], view.target[:3, :3]
         foot = p - (p - view.target[:3, 3]) @ turn[:, 2] * turn[:, 2]
         return Sketch(target=None if view.reached else foot, paths=[describe.square(foot, turn, view.size)])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the way that is up."""
+        """Return the upward direction."""
         return {"normal": tuple(up.tolist())}

@@ -25,15 +25,15 @@ class PoleGoal(Goal):
     """A limb should bend towards a point: elbow out, knee forward.
 
     Residual: the angle φ about the line from root to tip, from the middle joint to the pole (1 row, radians):
-    φ = atan2(a·(u × v), u·v), a along the line, u and v the parts of middle joint and pole across it. Where the limb is
-    straight or the pole lies on the line (within a thousandth of the limb's length) there is no plane: the goal fades
-    out smoothly and asks nothing.
+    φ = atan2(a·(u × v), u·v), with a along the line and u, v the components of middle joint and pole normal to it. If
+    the limb is straight or the pole is on the line (within a thousandth of the limb's length), the plane is undefined:
+    there, the residual fades to 0 smoothly.
 
     Args:
         joint: Name, body, role or row of the joint in the middle (elbow, knee).
         point: World point (3,), length units; None to keep the plane in which the start bends.
-        root: Joint at the limb's beginning; None for the nearest one above that is at another place.
-        tip: Joint at the limb's end; None for the nearest one below that is at another place.
+        root: Joint at the limb's beginning; None for the nearest one above at another position.
+        tip: Joint at the limb's end; None for the nearest one below at another position.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.
@@ -71,13 +71,8 @@ class PoleGoal(Goal):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The middle joint, then root and tip where they are known."""
+        """The middle joint, then root and tip if they are known."""
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
-
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -123,7 +118,7 @@ class PoleGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return a point before the bend, or along the joint's z axis where the limb is straight."""
+        """Return a point in front of the bend, or along the joint's z axis if the limb is straight."""
         root, tip = values.get("root"), values.get("tip")
         above = place.parents[place.row] if root is None else root
         children = (row for row, parent in enumerate(place.parents) if parent == place.row)
@@ -138,6 +133,6 @@ class PoleGoal(Goal):
 
 
 def _apart(skeleton: Skeleton, a: int, b: int) -> bool:
-    """Return whether two joints are at different places at rest."""
+    """Return whether two joints have different positions at rest."""
     positions = skeleton.rest_pose().positions
     return float(abs(positions[a] - positions[b]).max()) > 1e-9 * skeleton.size

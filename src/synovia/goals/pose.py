@@ -1,4 +1,4 @@
-"""Place: a joint takes a position and an orientation in the world."""
+"""Pose: a joint takes a position and an orientation in the world."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PoseGoal(Goal):
         joint: Name, body, role or row of the joint.
         position: World position (3,), length units of the file.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3).
-        transform: Both at once, (4, 4). Without any the goal is to stay where the start is.
+        transform: Both at once, (4, 4). Without position and rotation, the joint keeps the pose of the start.
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
         weight: Weight beside goals of the same priority.

@@ -1,4 +1,4 @@
-"""Reach: a point on a joint goes to a place in the world."""
+"""Position: a point on a joint goes to a world position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PositionGoal(Goal):
 
     Args:
         joint: Name, body, role or row of the joint.
-        position: World position (3,), length units of the file; None to stay where the start is.
+        position: World position (3,), length units of the file; None to keep that of the start.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         offset: Point on the joint, (3,), in its frame.

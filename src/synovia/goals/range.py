@@ -1,4 +1,4 @@
-"""Range: a joint's own value stays within bounds that are narrower than its limits."""
+"""Range: a joint value stays within bounds narrower than its limits."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from synovia.model.geometry import Array, as_numbers
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_MOST = 1e300  # what the kernels read as no bound
-_INSTEAD = "PositionGoal, PlaneGoal and DistanceGoal bound where it is"
+_MOST = 1e300  # no bound, for the kernels
+_INSTEAD = "use PositionGoal, PlaneGoal or DistanceGoal to bound its position"
 
 
 @goal_class
 class RangeGoal(Goal):
-    """A joint's own value should be within bounds: comfortable, out of the cable's way, off the end stop.
+    """A joint value should stay within bounds: a comfortable angle, clear of a cable or an end stop.
 
-    The value is the angle of a hinge (radians; whole turns count), the way of a slide (length units), or how far a ball
-    is turned from rest, about whatever axis (radians, 0 to π). Residual: what is missing to ``lower`` (positive) or too
-    much for ``upper`` (negative), 0 between (1 row). A joint's limits always hold; a range is weighed against other
-    goals, gives way to those of a higher priority, and says by how much.
+    The value is the angle of a hinge (radians; full turns count), the position of a slide (length units), or the
+    rotation angle of a ball from rest (radians, 0 to π). Residual, for a value q: lower - q below the range, upper - q
+    above it, else 0 (1 row). Unlike a joint limit, a range has a weight and a priority, and may be missed.
 
     Args:
         joint: Name, body, role or row of the joint.
         lower: Least value; minus infinity for no bound.
-        upper: Most value; infinite for no bound. One of both bounds is needed.
+        upper: Most value; infinite for no bound. At least one bound is required.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.
@@ -89,7 +88,7 @@ class RangeGoal(Goal):
         return (Term(kind="range", lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with what its joint's value is.
+        """Return the goal with the kind of its joint value.
 
         Raises:
             InputError: If the joint has no value of its own, or cannot have one within the range.
@@ -116,7 +115,7 @@ class RangeGoal(Goal):
         return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far the value is outside the range."""
+        """Return the distance of the value from the range."""
         ends = [say(x) if self.slides else describe.degrees(x) for x in (self.lower, self.upper)]
         within = f"{ends[0]} to {ends[1]}"
         if math.isinf(self.lower) or math.isinf(self.upper):
@@ -129,13 +128,13 @@ class RangeGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return all of the joint's range."""
+        """Return the whole range of the joint."""
         lower, upper = cls.ends(skeleton, row)
         return {"lower": lower, "upper": upper}
 
     @staticmethod
     def ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
-        """Return least and most value of a joint that a range is chosen from, radians or length units.
+        """Return the lowest and highest value that the page offers for a joint, radians or length units.
 
         Raises:
             InputError: If the joint has no value of its own.

@@ -1,4 +1,4 @@
-"""Together: a joint takes a place in the frame of another joint."""
+"""Relative: a joint takes a pose in the frame of another joint."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATIO
 
 @goal_class
 class RelativeGoal(Goal):
-    """A frame on a joint should have a place in the frame of another joint: hand on hip, two hands on one tool, a loop.
+    """A frame on a joint should have a pose in the frame of another joint: hand on hip, two hands on one tool, a loop.
 
-    Residual, in the world: the vector to the place and the rotation vector onto the orientation that the other joint
-    carries with it (3 or 6 rows). Both joints move.
+    Residual, in the world: the vector to the target position and the rotation vector to the target orientation, both
+    carried by the other joint (3 or 6 rows). Both joints move.
 
     Args:
         joint: Name, body, role or row of the joint.
@@ -33,11 +33,11 @@ class RelativeGoal(Goal):
         position: Position (3,) in the other's frame, length units.
         rotation: Rotation in the other's frame, a ``Rotation`` or a matrix (3, 3).
         transform: Both at once, (4, 4).
-        parts: ``"position"``, ``"rotation"`` or ``"pose"``: what to keep as the start has it, where nothing is given.
+        parts: ``"position"``, ``"rotation"`` or ``"pose"``: what to keep as the start has it, if no target is given.
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
-        other_offset: Point (3,) or frame (4, 4) on the other joint that stands for it.
+        other_offset: Point (3,) or frame (4, 4) on the other joint that replaces its own.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.
@@ -101,13 +101,8 @@ class RelativeGoal(Goal):
         return (*super().joints, self.other)
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return _PARTS[self.parts]
-
-    @property
     def terms(self) -> tuple[Term, ...]:
-        """A place, an orientation or both."""
+        """A position, an orientation or both."""
         bits = _PARTS[self.parts]
         lengths, angles = 3 * (bits & POSITION > 0), 3 * (bits & ROTATION > 0)
         return (Term(kind="relative", lengths=lengths, angles=angles, takes=bits, frames=(self.other_offset,)),)
@@ -118,18 +113,18 @@ class RelativeGoal(Goal):
         return self.other
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by how much it is missed, and from where that is seen."""
-        return f"{super().describe_miss(length, angle, say)}, seen from {self.other!r}"
+        """Return by how much it is missed, in which frame."""
+        return f"{super().describe_miss(length, angle, say)} relative to {self.other!r}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return where the other joint carries the target, and a line to there."""
+        """Return the target as the other joint carries it, and a line to it."""
         target = view.others[0] @ self.other_offset @ view.target
         path = np.stack([view.others[0][:3, 3], target[:3, 3]])
         return replace(super().sketch(replace(view, target=target)), paths=[path])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the joint above, else one below, and that the whole pose counts.
+        """Return the joint above, else one below, as the other joint, and the whole pose.
 
         Raises:
             InputError: If it is the only joint.
@@ -142,7 +137,7 @@ class RelativeGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return where the joint is, and let the goal hold its place in the other's frame."""
+        """Return the current pose; the goal keeps it in the other's frame."""
         offset = values.get("other_offset")
         frame = rigid() if offset is None else rigid(offset) if np.ndim(offset) == 1 else np.asarray(offset)
         held = np.linalg.inv(place.frames(values["other"]) @ frame) @ place.at

@@ -1,4 +1,4 @@
-"""Turn: a joint takes an orientation in the world."""
+"""Rotation: a joint takes an orientation in the world."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RotationGoal(Goal):
 
     Args:
         joint: Name, body, role or row of the joint.
-        rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None to stay where the start is.
+        rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None to keep that of the start.
         quat_xyzw: The same as a unit quaternion.
         quat_wxyz: The same in the other order.
         weight: Weight beside goals of the same priority.

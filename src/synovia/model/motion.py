@@ -21,8 +21,8 @@ class Motion:
         q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw.
         fps: Frames per second.
         name: Name of the clip.
-        stretch: Animated scale that the skeleton's rigid joints cannot hold, (T, n, 3), for exact evaluation; None
-            where the file has none.
+        stretch: Animated scale, (T, n, 3), which rigid joints cannot represent, for exact evaluation; None without
+            one.
 
     Raises:
         InputError: If a shape or a value cannot be used.
@@ -86,7 +86,7 @@ class Motion:
         return self.frames()[..., 9:].copy()
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        """Take over a copied or unpickled state, whose arrays are writable again."""
+        """Restore a copied or unpickled motion and make its arrays read-only."""
         for name, value in state[1].items():
             setattr(self, name, value)
         for array in (self._q, self.stretch):
