@@ -124,7 +124,7 @@ def _causes(solution: Solution) -> list[str]:
     """Return the causes of a miss that need no search: too few joints, settings, a limited turn towards a pole."""
     ik = solution.ik
     lines = [*_too_few(solution), *ik.solver.reasons()]
-    poles = any(solution.goals[i].paced for i in solution.missed)
+    poles = any(solution.goals[i].turns_slowly for i in solution.missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
         lines.append(f"In a track, the plane of a limb turns towards its pole by at most {pace}.")
     return lines

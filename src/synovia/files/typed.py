@@ -103,7 +103,7 @@ def _explained(
     if problem.startswith("Invalid enum value"):
         known = _known_words(kind, path.rpartition(".")[2])
         near = did_you_mean(value, known) if isinstance(value, str) else None
-        return FormatError("", where=place, value=value, expected=" or ".join(map(repr, known)), hint=near)
+        return FormatError("", where=place, value=value, expected="one of " + ", ".join(known), hint=near)
     problem, _, expected = problem.partition("Expected ")
     form = next((form for word, form in forms.items() if path.endswith(word)), None)
     return FormatError(

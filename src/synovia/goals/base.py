@@ -111,11 +111,11 @@ class Goal(_Immutable):
     summary: ClassVar[str] = ""  # one sentence about it, for the schema of goal files
     fields: ClassVar[tuple[Field, ...]] = ()  # of its entry in goal files, beside those that all goals on joints have
     needs: ClassVar[str] = ""  # what a solver must support for it; "rows": any residual that has a kernel
-    what: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
+    pose_parts: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
-    levels: ClassVar[bool] = True  # whether it has a priority
-    paced: ClassVar[bool] = False  # whether solvers may limit how far it turns a limb in one frame, as for poles
-    weighs: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    has_priority: ClassVar[bool] = True  # whether it has a priority
+    turns_slowly: ClassVar[bool] = False  # whether solvers may limit how far it turns a limb in one frame, as for poles
+    moves_mass: ClassVar[bool] = False  # whether it moves all joints that carry mass
     in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
     within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
     bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
@@ -205,7 +205,7 @@ class Goal(_Immutable):
     @property
     def place(self) -> int:
         """Parts of a world pose that it constrains: POSITION, ROTATION, both or none."""
-        return self.what
+        return self.pose_parts
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -254,7 +254,7 @@ class Goal(_Immutable):
     @classmethod
     def entry_fields(cls) -> tuple[Field, ...]:
         """Return all fields of its entry in goal files."""
-        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.levels else ()
+        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.has_priority else ()
         return (*before, *cls.fields, WEIGHT, *after, NAME)
 
     @property

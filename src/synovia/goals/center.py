@@ -48,7 +48,7 @@ class CenterOfMassGoal(Goal):
         describe.plain("up", "direction", describe.DIRECTION),
     )
     on_joint: ClassVar[bool] = False
-    weighs: ClassVar[bool] = True
+    moves_mass: ClassVar[bool] = True
 
     joint: None = field(default=None, init=False)
     position: InitVar[Any] = None

@@ -57,7 +57,7 @@ class PoleGoal(Goal):
         describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
     needs: ClassVar[str] = "pole"
-    paced: ClassVar[bool] = True
+    turns_slowly: ClassVar[bool] = True
 
     point: InitVar[Any] = None
     _: KW_ONLY

@@ -41,7 +41,7 @@ class PoseGoal(Goal):
         describe.ANCESTORS,
     )
     needs: ClassVar[str] = "pose"
-    what: ClassVar[int] = POSITION | ROTATION
+    pose_parts: ClassVar[int] = POSITION | ROTATION
 
     position: InitVar[Any] = None
     rotation: InitVar[Any] = None

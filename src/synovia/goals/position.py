@@ -30,7 +30,7 @@ class PositionGoal(Goal):
     summary: ClassVar[str] = "A point on a joint should be at a position."
     fields: ClassVar[tuple[describe.Field, ...]] = (describe.position(), describe.offset(), describe.ANCESTORS)
     needs: ClassVar[str] = "position"
-    what: ClassVar[int] = POSITION
+    pose_parts: ClassVar[int] = POSITION
 
     position: InitVar[Any] = None
     _: KW_ONLY

@@ -91,7 +91,7 @@ class RestGoal(Goal):
     )
     needs: ClassVar[str] = "rest"
     on_joint: ClassVar[bool] = False
-    levels: ClassVar[bool] = False
+    has_priority: ClassVar[bool] = False
 
     parts: dict[str | int, float] | None
     pose: Any

@@ -32,7 +32,7 @@ class RotationGoal(Goal):
     summary: ClassVar[str] = "A joint should have an orientation."
     fields: ClassVar[tuple[describe.Field, ...]] = (describe.rotation(), describe.offset_rotation(), describe.ANCESTORS)
     needs: ClassVar[str] = "rotation"
-    what: ClassVar[int] = ROTATION
+    pose_parts: ClassVar[int] = ROTATION
 
     rotation: InitVar[Any] = None
     _: KW_ONLY

@@ -239,7 +239,7 @@ class Skeleton(Pictured):
         if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool):
             if 0 <= joint < len(self):
                 return int(joint)
-            raise UnknownNameError("row of a joint", where=self.name, value=joint, expected=f"0 to {len(self) - 1}")
+            raise UnknownNameError("joint", where=self.name, value=joint, expected=f"a row from 0 to {len(self) - 1}")
         rows = self._rows.get(joint) if isinstance(joint, str) else None
         if rows is None and isinstance(joint, str):
             rows = self._parts.get(joint) or self._parts.get(ALIASES.get(joint, joint))

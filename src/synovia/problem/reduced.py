@@ -166,7 +166,7 @@ def reduce(
         before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
     """
     posture = posture_of(skeleton, goals)
-    balanced = any(goal.weighs for goal in goals)
+    balanced = any(goal.moves_mass for goal in goals)
     ends = [row for rows in goal_joints for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]

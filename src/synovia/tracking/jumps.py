@@ -60,7 +60,7 @@ def find_jumps(
 def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
     """Return the table of targets, completed by the targets that a first track took from its start."""
     out = table.copy()
-    given = np.array([goal.what for goal in ik.goals])
+    given = np.array([goal.pose_parts for goal in ik.goals])
     plain = given > 0
     out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
     out[:, plain, GIVEN] = given[plain]

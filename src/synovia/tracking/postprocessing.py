@@ -43,7 +43,7 @@ def _check(ik: CompiledProblem, option: str, hint: str | None = None) -> None:
         UnsupportedError: If a goal is not a position, rotation or pose.
     """
     for goal in ik.goals:
-        if goal.what == 0:
+        if goal.pose_parts == 0:
             raise UnsupportedError(
                 f"{option}=", value=goal, expected="only position, rotation and pose goals", hint=hint
             )
