@@ -215,7 +215,7 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
         ('name = "b"\nkind = "fixed"\nrotation_xyzw = [0, 0, 0, 0]', 6, "expected a unit quaternion"),
         ('name = "b"\nkind = "fixed"\nrotation_xyzw = [0, 0, 0, 1]\nrpy_deg = [0, 0, 1]', 6, "both"),
         ('name = "b"\nkind = "fixed"\nrpy = [0, 0, 1]\nrpy_deg = [0, 0, 1]', 7, "both rpy and rpy_deg are given"),
-        ('name = "b"\nkind = "fixed"\nlimit = [0, 1]', 3, "limit of a FIXED joint"),
+        ('name = "b"\nkind = "fixed"\nlimit = [0, 1]', 6, "limit of a FIXED joint"),
         ('name = "b"\nkind = "hinge"', 3, "axis: expected a vector"),
         ('name = "b"\nkind = "hinge"\naxis = [0, 0, 0]', 6, "axis: expected a vector"),
         ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nlimit_deg = [10, -10]', 3, "limits: expected lower <= upper"),

@@ -124,7 +124,7 @@ def _ffmpeg() -> Any:
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise MissingExtraError("films as MP4 need ffmpeg", hint='pip install "synovia[film]"') from error
+        raise MissingExtraError("films as MP4 need ffmpeg", hint='run pip install "synovia[film]"') from error
     return imageio_ffmpeg
 
 

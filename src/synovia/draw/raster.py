@@ -32,7 +32,7 @@ def require_pillow() -> None:
     try:
         import_module("PIL.Image")
     except ImportError as error:
-        raise MissingExtraError("pictures need Pillow", hint='pip install "synovia[render]"') from error
+        raise MissingExtraError("pictures need Pillow", hint='run pip install "synovia[render]"') from error
 
 
 class _Patch:

@@ -29,7 +29,7 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"')
+        raise MissingExtraError("plots need matplotlib", hint='run pip install "synovia[plot]"')
     where = as_path(path)
     if where.suffix.lower().removeprefix(".") not in _FORMATS:
         raise InputError(

@@ -222,7 +222,7 @@ def view(
     try:
         import viser  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
-        raise MissingExtraError("the live page needs viser", hint='pip install "synovia[view]"') from error
+        raise MissingExtraError("the live page needs viser", hint='run pip install "synovia[view]"') from error
     skeleton, start, clips, name = _opened(model)
     playing = None
     if clip is not None:

@@ -76,7 +76,7 @@ def _reader(path: Path) -> _Reader:
         mujoco = import_module("mujoco")
     except ImportError as error:
         raise MissingExtraError(
-            "reading MJCF needs the package mujoco", where=str(path), hint='pip install "synovia[mujoco]"'
+            "reading MJCF needs the package mujoco", where=str(path), hint='run pip install "synovia[mujoco]"'
         ) from error
     return _Reader(mujoco, _compile(mujoco, path, files), str(path))
 
