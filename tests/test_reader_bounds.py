@@ -196,7 +196,7 @@ def table(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("time,joint1\n0,1_0\n", "line 2: cell is not a number: expected a number, got '1_0'"),
+        ("time,joint1\n0,1_0\n", "line 2: cell is not a number: expected for example -0.5 or 1e-3, got '1_0'"),
         ("time,joint1\n0,\u0661\u0662\n", "line 2: cell is not a number"),
         ("time,joint1\n\uff11,0\n", "line 2: cell is not a number"),
         ("time,joint1\n\n\n0,1\n\n\n1,x\n", "line 7: cell is not a number"),
@@ -263,7 +263,7 @@ def test_pickles_are_refused(tmp_path, name):
     trap[0] = Trap()
     np.savez(path, **{**content, name: trap})
     for read in (sy.load_motion, sy.load_skeleton):
-        with pytest.raises(FormatError, match="pickled objects are never read"):
+        with pytest.raises(FormatError, match="Pickled objects are never read"):
             read(path)
 
 
@@ -277,7 +277,7 @@ def test_pickled_points_are_refused(tmp_path, name, ending):
         np.savez(path, **{"positions": np.zeros((1, 1, 3)), name: trap})
     else:
         np.save(path, trap, allow_pickle=True)
-    with pytest.raises(FormatError, match="pickled objects are never read"):
+    with pytest.raises(FormatError, match="Pickled objects are never read"):
         read_points(path)
 
 

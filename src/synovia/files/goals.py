@@ -50,6 +50,7 @@ _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "parts": (list[str | int] | dict[str, float], {}),
     "values": (dict[str, float | list[float]], {}),
 }
+_STRICT: Final[dict[str, Any]] = {"forbid_unknown_fields": True, "frozen": True}
 KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # all but Python functions
 
 
@@ -74,11 +75,10 @@ def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
         fields,
         tag_field="kind",
         tag=kind,
-        forbid_unknown_fields=True,
         omit_defaults=True,
-        frozen=True,
         kw_only=True,
         namespace={"__doc__": goal.summary},
+        **_STRICT,
     )
 
 
@@ -87,9 +87,8 @@ _Entries = Annotated[list[Union[tuple(_ENTRIES.values())]], Meta(min_length=1)] 
 GoalFile: Final[Any] = msgspec.defstruct(
     "GoalFile",
     [("schema", Literal["synovia.goals/1"]), ("goals", _Entries)],
-    forbid_unknown_fields=True,
-    frozen=True,
     namespace={"__doc__": "Goals for one model."},
+    **_STRICT,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -44,14 +44,14 @@ class AimGoal(Goal):
         AimGoal('head', point=(0, 1.6, 3))
     """
 
-    kind: ClassVar[str] = "aim"
-    summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point at a point."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "aim"
+    summary = "An axis of a joint (its z axis if none is given) should point at a point."
+    fields = (
         describe.position("point"),
         describe.axis_of_offset(),
         describe.offset(),
     )
-    needs: ClassVar[str] = "aim"
+    needs = "aim"
 
     point: InitVar[Any] = None
     _: KW_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,16 +39,16 @@ class CenterOfMassGoal(Goal):
             the model has no masses.
     """
 
-    kind: ClassVar[str] = "center_of_mass"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "The centre of mass should be at a position, or above a polygon."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "center_of_mass"
+    needs = "rows"
+    summary = "The centre of mass should be at a position, or above a polygon."
+    fields = (
         describe.position(),
         describe.plain("polygon", "polygon", "World points; their convex hull counts."),
         describe.plain("up", "direction", describe.DIRECTION),
     )
-    on_joint: ClassVar[bool] = False
-    moves_mass: ClassVar[bool] = True
+    on_joint = False
+    moves_mass = True
 
     joint: None = field(default=None, init=False)
     position: InitVar[Any] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
@@ -42,12 +42,10 @@ class ContactGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "contact"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = (
-        "A joint should stay planted: its point, its point and the normal of its sole, or its full pose."
-    )
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "contact"
+    needs = "rows"
+    summary = "A joint should stay planted: its point, its point and the normal of its sole, or its full pose."
+    fields = (
         describe.Field(
             name="keep",
             form="choice",

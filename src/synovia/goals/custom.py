@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.errors import InputError
 from synovia.goals.base import Goal, Term
@@ -43,10 +43,10 @@ class CustomGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "custom"
-    needs: ClassVar[str] = "custom"
-    on_joint: ClassVar[bool] = False
-    in_python: ClassVar[bool] = True
+    kind = "custom"
+    needs = "custom"
+    on_joint = False
+    in_python = True
 
     function: Callable[[Pose], Any] | None
     derivative: Callable[[Pose], Any] | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, Term, goal_class
@@ -39,9 +39,9 @@ class DirectionGoal(Goal):
         DirectionGoal('left_hand', direction=(0, -1, 0))
     """
 
-    kind: ClassVar[str] = "direction"
-    summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point along a world direction."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "direction"
+    summary = "An axis of a joint (its z axis if none is given) should point along a world direction."
+    fields = (
         describe.axis_of_offset(),
         describe.Field(
             name="direction",
@@ -51,8 +51,8 @@ class DirectionGoal(Goal):
             control=True,
         ),
     )
-    needs: ClassVar[str] = "aim"
-    vector: ClassVar[str] = "direction"
+    needs = "aim"
+    vector = "direction"
 
     axis: InitVar[Any] = (0.0, 0.0, 1.0)
     direction: InitVar[Any] = None

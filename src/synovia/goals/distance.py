@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,10 +44,10 @@ class DistanceGoal(Goal):
         InputError: If a value cannot be used, there is no bound, or both another joint and a point are given.
     """
 
-    kind: ClassVar[str] = "distance"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "The distance between a joint and another, or a point, should be within bounds."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "distance"
+    needs = "rows"
+    summary = "The distance between a joint and another, or a point, should be within bounds."
+    fields = (
         describe.plain("other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"),
         describe.position("point"),
         describe.plain("minimum", "length", _LENGTH, plain=0.0, control=True),

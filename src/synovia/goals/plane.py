@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, ROTATION, Goal, Term, goal_class
@@ -46,12 +46,12 @@ class PlaneGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "plane"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = (
+    kind = "plane"
+    needs = "rows"
+    summary = (
         "A point on a joint should be on the side of a plane that its normal points to; if left out, above the ground."
     )
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    fields = (
         describe.Field(name="point", form="point", text=describe.POINT, take=_point_of, part=POSITION),
         describe.Field(name="normal", form="direction", text=describe.DIRECTION, take=describe.normal_of, control=True),
         describe.offset(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,9 +42,9 @@ class PoleGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "pole"
-    summary: ClassVar[str] = "A limb should bend towards a point; joint is the one in its middle."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "pole"
+    summary = "A limb should bend towards a point; joint is the one in its middle."
+    fields = (
         describe.position("point"),
         describe.plain(
             "root",
@@ -56,8 +56,8 @@ class PoleGoal(Goal):
         ),
         describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
-    needs: ClassVar[str] = "pole"
-    turns_slowly: ClassVar[bool] = True
+    needs = "pole"
+    turns_slowly = True
 
     point: InitVar[Any] = None
     _: KW_ONLY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar
-from typing import Any, ClassVar
+from typing import Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
@@ -31,17 +31,17 @@ class PoseGoal(Goal):
         InputError: If a value cannot be used, or only one of position and rotation is given.
     """
 
-    kind: ClassVar[str] = "pose"
-    summary: ClassVar[str] = "A frame on a joint should have a position and an orientation: both, or neither to stay."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "pose"
+    summary = "A frame on a joint should have a position and an orientation: both, or neither to stay."
+    fields = (
         describe.position(),
         describe.rotation(),
         describe.offset(),
         describe.offset_rotation(),
         describe.ANCESTORS,
     )
-    needs: ClassVar[str] = "pose"
-    pose_parts: ClassVar[int] = POSITION | ROTATION
+    needs = "pose"
+    pose_parts = POSITION | ROTATION
 
     position: InitVar[Any] = None
     rotation: InitVar[Any] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar
-from typing import Any, ClassVar
+from typing import Any
 
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, goal_class
@@ -26,11 +26,11 @@ class PositionGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "position"
-    summary: ClassVar[str] = "A point on a joint should be at a position."
-    fields: ClassVar[tuple[describe.Field, ...]] = (describe.position(), describe.offset(), describe.ANCESTORS)
-    needs: ClassVar[str] = "position"
-    pose_parts: ClassVar[int] = POSITION
+    kind = "position"
+    summary = "A point on a joint should be at a position."
+    fields = (describe.position(), describe.offset(), describe.ANCESTORS)
+    needs = "position"
+    pose_parts = POSITION
 
     position: InitVar[Any] = None
     _: KW_ONLY

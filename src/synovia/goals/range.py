@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
@@ -42,10 +42,10 @@ class RangeGoal(Goal):
             known: if the joint has no value of its own, or its limits rule out all of the range.
     """
 
-    kind: ClassVar[str] = "range"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "A joint's own value should be within bounds: of a ball, how far it is turned from rest."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "range"
+    needs = "rows"
+    summary = "A joint's own value should be within bounds: of a ball, how far it is turned from rest."
+    fields = (
         describe.Field(
             name="lower",
             form="number",
@@ -59,7 +59,7 @@ class RangeGoal(Goal):
             take=lambda goal: goal.upper if math.isfinite(goal.upper) else None,
         ),
     )
-    bounds_value: ClassVar[bool] = True
+    bounds_value = True
 
     lower: float = -math.inf
     upper: float = math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,11 +46,11 @@ class RelativeGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "relative"
-    within_other: ClassVar[bool] = True
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "A frame on a joint should have a place in the frame of another joint."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "relative"
+    within_other = True
+    needs = "rows"
+    summary = "A frame on a joint should have a place in the frame of another joint."
+    fields = (
         describe.plain("other", "joint", describe.OTHER_JOINT, required=True, control=True, label="Other joint"),
         describe.position(text="Position in the other joint's frame.", part=0),
         describe.rotation(text="Rotation in the other joint's frame.", part=0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -70,9 +70,9 @@ class RestGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "rest"
-    summary: ClassVar[str] = "Joints should stay near reference values, as far as all other goals leave them free."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "rest"
+    summary = "Joints should stay near reference values, as far as all other goals leave them free."
+    fields = (
         describe.Field(
             name="joints",
             form="parts",
@@ -89,9 +89,9 @@ class RestGoal(Goal):
             held=lambda goal: goal.pose,
         ),
     )
-    needs: ClassVar[str] = "rest"
-    on_joint: ClassVar[bool] = False
-    has_priority: ClassVar[bool] = False
+    needs = "rest"
+    on_joint = False
+    has_priority = False
 
     parts: dict[str | int, float] | None
     pose: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar
-from typing import Any, ClassVar
+from typing import Any
 
 from synovia.goals import describe
 from synovia.goals.base import ROTATION, Goal, as_pose, goal_class
@@ -28,11 +28,11 @@ class RotationGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    kind: ClassVar[str] = "rotation"
-    summary: ClassVar[str] = "A joint should have an orientation."
-    fields: ClassVar[tuple[describe.Field, ...]] = (describe.rotation(), describe.offset_rotation(), describe.ANCESTORS)
-    needs: ClassVar[str] = "rotation"
-    pose_parts: ClassVar[int] = ROTATION
+    kind = "rotation"
+    summary = "A joint should have an orientation."
+    fields = (describe.rotation(), describe.offset_rotation(), describe.ANCESTORS)
+    needs = "rotation"
+    pose_parts = ROTATION
 
     rotation: InitVar[Any] = None
     _: KW_ONLY
