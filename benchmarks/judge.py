@@ -135,9 +135,9 @@ def errors(ik: sy.IK, world: Array, targets: Mapping[str, Array]) -> tuple[Array
             elif goal.keep == "pose":
                 angles[:, g] = angle_between(F[:, :3, :3], T[:, :3, :3])
         elif isinstance(goal, sy.PositionGoal | sy.RotationGoal | sy.PoseGoal):
-            if goal.what & 1:
+            if goal.pose_parts & 1:
                 lengths[:, g] = length(t - p)
-            if goal.what & 2:
+            if goal.pose_parts & 2:
                 angles[:, g] = angle_between(F[:, :3, :3], T[:, :3, :3])
         elif not isinstance(goal, sy.RangeGoal | sy.RestGoal):
             raise TypeError(f"no judge for {goal!r}")

@@ -236,7 +236,7 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
                 "anywhere": bases[b, g, :3, 3] + rng.normal(size=3) * ik.reach,
             }[str(kinds[b])]
     parts = {1: np.s_[:, :3, 3], 2: np.s_[:, :3, :3], 3: np.s_[:, :, :]}
-    targets = {f"g{g}": np.ascontiguousarray(frames[:, g][parts[goal.what]]) for g, goal in enumerate(goals)}
+    targets = {f"g{g}": np.ascontiguousarray(frames[:, g][parts[goal.pose_parts]]) for g, goal in enumerate(goals)}
     return Case(model, ik, targets, frames, starts, np.isin(kinds, POSES))
 
 

@@ -98,11 +98,11 @@ def test_frames_out_of_reach_are_told(track):
     ("old", "new", "word"),
     [
         ("time = 1", "time = -1", ">= 0"),
-        ("time = 1,", "time = 0,", "rising"),
+        ("time = 1,", "time = 0,", "increasing"),
         ("synovia.track/1", "synovia.goals/1", "synovia.track/1"),
-        ("time = 1,", "time = 1e9,", "too long"),
+        ("time = 1,", "time = 1e9,", "number of frames"),
         ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "goals[0].keys[1]: unknown field 'rotatoin'"),
-        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "did you mean 'rotation'?"),
+        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "Did you mean 'rotation'?"),
         ('joint = "tool"', 'joint = "tool"\nweight = 0', "weight"),
     ],
 )

@@ -664,7 +664,7 @@ def test_numbers_that_overflow_are_refused(tmp_path) -> None:
     for node in nodes:
         node["scale"] = [1e200] * 3
     maker = Maker(nodes).channel(0, "translation", [0, 1], [[0, 0, 0], [1, 0, 0]])
-    refused(maker.write(tmp_path), "too far away")
+    refused(maker.write(tmp_path), "rest position: expected numbers of at most")
 
 
 @pytest.mark.parametrize("joints", [None, [MAX_JOINTS]])

@@ -430,7 +430,7 @@ def test_copies_are_counted_with_all_others(tmp_path: Path) -> None:
         (thin, "bodies", MOST_BODIES),
         (grid, "points", MOST_POINTS),
     ):
-        with pytest.raises(FormatError, match=f"creates too many {what}, got .* at most {most} in all"):
+        with pytest.raises(FormatError, match=f"creates too many {what}: .* at most {most} in all"):
             load_skeleton(write(tmp_path, body))
 
 

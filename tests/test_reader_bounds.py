@@ -47,13 +47,13 @@ def saved(tmp_path, content, name):
 
 def test_many_names_in_an_object_and_one_twice():
     names = ", ".join(f'"{k}": 0' for k in range(50_000))
-    with pytest.raises(FormatError, match="'49999' stands twice"):
+    with pytest.raises(FormatError, match="'49999': expected each name once"):
         parse_json(f'{{{names}, "49999": 1}}', "a.json")
 
 
 @pytest.mark.parametrize("text", ['{"\\ud800": 1}', '["a\\uDFFFb"]'])
 def test_half_of_a_character(text):
-    with pytest.raises(FormatError, match=r"half of a character, got .*\\\\ud[8f]"):
+    with pytest.raises(FormatError, match=r"Unicode, got .*\\\\ud[8f]"):
         parse_json(text, "a.json")
 
 
@@ -74,7 +74,7 @@ def test_a_character_in_two_halves_is_whole():
     ids=range(6),
 )
 def test_keys_of_many_parts(text):
-    with pytest.raises(FormatError, match=r"line [13]: key has too many parts"):
+    with pytest.raises(FormatError, match=r"line [13]: dotted key: expected at most"):
         parse_toml(text, "a.toml")
 
 
@@ -196,7 +196,7 @@ def table(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("time,joint1\n0,1_0\n", "line 2: cell is not a number, got '1_0'"),
+        ("time,joint1\n0,1_0\n", "line 2: cell is not a number: expected for example -0.5 or 1e-3, got '1_0'"),
         ("time,joint1\n0,\u0661\u0662\n", "line 2: cell is not a number"),
         ("time,joint1\n\uff11,0\n", "line 2: cell is not a number"),
         ("time,joint1\n\n\n0,1\n\n\n1,x\n", "line 7: cell is not a number"),
@@ -263,7 +263,7 @@ def test_pickles_are_refused(tmp_path, name):
     trap[0] = Trap()
     np.savez(path, **{**content, name: trap})
     for read in (sy.load_motion, sy.load_skeleton):
-        with pytest.raises(FormatError, match="pickled objects are never read"):
+        with pytest.raises(FormatError, match="Pickled objects are never read"):
             read(path)
 
 
@@ -277,7 +277,7 @@ def test_pickled_points_are_refused(tmp_path, name, ending):
         np.savez(path, **{"positions": np.zeros((1, 1, 3)), name: trap})
     else:
         np.save(path, trap, allow_pickle=True)
-    with pytest.raises(FormatError, match="pickled objects are never read"):
+    with pytest.raises(FormatError, match="Pickled objects are never read"):
         read_points(path)
 
 
@@ -506,7 +506,7 @@ def test_targets_of_many_goals_are_counted_before_they_are_made(tmp_path):
         {"joint": k, "keys": [{"time": 0, "position": [0, 0, 0]}, {"time": 30_000, "position": [1, 0, 0]}]}
         for k in range(50)
     ]
-    with pytest.raises(FormatError, match="targets need too much memory"):
+    with pytest.raises(FormatError, match="targets: expected at most"):
         read_track(saved(tmp_path, json.dumps({"schema": "synovia.track/1", "goals": goals}), "a.json"))
 
 
@@ -516,16 +516,16 @@ def test_a_follower_of_a_huge_value(tmp_path):
     with pytest.raises(FormatError):
         load_pose(saved(tmp_path, text, "a.json"), body)
     q = np.array([[1e308, 0.0]])
-    with pytest.raises(InputError, match="too large"):
+    with pytest.raises(InputError, match=r"at most 1e\+15"):
         sy.Motion(body, q, 30.0)
 
 
 @pytest.mark.parametrize("value", [1e160, 1e308])
 def test_a_quaternion_whose_length_overflows(value):
     body = Skeleton([Joint("a", kind=Kind.BALL)])
-    with pytest.raises(InputError, match="too large"):
+    with pytest.raises(InputError, match=r"at most 1e\+15"):
         sy.Motion(body, [[value, 0, 0, 1]], 30.0)
-    with pytest.raises(InputError, match="not a unit quaternion"):
+    with pytest.raises(InputError, match="expected a unit quaternion"):
         as_unit_quat((value, 0, 0, 1))
 
 
@@ -569,4 +569,4 @@ def test_messages_stay_on_a_screen():
     error = FormatError(long, where=long, value=long, expected=long, hint=long)
     assert len(str(error)) < 5000
     assert len(did_you_mean(long, [long + "y"] * 3)) < 10 * len(long)
-    assert did_you_mean("hnad", ["hand", long]).startswith("did you mean 'hand'")
+    assert did_you_mean("hnad", ["hand", long]).startswith("Did you mean 'hand'")

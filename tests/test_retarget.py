@@ -190,7 +190,7 @@ def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
     fewer = sy.retarget(clip, humanoid, joints)
     assert "left_hand" not in fewer.joint_map()
     joints["hips"] = ("hips", "hipz")
-    with pytest.raises(UnknownNameError, match="did you mean 'hips'"):
+    with pytest.raises(UnknownNameError, match="Did you mean 'hips'"):
         sy.retarget(clip, humanoid, joints)
     path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["a"]\n', encoding="utf-8")
     with pytest.raises(FormatError, match="'hips' has no pair"):

@@ -57,9 +57,9 @@ def test_a_misspelt_setting_is_told_the_nearest(name):
     kind = sy.solvers[name]
     for build in (lambda: kind(attemps=1), lambda: kind().replace(attemps=1)):
         with pytest.raises(
-            UnknownNameError, match=f"{kind.__name__} has no argument 'attemps'; did you mean 'attempts'"
+            UnknownNameError, match=f"{kind.__name__} has no argument 'attemps'. Did you mean 'attempts'"
         ):
             build()
-    with pytest.raises(InputError, match="each argument by its name"):
+    with pytest.raises(InputError, match="expected arguments by name"):
         kind(3)
     assert "attempts" in inspect.signature(kind).parameters

@@ -46,11 +46,11 @@ def test_columns_may_stand_in_any_order_and_be_missing(tmp_path):
     ("text", "message"),
     [
         ("a,b\n1,2\n", "first column is not time"),
-        ("time,joint9\n0,1\n", "did you mean"),
+        ("time,joint9\n0,1\n", "Did you mean"),
         ("time,joint1\n", "no frames"),
         ("time,joint1\n0,x\n", "line 2"),
         ("time,joint1\n0,1,2\n", "line 2"),
-        ("time,joint1\n0,nan\n", "not finite"),
+        ("time,joint1\n0,nan\n", "finite numbers"),
         ("time,joint1\n1,0\n0,0\n", "do not increase"),
         ("", "empty"),
     ],

@@ -87,7 +87,7 @@ def random_goals(rng, skeleton, pose=None):
         offset = random_frame(rng, 0.3)
         frame = random_frame(rng) if pose is None else pose.transform(joint) @ offset
         kind = {"weight": float(rng.uniform(0.1, 5)), "offset": offset, "name": f"g{number}"}
-        parts = [frame[:3, 3]] * (cls.what & 1) + [frame[:3, :3]] * (cls.what >> 1)
+        parts = [frame[:3, 3]] * (cls.pose_parts & 1) + [frame[:3, :3]] * (cls.pose_parts >> 1)
         goals.append(cls(joint, *parts, **kind))
     return goals
 

@@ -250,7 +250,7 @@ def test_velocities_hold_and_what_they_cost_is_told():
     with pytest.raises(InputError, match="velocity"):
         ik.track({"tool": targets}, start, velocity=-1.0)
     balance = sy.IK(sy.bundled("humanoid"), [sy.PositionGoal("left_hand"), sy.CenterOfMassGoal()])
-    with pytest.raises(sy.UnsupportedError, match=r"held to velocities.*CenterOfMass.*largest_move=velocity / fps"):
+    with pytest.raises(sy.UnsupportedError, match=r"velocity: expected.*CenterOfMass.*largest_move=velocity / fps"):
         balance.track({"left_hand": np.zeros((2, 3))}, velocity=1.0)
 
 

@@ -76,7 +76,7 @@ def free(name, **given):
 def reaching(seed, goal=sy.PoseGoal):
     """Return a goal on the arm's tool, met by a random pose, and another random pose; neither at a limit."""
     frame = ARM.random_pose(seed).transform("tool")
-    parts = {3: (frame[:3, 3], frame[:3, :3]), 1: (frame[:3, 3],), 2: (frame[:3, :3],)}[goal.what]
+    parts = {3: (frame[:3, 3], frame[:3, :3]), 1: (frame[:3, 3],), 2: (frame[:3, :3],)}[goal.pose_parts]
     return goal("tool", *parts), ARM.random_pose(seed + 10**6)
 
 

@@ -146,9 +146,9 @@ def test_out_of_reach_is_proved_with_wishes_too():
 @pytest.mark.parametrize(
     ("gradient", "message"),
     [
-        (lambda pose: "down", "is not numeric"),
-        (lambda pose: np.zeros(6), "has shape"),
-        (lambda pose: np.full(7, np.nan), "is not finite"),
+        (lambda pose: "down", "expected numbers"),
+        (lambda pose: np.zeros(6), "shape of gradient"),
+        (lambda pose: np.full(7, np.nan), "finite numbers"),
     ],
 )
 def test_a_gradient_that_goes_wrong_is_an_input_error(gradient, message):

@@ -64,12 +64,12 @@ def test_what_is_typed_key_by_key_is_not_written_over(arm):
     ("label", "text", "word"),
     [
         ("Weight", "", "expected a number"),
-        ("Weight", "0", "goal on 'tool': weight is not positive"),
-        ("Weight", "nan", "weight is not positive"),
+        ("Weight", "0", "goal on 'tool': weight: expected a finite number above 0"),
+        ("Weight", "nan", "weight: expected a finite number above 0"),
         ("Priority", "1.5", "expected a whole number"),
         ("Target m", "1, 2", "expected 3 numbers"),
         ("Target m", "1e99 0 0", "too far"),
-        ("Turn °", "1, inf, 2", "not finite"),
+        ("Turn °", "1, inf, 2", "finite numbers"),
         ("error damping", "nan", "error_damping"),
         ("max steps", "1000000", "too large"),
     ],
@@ -90,7 +90,7 @@ def test_a_message_goes_when_its_value_is_corrected_and_in_time_at_rest(arm):
     weight = arm.at["Weight"]
     weight.type("-1")
     arm.step()
-    assert "weight is not positive" in arm.page._status_text
+    assert "weight: expected a finite number above 0" in arm.page._status_text
     weight.type("2")
     arm.step()
     assert "weight" not in arm.page._status_text

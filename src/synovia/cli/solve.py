@@ -234,7 +234,7 @@ def _joint_and_value(
 
 def _rotation(value: str, text: str, joint: str | int) -> Array:
     """Return the rotation matrix of ``AXES:A,B,C`` or of a quaternion; ``text`` is the whole option."""
-    from synovia.files.rotations import Turn, to_matrix
+    from synovia.files.rotations import RotationSpec, to_matrix
 
     way, colon, angles = value.partition(":")
     way = way.strip()
@@ -243,5 +243,5 @@ def _rotation(value: str, text: str, joint: str | int) -> Array:
     if not colon or not size:
         raise typer.BadParameter(f"expected JOINT=xyz:A,B,C, got {text!r}", param_hint="'-r'")
     values = numbers(angles, "-r", size, size, text)
-    turn = Turn(**{way: values}) if quaternion else Turn(euler=way, degrees=list(values))  # type: ignore[arg-type]
+    turn = RotationSpec(**{way: values}) if quaternion else RotationSpec(euler=way, degrees=list(values))  # type: ignore[arg-type]
     return to_matrix(turn, f"rotation of {joint!r}")

@@ -92,7 +92,7 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingExtraError(purpose, where=where, hint=f'pip install "synovia[{extra}]"') from error
+        raise MissingExtraError(purpose, where=where, hint=f'run pip install "synovia[{extra}]"') from error
 
 
 def unused_name(name: str, taken: set[str]) -> str:
@@ -235,5 +235,5 @@ def _similar_names(path: Path) -> str | None:
         names = [entry.name for entry in path.parent.iterdir()][:2000]
         near = difflib.get_close_matches(path.name, names, n=3)
         if near:
-            return "did you mean " + ", ".join(repr(name) for name in near) + "?"
+            return "Did you mean " + ", ".join(repr(name) for name in near) + "?"
     return None

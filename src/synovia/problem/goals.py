@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import Goal, RestGoal
+from synovia.goals import Goal
 from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
@@ -157,7 +157,7 @@ class Posture:
         return out
 
 
-def posture_of(skeleton: Skeleton, goals: Sequence[RestGoal]) -> Posture:
+def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
     """Return the joint posture of all rest goals. A free joint put before their skeleton has no reference.
 
     Raises:
@@ -165,19 +165,20 @@ def posture_of(skeleton: Skeleton, goals: Sequence[RestGoal]) -> Posture:
     """
     shares, q = np.zeros(len(skeleton)), skeleton.rest_q.copy()
     for goal in goals:
-        if goal.shares is None or goal.reference is None:
+        if goal.preference is None:
             continue
-        before, first = len(skeleton) - len(goal.shares), skeleton.nq - len(goal.reference)
-        for row in np.flatnonzero(goal.shares > 0.0).tolist():
+        weights, values = goal.preference
+        before, first = len(skeleton) - len(weights), skeleton.nq - len(values)
+        for row in np.flatnonzero(weights > 0.0).tolist():
             if shares[row + before] > 0.0:
                 raise InputError(
                     f"two rest goals concern joint {skeleton.joint_names[row + before]!r}",
                     expected="different joints",
                     hint="use one goal, with joints={...} for their parts",
                 )
-            shares[row + before] = goal.shares[row]
+            shares[row + before] = weights[row]
             at = skeleton.q_slice(row + before)
-            q[at] = goal.reference[at.start - first : at.stop - first]
+            q[at] = values[at.start - first : at.stop - first]
     return Posture(shares, q)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import CustomGoal, Goal, RestGoal
+from synovia.goals import Goal
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
@@ -163,13 +163,13 @@ def reduce(
         translate: Whether all other free joints translate too.
         before: Number of rows put before the skeleton. A free joint whose only ancestors are such rows is a root, too.
     """
-    posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
-    balanced = any(goal.weighs for goal in goals)
+    posture = posture_of(skeleton, goals)
+    balanced = any(goal.moves_mass for goal in goals)
     ends = [row for rows in goal_joints for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
-    if any(isinstance(goal, CustomGoal) for goal in goals):
-        ends += range(len(skeleton))  # a function may depend on any joint
+    if any(goal.in_python for goal in goals):
+        ends += range(len(skeleton))  # a Python function may depend on any joint
     on_path = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not on_path[row]:
