@@ -162,12 +162,12 @@ CHILD, SIBLING, ENTER, LEAVE = 5, 6, 7, 8  # first child, next sibling, span of 
 # Target positions of joints
 PLACE = 0  # target position of the point
 WEIGHT_SUM = 3  # sum of the weights of that target
-TOP = 4  # of a goal: the first row that serves its rotation
-IN_PLACE = TOP  # of a row: 1 if its origin cannot move
-STIFF = LEAVE  # of a goal, which has no children: the last row that serves its position
+WRIST_TOP = 4  # of a goal: the first row that serves its rotation
+IN_PLACE = WRIST_TOP  # of a row: 1 if its origin cannot move
+DIRECT = LEAVE  # of a goal, which has no children: the last row that serves its position
 GOAL_NOW = 9  # of a goal: its present position
 STRAIGHT = 9  # of row 0: the goal beyond reach, -1 without one
-LIGHT, LENGTH = 12, 13  # particles: inverse of the mass, length of the bone
+INVERSE_MASS, LENGTH = 12, 13  # particles: inverse of the mass, length of the bone
 BONE, BEST = 3, 4  # chains: length of the bone, and the best position so far
 CARRIER = 12  # of a goal, after its frame: the row that carries it
 ACROSS, BENT, KNOWN = 0, 9, 12  # of a pole goal: see ``goals.swivel``

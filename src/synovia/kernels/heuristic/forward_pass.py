@@ -13,6 +13,7 @@ from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import (
     BALL,
     CHILD,
+    DIRECT,
     FIRST_Q,
     FREE,
     GOAL_NOW,
@@ -30,10 +31,9 @@ from synovia.kernels.layout import (
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
     SLIDE,
-    STIFF,
-    TOP,
     VARIABLE,
     WEIGHT_SUM,
+    WRIST_TOP,
 )
 from synovia.kernels.math.rotations import (
     apply,
@@ -91,8 +91,8 @@ def hearing(problem, points):
                 stiff = row
             lever = lever or tree.ints[row, PARENT] >= 0
             row = tree.ints[row, PARENT]
-        points[n + g, TOP] = top
-        points[n + g, STIFF] = stiff
+        points[n + g, WRIST_TOP] = top
+        points[n + g, DIRECT] = stiff
 
 
 @inline
@@ -129,11 +129,11 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
                 M = add_direction(M, points[j, WEIGHT_SUM], d, sub(load(points, j, PLACE), o))
         j = next_point(problem, points, i, j, deeper)
     for g in range(problem.goals.shape[0]):
-        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, STIFF] and is_ancestor(points, i, n + g):
+        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, DIRECT] and is_ancestor(points, i, n + g):
             d = apply(R, apply_t(W, sub(load(points, n + g, GOAL_NOW), p)))
             M = add_direction(M, points[n + g, WEIGHT_SUM], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, TOP] and is_ancestor(points, i, n + g):
+        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, WRIST_TOP] and is_ancestor(points, i, n + g):
             G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
             T, _ = target_frame(targets, g)
             w = problem.goal_data[g, ROTATION_WEIGHT] * problem.reach

@@ -23,8 +23,8 @@ from synovia.kernels.layout import (
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
+    INVERSE_MASS,
     LENGTH,
-    LIGHT,
     ORIGIN,
     PARENT,
     PARTS,
@@ -76,7 +76,7 @@ def place_particles(problem, work, targets):
     for i in range(n):
         store(points, i, PLACE, load(work.frames, i, ORIGIN))
         points[i, WEIGHT_SUM] = F(0)
-        points[i, LIGHT] = F(1)
+        points[i, INVERSE_MASS] = F(1)
     for g in range(problem.goals.shape[0]):
         row, what = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
         points[n + g, WEIGHT_SUM] = F(0)
@@ -91,7 +91,7 @@ def place_particles(problem, work, targets):
         T, t = target_frame(targets, g)
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         store(points, n + g, PLACE, t)
-        points[n + g, LIGHT] = F(0)
+        points[n + g, INVERSE_MASS] = F(0)
         if what & ROTATION:  # the joint's own place follows from the wanted frame
             store(
                 points,
@@ -99,7 +99,7 @@ def place_particles(problem, work, targets):
                 PLACE,
                 sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset)),
             )
-            points[row, LIGHT] = F(0)
+            points[row, INVERSE_MASS] = F(0)
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, PARENT]
         if a >= 0:
@@ -110,20 +110,20 @@ def place_particles(problem, work, targets):
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
         if tree.ints[i, SHIFT_COLUMN] < 0 or g >= 0:
-            points[i, LIGHT] = F(0)
+            points[i, INVERSE_MASS] = F(0)
 
 
 @inline
 def keep_distance(points, i, j, length):
     """Move two particles along their line until they are at a distance, each by its share."""
-    w = points[i, LIGHT] + points[j, LIGHT]
+    w = points[i, INVERSE_MASS] + points[j, INVERSE_MASS]
     n = sub(load(points, i, PLACE), load(points, j, PLACE))
     size2 = dot(n, n)
     if w > F(0) and size2 > TINY:
         size = size2**0.5
         k = (size - length) / (w * size)
-        store(points, i, PLACE, axpy(-points[i, LIGHT] * k, n, load(points, i, PLACE)))
-        store(points, j, PLACE, axpy(points[j, LIGHT] * k, n, load(points, j, PLACE)))
+        store(points, i, PLACE, axpy(-points[i, INVERSE_MASS] * k, n, load(points, i, PLACE)))
+        store(points, j, PLACE, axpy(points[j, INVERSE_MASS] * k, n, load(points, j, PLACE)))
 
 
 @inline
