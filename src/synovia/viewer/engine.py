@@ -216,7 +216,7 @@ class Engine:
         one of them: a body that misses while it is dragged would else cost five times as much as one that follows.
         """
         best = ik.solve(targets, start)
-        if ik.solver.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
+        if ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
             self._nudges = 0
             return best
         self._nudges = max(self._nudges - 1, 0)

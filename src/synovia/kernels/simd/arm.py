@@ -144,7 +144,7 @@ def answer(problem, work, out, lanes, Q, cost, l):
 
 
 @entry
-def arm_lanes(ints, floats, targets, starts, out, scratch, like):
+def arm_simd(ints, floats, targets, starts, out, scratch, like):
     """Solve rows of problems in lanes of the type of ``like``; rows with status LEFT are for ``arm`` to solve.
 
     Returns:

@@ -159,7 +159,7 @@ def goes_on(problem, lanes, state, l):
 
 
 @entry
-def fabrik_lanes(ints, floats, targets, starts, out, scratch, room):
+def fabrik_simd(ints, floats, targets, starts, out, scratch, room):
     """Solve rows of problems in lanes of the type of ``room``; rows with status LEFT are for ``fabrik_chain`` to solve.
 
     ``room`` is memory for the points: 3 (joints + 1) numbers a lane.
