@@ -1,14 +1,14 @@
 """One and two hinges or slides in closed form: the pose nearest to a target of all within the limits, and each branch.
 
-A turn by x about the axis z through o takes the point p nearest to t where (t - o)·(turned p - o), that is
-A cos x + B sin x, is largest: x = atan2(B, A). Of two hinges the second moves p on a circle q(y); the first then brings
-it to the target's side, and what is left is f(y) = (q_z - t_z)² + (ρ_q - ρ_t)², in cylinder coordinates about the first
-axis. Where f is least
+A turn by x about the axis z through o brings the point p nearest to t if (t - o)·(turned p - o), that is
+A cos x + B sin x, is largest: x = atan2(B, A). Of two hinges the second moves p on a circle q(y). The first then turns
+p to the target's side, and the squared distance is f(y) = (q_z - t_z)² + (ρ_q - ρ_t)², in cylinder coordinates about
+the first axis. At a minimum of f
 
-    ρ_q (½ |q|²' - t_z q_z') = ρ_t ½ ρ_q²'
+    ρ_q (½ |q|²' - t_z q_z') = ρ_t ½ ρ_q²',
 
-whose square is a trigonometric polynomial of the fourth degree in y. Limits add their ends, with the other joint's
-best.
+and the square of this is a trigonometric polynomial of the fourth degree in y. Each limit of one joint, with the best
+value of the other, is a further candidate.
 """
 
 import math
@@ -42,29 +42,29 @@ from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
 
 DEGREE = 4
-# Places in spare memory: candidates, then samples, roots, and what the search for roots needs
+# Columns of the scratch memory: candidates, then samples, roots, and the scratch memory of the search for roots
 SAMPLES = 64
 ROOTS = SAMPLES + 2 * DEGREE + 1
 SCRATCH = ROOTS + 2 * DEGREE
 SPARE = SCRATCH + ROOM
 POLISH = 8
-FLAT = F(1e-12)  # against the squared lengths: a lever that turns nothing
+FLAT = F(1e-12)  # of the squared lengths: a shorter lever counts as zero
 
 
 @inline
-def lever(z, p, t):
-    """Return (A, B): t·(p turned by x about z) = A cos x + B sin x + const."""
-    return harmonic(add_direction(zero_covariance(), F(1), p, t), z)
+def best_angle(A, B, lower, upper):
+    """Return the x within [lower, upper] with the largest A cos x + B sin x."""
+    best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
+    return best if found else hinge_angle(A, B, F(0), lower, upper)
 
 
 @inline
 def best_turn(z, p, t, lower, upper):
-    """Return the turn about z within [lower, upper] that brings p nearest to t; none where all are alike."""
-    A, B = lever(z, p, t)
+    """Return the turn about z within [lower, upper] that brings p nearest to t; the smallest if all are equal."""
+    A, B = harmonic(add_direction(zero_covariance(), F(1), p, t), z)  # t·(p turned by x) = A cos x + B sin x + const
     if abs(A) + abs(B) <= FLAT * (dot(p, p) + dot(t, t)):
         return min(max(F(0), lower), upper)
-    best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
-    return best if found else hinge_angle(A, B, F(0), lower, upper)
+    return best_angle(A, B, lower, upper)
 
 
 @inline
@@ -80,7 +80,7 @@ def circle(z, w, b, c, t, y):
 
 @device
 def polished(z, w, b, c, t, y):
-    """Return the root of f' = 2 (P - ρ_t S / ρ_q) near y: Newton's method by secants."""
+    """Return the root of f' = 2 (P - ρ_t S / ρ_q) near y, by the secant method."""
     tz = dot(t, z)
     rho_t = math.sqrt(max(dot(t, t) - tz * tz, F(0)))
     x0 = y - F(1e-4)
@@ -98,16 +98,16 @@ def polished(z, w, b, c, t, y):
 
 
 @inline
-def bounds(problem, q, row):
-    """Return how far the joint of a row may go down and up from where it is."""
+def span(problem, q, row):
+    """Return (the value of a row's joint, how far it may go down, and up)."""
     k = problem.tree.ints[row, VARIABLE]
     x = q[problem.variables[k, BLOCK_Q]]
-    return problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
+    return x, problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
 
 
 @inline
 def place(problem, q, row, x, by):
-    """Set the joint of a row to what it was at, x, and a step, within its limits."""
+    """Set the joint of a row to x plus a step, within its limits."""
     k = problem.tree.ints[row, VARIABLE]
     q[problem.variables[k, BLOCK_Q]] = min(max(x + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
 
@@ -118,16 +118,14 @@ def one_joint(problem, work, targets, q, row):
     R, p = goal_frame(problem, work.frames, 0)
     T, t = target_frame(targets, 0)
     z, o = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
-    lower, upper = bounds(problem, q, row)
-    x = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
+    x, lower, upper = span(problem, q, row)
     if problem.tree.ints[row, KIND] != HINGE:
         by = min(max(dot(z, sub(t, p)), lower), upper)
     elif problem.goals[0, PARTS] & POSITION:
         by = best_turn(z, sub(p, o), sub(t, o), lower, upper)
     else:
         A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), z)
-        best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
-        by = best if found else hinge_angle(A, B, F(0), lower, upper)
+        by = best_angle(A, B, lower, upper)
     place(problem, q, row, x, by)
     put_candidate(problem, q, work.solver_scratch, 0)
     place(problem, q, row, x, F(0))
@@ -149,10 +147,8 @@ def two_hinges(problem, work, targets, q, upper_row, row):
     roots = real_roots(
         work.solver_scratch[SAMPLES:ROOTS], DEGREE, work.solver_scratch[SCRATCH:], work.solver_scratch[ROOTS:SCRATCH]
     )
-    low1, high1 = bounds(problem, q, upper_row)
-    low2, high2 = bounds(problem, q, row)
-    x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
-    x2 = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
+    x1, low1, high1 = span(problem, q, upper_row)
+    x2, low2, high2 = span(problem, q, row)
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:
@@ -184,10 +180,8 @@ def two_slides(problem, work, targets, q, upper_row, row):
     d = sub(t, p)
     u = column(load_rotation(work.frames, upper_row, ORIENTATION), 2)
     v = column(load_rotation(work.frames, row, ORIENTATION), 2)
-    low1, high1 = bounds(problem, q, upper_row)
-    low2, high2 = bounds(problem, q, row)
-    x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
-    x2 = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
+    x1, low1, high1 = span(problem, q, upper_row)
+    x2, low2, high2 = span(problem, q, row)
     k, du, dv = dot(u, v), dot(d, u), dot(d, v)
     count = 0
     for i in range(5):
@@ -215,7 +209,7 @@ def two_slides(problem, work, targets, q, upper_row, row):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave all candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
     row = problem.goals[0, GOAL_ROW]
     while problem.tree.ints[row, VARIABLE] < 0:
@@ -239,13 +233,13 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def prove(problem, work, targets, q):
-    """Return 1: the answer is the best of all within the limits, so that it misses is the proof."""
+    """Return 1: the answer is the global best within the limits, so a miss proves that the target is unreachable."""
     return 1, F(0)
 
 
 @entry
 def hinges(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
+    """Solve a batch of problems; see ``search.multistart``."""
     return multistart(attempt, scatter_numbers, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 

@@ -20,7 +20,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry
 from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.reach import prove
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
+from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
 from synovia.kernels.heuristic.loop import leave_line
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
@@ -116,7 +116,7 @@ def attempt(problem, work, targets, q):
         store(points, 0, BEST, root)
         for i in range(n):
             store(points, i + 1, BEST, axpy(points[i, BONE] / norm(T), T, load(points, i, BEST)))
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
         missed = norm(T) - total
         return 1, missed * missed * weight * weight
     for nudged in range(2):
@@ -155,7 +155,7 @@ def attempt(problem, work, targets, q):
         lie(points, n, root, D, best)
         if lowest <= most or steps >= problem.max_steps or halted(work.watch):
             break
-    take_turns(problem, work, q)
+    turn_joints(problem, work, q)
     return steps, lowest * lowest * weight * weight
 
 

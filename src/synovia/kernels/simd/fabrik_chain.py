@@ -17,7 +17,7 @@ from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target, target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, take_turns
+from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, turn_joints
 from synovia.kernels.layout import (
     BEST,
     BONE,
@@ -91,7 +91,7 @@ def answer(problem, work, row, steps, cost):
     """Write the answer whose points are the best ones, after so many iterations, if it holds in double precision."""
     q, errors, kept = open_row(problem, row)
     if steps > 0:
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
     follow(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
