@@ -212,6 +212,13 @@ class ClosedForm(Solver):
             hint=hint,
         )
 
+    def refused_goals(self, goals: Sequence[Goal], takes: str, expected: str, hint: str) -> UnsupportedError:
+        """Return the error of a set of goals that this algorithm does not take together."""
+        where = ", ".join(f"goal on {goal.joint!r}" for goal in goals)
+        return UnsupportedError(
+            f"{self.name} takes {takes}", where=where, value=list(goals), expected=expected, hint=hint
+        )
+
     def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
         """Return the problem in which only these rows move.
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import GOAL_ROW, KIND
@@ -43,13 +42,9 @@ class Hinges(ClosedForm):
         """Check that there is one goal, a position or a rotation."""
         ClosedForm.check(self, goals)
         if len(goals) != 1 or goals[0].place not in (POSITION, ROTATION):
-            raise UnsupportedError(
-                "hinges takes one goal: a position or a rotation",
-                where=", ".join(f"goal on {goal.joint!r}" for goal in goals),
-                value=list(goals),
-                expected="one PositionGoal, or one RotationGoal for a single hinge",
-                hint="use solver='segments' or 'lm'",
-            )
+            expected = "one PositionGoal, or one RotationGoal for a single hinge"
+            hint = "use solver='segments' or 'lm'"
+            raise self.refused_goals(goals, "one goal: a position or a rotation", expected, hint)
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]

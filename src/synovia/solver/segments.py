@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import BLOCK, DAMPING, ERROR_DAMPING, GOAL_ROW, PROGRESS, TURN, VARIABLE
@@ -83,12 +82,9 @@ class Segments(ClosedForm):
         """Check that there is one goal with a position."""
         ClosedForm.check(self, goals)
         if sum(bool(goal.place & POSITION) for goal in goals) != 1:
-            raise UnsupportedError(
-                "segments takes one goal with a position",
-                where=", ".join(f"goal on {goal.joint!r}" for goal in goals),
-                value=list(goals),
-                expected="one PoseGoal or, for a limb, PositionGoal",
-                hint="use solver='two-bone' for several limbs, or 'lm'",
+            hint = "use solver='two-bone' for several limbs, or 'lm'"
+            raise self.refused_goals(
+                goals, "one goal with a position", "one PoseGoal or, for a limb, PositionGoal", hint
             )
 
     def restrict(

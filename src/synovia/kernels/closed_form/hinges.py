@@ -12,6 +12,7 @@ value of the other, is a further candidate.
 """
 
 import math
+from typing import NamedTuple
 
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
@@ -97,19 +98,42 @@ def polished(z, w, b, c, t, y):
     return y
 
 
+class Joint(NamedTuple):
+    """A moving joint in the start pose."""
+
+    variable: int
+    z: tuple[float, float, float]  # axis
+    o: tuple[float, float, float]  # origin
+    x: float  # value
+    low: float  # how far the value may go down, and up
+    high: float
+
+
 @inline
-def span(problem, q, row):
-    """Return (the value of a row's joint, how far it may go down, and up)."""
+def joint_of(problem, frames, q, row):
+    """Return the joint of a row."""
     k = problem.tree.ints[row, VARIABLE]
     x = q[problem.variables[k, BLOCK_Q]]
-    return x, problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
+    z, o = column(load_rotation(frames, row, ORIENTATION), 2), load(frames, row, ORIGIN)
+    return Joint(k, z, o, x, problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x)
 
 
 @inline
-def place(problem, q, row, x, by):
-    """Set the joint of a row to x plus a step, within its limits."""
-    k = problem.tree.ints[row, VARIABLE]
-    q[problem.variables[k, BLOCK_Q]] = min(max(x + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
+def move_by(problem, q, joint, by):
+    """Set a joint to its value in the start pose plus a step, within its limits."""
+    low, high = problem.limits[joint.variable, LOWER], problem.limits[joint.variable, UPPER]
+    q[problem.variables[joint.variable, BLOCK_Q]] = min(max(joint.x + by, low), high)
+
+
+@inline
+def put_pair(problem, q, table, count, first, a, second, b):
+    """Write the candidate of these steps of two joints; return the new count. q stays."""
+    move_by(problem, q, first, a)
+    move_by(problem, q, second, b)
+    put_candidate(problem, q, table, count)
+    move_by(problem, q, first, F(0))
+    move_by(problem, q, second, F(0))
+    return count + 1
 
 
 @device
@@ -117,93 +141,72 @@ def one_joint(problem, work, targets, q, row):
     """Write the one candidate of a single joint; return 1."""
     R, p = goal_frame(problem, work.frames, 0)
     T, t = target_frame(targets, 0)
-    z, o = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
-    x, lower, upper = span(problem, q, row)
+    joint = joint_of(problem, work.frames, q, row)
     if problem.tree.ints[row, KIND] != HINGE:
-        by = min(max(dot(z, sub(t, p)), lower), upper)
+        by = min(max(dot(joint.z, sub(t, p)), joint.low), joint.high)
     elif problem.goals[0, PARTS] & POSITION:
-        by = best_turn(z, sub(p, o), sub(t, o), lower, upper)
+        by = best_turn(joint.z, sub(p, joint.o), sub(t, joint.o), joint.low, joint.high)
     else:
-        A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), z)
-        by = best_angle(A, B, lower, upper)
-    place(problem, q, row, x, by)
+        A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), joint.z)
+        by = best_angle(A, B, joint.low, joint.high)
+    move_by(problem, q, joint, by)
     put_candidate(problem, q, work.solver_scratch, 0)
-    place(problem, q, row, x, F(0))
+    move_by(problem, q, joint, F(0))
     return 1
 
 
 @device
-def two_hinges(problem, work, targets, q, upper_row, row):
+def two_hinges(problem, work, targets, q, first, second):
     """Write all candidates of two hinges; return how many."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
-    z, o = column(load_rotation(work.frames, upper_row, ORIENTATION), 2), load(work.frames, upper_row, ORIGIN)
-    w, joint = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
-    b, c, t = sub(joint, o), sub(p, joint), sub(t, o)
+    table, z, w = work.solver_scratch, first.z, second.z
+    b, c, t = sub(second.o, first.o), sub(p, second.o), sub(t, first.o)
     rho_t2 = max(dot(t, t) - dot(t, z) * dot(t, z), F(0))
     for j in range(2 * DEGREE + 1):
         rho2, P, S = circle(z, w, b, c, t, sample_angle(j, DEGREE))
-        work.solver_scratch[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
-    roots = real_roots(
-        work.solver_scratch[SAMPLES:ROOTS], DEGREE, work.solver_scratch[SCRATCH:], work.solver_scratch[ROOTS:SCRATCH]
-    )
-    x1, low1, high1 = span(problem, q, upper_row)
-    x2, low2, high2 = span(problem, q, row)
+        table[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
+    roots = real_roots(table[SAMPLES:ROOTS], DEGREE, table[SCRATCH:], table[ROOTS:SCRATCH])
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:
-            y, allowed = nearest_turn(polished(z, w, b, c, t, work.solver_scratch[ROOTS + i]), F(0), low2, high2)
+            y, allowed = nearest_turn(polished(z, w, b, c, t, table[ROOTS + i]), F(0), second.low, second.high)
         else:
-            y = F(0) if i == roots else low2 if i == roots + 1 else high2
+            y = F(0) if i == roots else second.low if i == roots + 1 else second.high
             allowed = abs(y) < math.inf
         if allowed:
-            place(problem, q, row, x2, y)
-            place(problem, q, upper_row, x1, best_turn(z, add(b, turned(w, c, y)), t, low1, high1))
-            put_candidate(problem, q, work.solver_scratch, count)
-            count += 1
-    for end in (low1, high1):
-        if abs(end) < math.inf:
-            place(problem, q, upper_row, x1, end)
-            place(problem, q, row, x2, best_turn(w, c, sub(turned(z, t, -end), b), low2, high2))
-            put_candidate(problem, q, work.solver_scratch, count)
-            count += 1
-    place(problem, q, upper_row, x1, F(0))
-    place(problem, q, row, x2, F(0))
+            x = best_turn(z, add(b, turned(w, c, y)), t, first.low, first.high)
+            count = put_pair(problem, q, table, count, first, x, second, y)
+    for x in (first.low, first.high):
+        if abs(x) < math.inf:
+            y = best_turn(w, c, sub(turned(z, t, -x), b), second.low, second.high)
+            count = put_pair(problem, q, table, count, first, x, second, y)
     return count
 
 
 @device
-def two_slides(problem, work, targets, q, upper_row, row):
+def two_slides(problem, work, targets, q, first, second):
     """Write all candidates of two slides: the least squares of both, and each at its limits with the other's best."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)
-    u = column(load_rotation(work.frames, upper_row, ORIENTATION), 2)
-    v = column(load_rotation(work.frames, row, ORIENTATION), 2)
-    x1, low1, high1 = span(problem, q, upper_row)
-    x2, low2, high2 = span(problem, q, row)
-    k, du, dv = dot(u, v), dot(d, u), dot(d, v)
+    k, du, dv = dot(first.z, second.z), dot(d, first.z), dot(d, second.z)
     count = 0
     for i in range(5):
         if i < 3:
-            a = low1 if i == 1 else high1 if i == 2 else F(0)
+            a = first.low if i == 1 else first.high if i == 2 else F(0)
             if i == 0 and F(1) - k * k > FLAT:
                 a = (du - k * dv) / (F(1) - k * k)
             if not abs(a) < math.inf:
                 continue
-            a = min(max(a, low1), high1)
-            b = min(max(dv - k * a, low2), high2)
+            a = min(max(a, first.low), first.high)
+            b = min(max(dv - k * a, second.low), second.high)
         else:
-            b = low2 if i == 3 else high2
+            b = second.low if i == 3 else second.high
             if not abs(b) < math.inf:
                 continue
-            a = min(max(du - k * b, low1), high1)
-        place(problem, q, upper_row, x1, a)
-        place(problem, q, row, x2, b)
-        put_candidate(problem, q, work.solver_scratch, count)
-        count += 1
-    place(problem, q, upper_row, x1, F(0))
-    place(problem, q, row, x2, F(0))
+            a = min(max(du - k * b, first.low), first.high)
+        count = put_pair(problem, q, work.solver_scratch, count, first, a, second, b)
     return count
 
 
@@ -219,9 +222,10 @@ def branches(problem, work, targets, q):
         above = problem.tree.ints[above, PARENT]
     if above < 0:
         return one_joint(problem, work, targets, q, row), F(0)
+    first, second = joint_of(problem, work.frames, q, above), joint_of(problem, work.frames, q, row)
     if problem.tree.ints[row, KIND] == HINGE:
-        return two_hinges(problem, work, targets, q, above, row), F(0)
-    return two_slides(problem, work, targets, q, above, row), F(0)
+        return two_hinges(problem, work, targets, q, first, second), F(0)
+    return two_slides(problem, work, targets, q, first, second), F(0)
 
 
 @algorithm
