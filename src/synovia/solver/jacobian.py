@@ -310,7 +310,7 @@ class LevenbergMarquardt(_Damped):
 
     The default solver: fast and exact; it takes any goals, and handles limits by an active set. For a long chain of
     balls without limits and one position goal it uses Newton's method in three numbers (``chain_newton``): it finds the
-    pose whose bones turn least, in as many steps for a thousand joints as for ten.
+    pose whose bones turn least, in as many steps for a thousand joints as for ten, and needs no damping there.
 
     Args:
         error_damping: Factor of the squared error.
