@@ -1,8 +1,8 @@
 """Arms of six hinges with three parallel axes, 2, 3 and 4, whose last two meet (Elias & Wen 2025, IK-Geo).
 
-E2 E3 E4 keep what lies along the common direction h. So with w where the last two axes meet, h·E1⁻¹ D w = h·w gives the
-first turn, h·R1ᵀ R z6 = h·R5 z6 the fifth, and a rotation about h and the sixth turn follow from the remaining rotation
-R. The remaining problem is planar, of two bones. There are at most two ways each for the first, fifth and third turn.
+E2 E3 E4 keep components along the common direction h. The last two axes meet in w. So h·E1⁻¹ D w = h·w gives the first
+turn and h·R1ᵀ R z6 = h·R5 z6 the fifth; a rotation about h and the sixth turn follow from the remaining rotation R. The
+remaining problem is planar, of two bones. There are at most two ways each for the first, fifth and third turn.
 """
 
 import math

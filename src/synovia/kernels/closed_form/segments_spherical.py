@@ -1,7 +1,7 @@
 """Arms of six hinges with a spherical wrist: the last three axes meet in a point w (Pieper 1968).
 
-D w = E1 E2 E3 w is a problem of three hinges. With v = E3 w - o2 and b = o2 - o1 it says z1·R2 v = z1·(D w - o2) and
-b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2, whose length is known: an
+The first three turns place the wrist: D w = E1 E2 E3 w. With v = E3 w - o2 and b = o2 - o1 this gives the equations
+z1·R2 v = z1·(D w - o2) and b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2, whose length is known: an
 equation of the second degree in cosine and sine of the third turn. If the first two axes are parallel or meet, the two
 equations are dependent, and the second turn has two solutions instead. The wrist makes the remaining rotation.
 """
@@ -95,11 +95,11 @@ def third_equation(a, c):
 
 
 @device
-def third_turns(a, room):
+def third_turns(a, table):
     """Write the third turns to ROOTS, or the nearest one if none is exact; return how many."""
     for j in range(5):
-        room[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
-    found = real_roots(room[SAMPLES:ROOTS], 2, room[SCRATCH:], room[ROOTS:SCRATCH])
+        table[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
+    found = real_roots(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
     if found == 0:
         least = F(math.inf)
         for j in range(NEAREST):
@@ -107,7 +107,7 @@ def third_turns(a, room):
             value = abs(third_equation(a, c))
             if value < least:
                 least = value
-                room[ROOTS] = c
+                table[ROOTS] = c
         found = 1
     return found
 

@@ -134,15 +134,15 @@ def backward_pass(problem, frames, targets, points):
         points[i, WEIGHT_SUM] = F(0)
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
-        what = problem.goals[g, PARTS]
-        if row < 0 or not what & POSITION:
+        parts = problem.goals[g, PARTS]
+        if row < 0 or not parts & POSITION:
             continue
         w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         T, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, WEIGHT_SUM] = w
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
-        if what & ROTATION:  # then the target frame sets the joint's own place
+        if parts & ROTATION:  # then the target frame sets the joint's own place
             place = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset))
         else:
             place = carrier_place(problem, frames, points, n + g, t, norm(offset))
@@ -153,7 +153,7 @@ def backward_pass(problem, frames, targets, points):
             continue
         place = scale(F(1) / weight, load(points, i, PLACE))
         a = tree.ints[i, PARENT]
-        if a < 0:  # a root that walks goes to its own target, whatever its branches propose
+        if a < 0:  # a root that walks goes to its own target, if it has one
             g = own_target(problem, i)
             if g >= 0:
                 _, place = target_frame(targets, g)

@@ -76,13 +76,13 @@ def place_particles(problem, work, targets):
         points[i, WEIGHT_SUM] = F(0)
         points[i, INVERSE_MASS] = F(1)
     for g in range(problem.goals.shape[0]):
-        row, what = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
+        row, parts = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
         points[n + g, WEIGHT_SUM] = F(0)
-        if what == 0:
+        if parts == 0:
             continue
         _, p = goal_frame(problem, work.frames, g)
         store(points, n + g, CURRENT, p)
-        if row < 0 or not what & POSITION:
+        if row < 0 or not parts & POSITION:
             continue
         points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         points[row, WEIGHT_SUM] += points[n + g, WEIGHT_SUM]
@@ -90,7 +90,7 @@ def place_particles(problem, work, targets):
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         store(points, n + g, PLACE, t)
         points[n + g, INVERSE_MASS] = F(0)
-        if what & ROTATION:  # then the target frame sets the joint's own place
+        if parts & ROTATION:  # then the target frame sets the joint's own place
             store(
                 points,
                 row,
@@ -139,11 +139,11 @@ def meet_constraints(problem, work, j):
     if a < 0 or points[j, WEIGHT_SUM] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
-    beside = int(points[j, SIBLING])
-    while beside >= 0 and points[beside, WEIGHT_SUM] <= F(0):
-        beside = int(points[beside, SIBLING])
-    if beside >= 0:
-        keep_distance(points, j, beside, norm(sub(point_of(problem, work, j), point_of(problem, work, beside))))
+    sibling = int(points[j, SIBLING])
+    while sibling >= 0 and points[sibling, WEIGHT_SUM] <= F(0):
+        sibling = int(points[sibling, SIBLING])
+    if sibling >= 0:
+        keep_distance(points, j, sibling, norm(sub(point_of(problem, work, j), point_of(problem, work, sibling))))
 
 
 @algorithm
