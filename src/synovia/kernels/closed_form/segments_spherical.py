@@ -1,9 +1,10 @@
 """Arms of six hinges with a spherical wrist: the last three axes meet in a point w (Pieper 1968).
 
 The first three turns place the wrist: D w = E1 E2 E3 w. With v = E3 w - o2 and b = o2 - o1 this gives the equations
-z1·R2 v = z1·(D w - o2) and b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2, whose length is known: an
-equation of the second degree in cosine and sine of the third turn. If the first two axes are parallel or meet, the two
-equations are dependent, and the second turn has two solutions instead. The wrist makes the remaining rotation.
+z1·R2 v = z1·(D w - o2) and b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2,
+whose length is known: an equation of the second degree in cosine and sine of the third turn. If the first two axes are
+parallel or meet, the two equations are dependent, and the second turn has two solutions instead. The wrist makes the
+remaining rotation.
 """
 
 import math
