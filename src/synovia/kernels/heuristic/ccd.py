@@ -43,7 +43,7 @@ from synovia.kernels.math.rotations import (
     quat_matrix,
     store_rotation,
 )
-from synovia.kernels.math.vectors import add, dot, load, store, sub
+from synovia.kernels.math.vectors import add, axpy, dot, load, store, sub
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 
@@ -108,14 +108,14 @@ def slide_error(problem, work, targets, i, axis):
 
 
 @device
-def move_goals(problem, work, i, o, D, shift):
-    """Move the goals that joint i carries: turn by D about o, then shift."""
+def turn_goals(problem, work, i, o, D):
+    """Turn the goals that joint i carries by D about o."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
             R, p = effector(work, n, g)
             store_rotation(work.points, n + g, ORIENTATION, matmul(D, R))
-            store(work.points, n + g, ORIGIN, add(add(o, apply(D, sub(p, o))), shift))
+            store(work.points, n + g, ORIGIN, add(o, apply(D, sub(p, o))))
 
 
 @algorithm
@@ -146,7 +146,7 @@ def sweep(problem, work, targets, q):
             M = goal_covariance(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
-                move_goals(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
+                turn_goals(problem, work, i, o, matmul_t(new, R))
             if tree.ints[i, SHIFT_COLUMN] >= 0:
                 base = matmul_t(R, quat_matrix(before))
                 for c in range(3):
@@ -167,12 +167,11 @@ def sweep(problem, work, targets, q):
 
 @inline
 def shift_goals(problem, work, i, axis, by):
-    """Move the goals that joint i carries along an axis."""
+    """Shift the goals that joint i carries along an axis."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
-            p = load(work.points, n + g, ORIGIN)
-            store(work.points, n + g, ORIGIN, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
+            store(work.points, n + g, ORIGIN, axpy(by, axis, load(work.points, n + g, ORIGIN)))
 
 
 @algorithm
