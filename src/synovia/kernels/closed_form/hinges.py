@@ -33,7 +33,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import column, load_rotation
 from synovia.kernels.math.subproblems import turned
-from synovia.kernels.math.trigonometric_polynomials import ROOM, real_roots, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import SCRATCH_SIZE, real_angles, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 from synovia.kernels.search.multistart import multistart
@@ -47,7 +47,7 @@ DEGREE = 4
 SAMPLES = 64
 ROOTS = SAMPLES + 2 * DEGREE + 1
 SCRATCH = ROOTS + 2 * DEGREE
-SPARE = SCRATCH + ROOM
+SPARE = SCRATCH + SCRATCH_SIZE
 POLISH = 8
 FLAT = F(1e-12)  # of the squared lengths: a shorter lever counts as zero
 
@@ -166,7 +166,7 @@ def two_hinges(problem, work, targets, q, first, second):
     for j in range(2 * DEGREE + 1):
         rho2, P, S = circle(z, w, b, c, t, sample_angle(j, DEGREE))
         table[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
-    roots = real_roots(table[SAMPLES:ROOTS], DEGREE, table[SCRATCH:], table[ROOTS:SCRATCH])
+    roots = real_angles(table[SAMPLES:ROOTS], DEGREE, table[SCRATCH:], table[ROOTS:SCRATCH])
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:

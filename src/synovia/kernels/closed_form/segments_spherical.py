@@ -26,7 +26,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, pe
 from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import PI, apply, column
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
-from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import scatter_numbers
@@ -100,7 +100,7 @@ def third_turns(a, table):
     """Write the third turns to ROOTS, or the nearest one if none is exact; return how many."""
     for j in range(5):
         table[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
-    found = real_roots(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
+    found = real_angles(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
     if found == 0:
         least = F(math.inf)
         for j in range(NEAREST):

@@ -12,7 +12,7 @@ keep their lengths (``forward_pass``). So limits hold in every iteration, and th
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.forward_pass import add_candidate, forward_pass, prepare_passes
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
@@ -25,7 +25,7 @@ from synovia.kernels.layout import (
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
-    IMMOBILE,
+    IN_PLACE,
     KIND,
     ORIENTATION,
     ORIGIN,
@@ -44,7 +44,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
-from synovia.kernels.tree.branches import carrier
+from synovia.kernels.tree.branches import parent_of_point
 from synovia.kernels.tree.variables import is_limited
 
 
@@ -64,9 +64,9 @@ def mark_immobile(problem, points):
     tree = problem.tree
     for i in range(tree.ints.shape[0]):
         a = tree.ints[i, PARENT]
-        held = a < 0 or (points[a, IMMOBILE] == F(1) and tree.ints[a, COLUMN] < 0)
+        held = a < 0 or (points[a, IN_PLACE] == F(1) and tree.ints[a, COLUMN] < 0)
         shifts = tree.ints[i, SHIFT_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
-        points[i, IMMOBILE] = F(1) if held and not shifts else F(0)
+        points[i, IN_PLACE] = F(1) if held and not shifts else F(0)
 
 
 @inline
@@ -106,11 +106,11 @@ def carrier_place(problem, frames, points, j, place, length):
     """
     tree = problem.tree
     n = tree.ints.shape[0]
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     p = load(frames, a, ORIGIN)
     b = tree.ints[a, PARENT]
     alone = int(points[a, CHILD]) == j and points[j, SIBLING] < F(0) and length > F(0)
-    if not (b >= 0 and alone and points[b, IMMOBILE] == F(1) and turns_freely(problem, a, b)):
+    if not (b >= 0 and alone and points[b, IN_PLACE] == F(1) and turns_freely(problem, a, b)):
         return on_line(place, p, length)
     if not has_fixed_place(problem, points, j):
         return on_line(place, p, length)
@@ -154,7 +154,7 @@ def backward_pass(problem, frames, targets, points):
         place = scale(F(1) / weight, load(points, i, PLACE))
         a = tree.ints[i, PARENT]
         if a < 0:  # a root that walks goes to its own target, if it has one
-            g = own_target(problem, i)
+            g = root_goal(problem, i)
             if g >= 0:
                 _, place = target_frame(targets, g)
         store(points, i, PLACE, place)

@@ -14,10 +14,10 @@ from synovia.kernels.heuristic.straight import unreachable_goal
 from synovia.kernels.layout import (
     BALL,
     CHILD,
-    CURRENT,
     DIRECT,
     FIRST_Q,
     FREE,
+    GOAL_NOW,
     GOAL_ORIGIN,
     GOAL_ROW,
     HINGE,
@@ -50,7 +50,7 @@ from synovia.kernels.math.rotations import (
     store_rotation,
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
-from synovia.kernels.tree.branches import carries, following, list_branches
+from synovia.kernels.tree.branches import is_ancestor, list_branches, next_point
 from synovia.kernels.tree.forward import forward, joint_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
@@ -131,19 +131,19 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
     while j >= 0:
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
-            here = load(frames, j, ORIGIN) if j < n else load(points, j, CURRENT)
+            here = load(frames, j, ORIGIN) if j < n else load(points, j, GOAL_NOW)
             d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # then the points that it carries count
             if not deeper:
                 M = add_direction(M, points[j, WEIGHT_SUM], d, sub(load(points, j, PLACE), o))
-        j = following(problem, points, i, j, deeper)
+        j = next_point(problem, points, i, j, deeper)
     for g in range(problem.goals.shape[0]):
-        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, DIRECT] and carries(points, i, n + g):
-            d = apply(R, apply_t(W, sub(load(points, n + g, CURRENT), p)))
+        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, DIRECT] and is_ancestor(points, i, n + g):
+            d = apply(R, apply_t(W, sub(load(points, n + g, GOAL_NOW), p)))
             M = add_direction(M, points[n + g, WEIGHT_SUM], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, WRIST_TOP] and carries(points, i, n + g):
+        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, WRIST_TOP] and is_ancestor(points, i, n + g):
             A, _ = goal_frame(problem, frames, g)
             G = matmul(R, matmul(transposed(W), A))
             T, _ = target_frame(targets, g)
@@ -167,7 +167,7 @@ def forward_pass(problem, work, targets, q):
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] != 0:
             _, p = goal_frame(problem, frames, g)
-            store(points, n + g, CURRENT, p)
+            store(points, n + g, GOAL_NOW, p)
     most = F(0)
     for i in range(n):
         a = tree.ints[i, PARENT]

@@ -10,7 +10,7 @@ from synovia.kernels.search.descent import descend
 from synovia.kernels.search.finish import LOWER, solve_and_finish
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.variables import perturb, seed_state
 
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 
@@ -19,7 +19,7 @@ NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be se
 def leave_line(problem, work, targets, q):
     """Nudge the joints off a straight line: a chain on one line with its target never bends. Repeatable."""
     seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-    nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+    perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
     forward(problem.tree, q, work.frames)
     return 0, F(0)
 

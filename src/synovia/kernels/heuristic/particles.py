@@ -13,14 +13,14 @@ carries, which keep its branches in shape. After some rounds every joint turns t
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.forward_pass import forward_pass, prepare_passes
 from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
 from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.heuristic.straight import aim_straight
 from synovia.kernels.layout import (
-    CURRENT,
+    GOAL_NOW,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
@@ -40,7 +40,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
-from synovia.kernels.tree.branches import carrier
+from synovia.kernels.tree.branches import parent_of_point
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to the joint that carries it (13)
 FEWEST, MOST = 4, 5000  # rounds
@@ -81,7 +81,7 @@ def place_particles(problem, work, targets):
         if parts == 0:
             continue
         _, p = goal_frame(problem, work.frames, g)
-        store(points, n + g, CURRENT, p)
+        store(points, n + g, GOAL_NOW, p)
         if row < 0 or not parts & POSITION:
             continue
         points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
@@ -103,7 +103,7 @@ def place_particles(problem, work, targets):
         if a >= 0:
             points[a, WEIGHT_SUM] += points[i, WEIGHT_SUM]
             continue
-        g = own_target(problem, i)
+        g = root_goal(problem, i)
         if g >= 0:
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
@@ -128,14 +128,14 @@ def keep_distance(points, i, j, length):
 def point_of(problem, work, j):
     """Return the present position of point j, a row or a goal."""
     n = problem.tree.ints.shape[0]
-    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, CURRENT)
+    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, GOAL_NOW)
 
 
 @device
 def meet_constraints(problem, work, j):
     """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
     points = work.points
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     if a < 0 or points[j, WEIGHT_SUM] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
@@ -153,7 +153,7 @@ def iterate(problem, work, targets, q):
     last = points.shape[0]
     place_particles(problem, work, targets)
     for j in range(last):
-        a = carrier(problem, j)
+        a = parent_of_point(problem, j)
         if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # else it has no particle
             points[j, LENGTH] = norm(sub(point_of(problem, work, j), load(work.frames, a, ORIGIN)))
     for _ in range(0 if aim_straight(problem, work, targets) else rounds_of(problem)):

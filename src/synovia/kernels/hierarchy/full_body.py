@@ -5,7 +5,7 @@ There is one for any goals, and one for positions and rotations in the world alo
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
-from synovia.kernels.goals.reach import missed, prove
+from synovia.kernels.goals.reach import missed, prove_unreachable
 from synovia.kernels.hierarchy.descent import descend
 from synovia.kernels.hierarchy.finish import (
     ALIKE,
@@ -38,7 +38,7 @@ def prove_hopeless(problem, work, targets, q):
             count += 1
     if count > 1:
         return 0, F(0)
-    return perform(prove, problem, work, targets, q)
+    return perform(prove_unreachable, problem, work, targets, q)
 
 
 @inline
@@ -53,7 +53,7 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
     finish_rows(
         sketch, polish, settle, is_clearly_better, SKETCH_STEPS, ALIKE, problem, work, starts, out, 0, last, not warm
     )
-    classify_rows(sketch, prove, problem, work, out)
+    classify_rows(sketch, prove_unreachable, problem, work, out)
     return 0
 
 

@@ -40,7 +40,7 @@ from synovia.kernels.hierarchy.step import derive, place
 from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, SCALAR
 from synovia.kernels.math.linear import solve_part, times_t, transpose
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
-from synovia.kernels.tree.chart import bends, to_box
+from synovia.kernels.tree.chart import add_chart_curvature, to_box
 from synovia.kernels.tree.problem import copy
 
 NUDGE = F(3e-5)  # radians or reaches, for central differences of the pull: right to 1e-9
@@ -115,7 +115,7 @@ def turning(problem, work, targets, q, h):
     for _ in range(2):
         to_box(problem, work.box, work.H)
         transpose(work.H)
-    bends(problem, q, work.box, work.dq, work.H)
+    add_chart_curvature(problem, q, work.box, work.dq, work.H)
 
 
 @apart_dot

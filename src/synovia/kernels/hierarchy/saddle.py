@@ -12,7 +12,7 @@ from synovia.kernels.hierarchy.polish import KEPT, gains
 from synovia.kernels.hierarchy.step import SAME, advance_pose, look
 from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, STATE
 from synovia.kernels.search.polish import ASIDE
-from synovia.kernels.tree.chart import bounds
+from synovia.kernels.tree.chart import write_bounds
 from synovia.kernels.tree.variables import seed_state, uniform
 
 
@@ -25,7 +25,7 @@ def bends_down(problem, work, targets, q, h, count, v):
     free = 0
     for side in range(2):
         take_up(problem, q, h.began)
-        bounds(problem, q, work.box)
+        write_bounds(problem, q, work.box)
         step = ASIDE if side == 0 else -ASIDE
         if step < work.box[v, BOX_LOWER] or step > work.box[v, BOX_UPPER]:
             continue
@@ -50,7 +50,7 @@ def step_off(problem, work, targets, q, h, count, way):
     for v in range(work.dq.shape[0]):
         h.v[PLACE, v] = F(bends_down(problem, work, targets, q, h, count, v))
     take_up(problem, q, h.began)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
     found = False
     for v in range(work.dq.shape[0]):

@@ -10,7 +10,7 @@ through the other.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals.center_of_mass import centre_of_mass, outside_support, pull_centre
+from synovia.kernels.goals.center_of_mass import add_centre_row, centre_of_mass, vector_to_support
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import LOWER, PLACE, SEALED, SIDE, STEP, STIFF, UPPER, WISH
@@ -61,7 +61,7 @@ def two_edges(f, h, c, near):
     before, after = (which + n - 1) % n, (which + 1) % n
     follows = edge_of(f, h, c, after)[0] < edge_of(f, h, c, before)[0]
     first, second = (which, after) if follows else (before, which)
-    d, corner = outside_support(f.vertices, f.ints[h, VERTEX], n, load(f.data, h, NUMBERS), c)
+    d, corner = vector_to_support(f.vertices, f.ints[h, VERTEX], n, load(f.data, h, NUMBERS), c)
     if norm(d) <= near:
         return first, second
     if corner:
@@ -121,7 +121,7 @@ def wall_rows(general, problem, q, frames, targets, edges, J):
                 edge = edges[place + side]
                 if edge >= F(0):
                     _, inward = edge_of(general, h, c, int(edge))
-                    pull_centre(problem, q, frames, scale(unit_weight(problem, h), inward), J, k + side)
+                    add_centre_row(problem, q, frames, scale(unit_weight(problem, h), inward), J, k + side)
             place += 2
             continue
         place += 1

@@ -18,7 +18,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry, inline, perform
 from synovia.kernels.compiler.watch import halted, stopped
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
 from synovia.kernels.heuristic.loop import leave_line
@@ -162,4 +162,4 @@ def attempt(problem, work, targets, q):
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)

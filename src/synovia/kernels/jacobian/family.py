@@ -8,7 +8,7 @@ these extras have kernels of their own, ``arm`` and ``levenberg``.
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import to_units
 from synovia.kernels.jacobian.clamps import clamp_errors
 from synovia.kernels.jacobian.derivative import write_jacobian
@@ -56,10 +56,12 @@ def attempt(problem, work, targets, q):
 @entry
 def family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
 def family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with general goals."""
-    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

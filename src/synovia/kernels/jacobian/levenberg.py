@@ -5,7 +5,7 @@ alone gives damped least squares (Wampler 1986). Joints at a limit are held by t
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import to_units
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING
@@ -42,10 +42,12 @@ def attempt(problem, work, targets, q):
 @entry
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
 def levenberg_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with general goals."""
-    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

@@ -25,7 +25,7 @@ WIDEST = F(0.3)  # radians or reaches of one slide along the solutions
 STILL = F(1e-6)  # the same below which a slide has ended
 CORRECTIONS = 10  # steps back onto the goals after a slide
 GROW, SHRINK = F(1.5), F(0.5)  # of the gain, after a slide that helped and one that did not
-ENDED = F(1e-9)  # relative fall of H below which a slide has ended
+STOP_REASON = F(1e-9)  # relative fall of H below which a slide has ended
 
 
 @device
@@ -107,7 +107,7 @@ def slide(problem, work, room, targets, q, cost, most):
     while k < most:
         H = write_gradient(problem, work, targets, q, room.gradient)
         if not tried or (holds and H < lowest):
-            ended = tried and lowest - H < ENDED * abs(lowest)
+            ended = tried and lowest - H < STOP_REASON * abs(lowest)
             lowest, cost = H, new_cost
             copy(q, work.trial)
             if ended:

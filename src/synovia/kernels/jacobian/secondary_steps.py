@@ -1,7 +1,7 @@
 """The Jacobian family with wishes: steps towards the goals, and motion in what they leave free."""
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import to_units
 from synovia.kernels.jacobian.clamps import clamp_largest
 from synovia.kernels.jacobian.descent import largest
@@ -51,10 +51,12 @@ def attempt(problem, work, targets, q):
 @entry
 def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry
 def secondary_family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with general goals."""
-    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

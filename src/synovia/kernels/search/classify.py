@@ -15,23 +15,23 @@ from synovia.kernels.goals.residuals import jacobian, residual, to_units
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.layout import (
     CONFLICT,
-    CUT,
     FIRST_RESIDUAL,
     LEVEL,
     LIMITED,
+    NO_GAIN,
     REACHED,
     RESIDUALS,
-    RESTED,
     STALLED,
     STATUS,
     STEPS_SPENT,
+    STOPPED_BY,
     UNREACHABLE,
 )
-from synovia.kernels.math.bounded import shares
+from synovia.kernels.math.bounded import free_and_held_gradient
 from synovia.kernels.search.finish import ALIKE, finish_rows
 from synovia.kernels.search.multistart import holds
 from synovia.kernels.search.polish import FLAT, come_to_rest
-from synovia.kernels.tree.chart import NEAR, bounds, to_box
+from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, with_steps
 from synovia.kernels.tree.variables import step
@@ -56,7 +56,7 @@ def gradient(problem, work, first, last, slack):
     for i in range(first, last):
         for v in range(work.g.shape[0]):
             work.g[v] += work.J[i, v] * work.e[i]
-    return shares(work.box, work.g, NEAR, slack)
+    return free_and_held_gradient(work.box, work.g, NEAR, slack)
 
 
 @apart
@@ -76,7 +76,7 @@ def status_of(problem, work, targets, errors, q, rests):
         cost += work.e[i] * work.e[i]
     small, slack = STATIONARY * math.sqrt(cost), FLAT * math.sqrt(cost)
     jacobian(problem, q, work.frames, targets, work.J)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     left, held = gradient(problem, work, first, last, slack)
     for g in range(problem.goals.shape[0]):
@@ -107,7 +107,7 @@ def classify_rows(sketch, prove, problem, work, out):
             row[STATUS] = UNREACHABLE
         elif status != UNREACHABLE:
             perform(sketch, with_steps(problem, 0), work, targets, q)  # no step: frames and residual as it counts them
-            row[STATUS] = status_of(problem, work, targets, errors, q, row[CUT] == RESTED)
+            row[STATUS] = status_of(problem, work, targets, errors, q, row[STOPPED_BY] == NO_GAIN)
 
 
 @algorithm

@@ -24,19 +24,19 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, apart, device, inline, perform
 from synovia.kernels.compiler.views import bits, matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
-from synovia.kernels.goals.reach import at_bound, prove
+from synovia.kernels.goals.reach import at_bound, prove_unreachable
 from synovia.kernels.layout import (
     COST,
-    CUT,
-    ENDED,
     FINALISTS,
     FINISH,
+    NO_GAIN,
     OTHERS,
     REACHED,
-    RESTED,
     STATE,
     STATUS,
     STEPS,
+    STOP_REASON,
+    STOPPED_BY,
     TRIES,
     UNREACHABLE,
     WINNER,
@@ -235,16 +235,16 @@ def finish_rows(sketch, polish, settle, better, steps, alike, problem, work, sta
             and not at_bound(problem, work.frames, kept, errors)
         ):
             rests = look_elsewhere(sketch, polish, better, steps, alike, problem, work, kept, errors, q, row, rests)
-        ended = max(row[CUT], work.watch[ENDED], F(0))
+        ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
         if polish is None:  # attempts that come to rest slowly: those that the work left out might have gone on
             rests = rests and ended == F(0)
-        row[CUT] = RESTED if rests and not interrupted(work.watch) else ended
+        row[STOPPED_BY] = NO_GAIN if rests and not interrupted(work.watch) else ended
 
 
 @inline
 def solve_and_finish(attempt, problem, work, targets, starts, out, warm, first):
     """Solve rows by attempts that come to rest slowly (see ``solve_rows``), and finish those that missed."""
-    code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    code = solve_rows(attempt, scatter, prove_unreachable, problem, work, targets, starts, out, warm, first)
     if code >= 0 and code & 1:  # in a track that has begun (warm) the loop ended at the first miss, and stays near it
         finish_rows(
             attempt, None, None, None, SKETCH_STEPS, ALIKE, problem, work, starts, out, first, code >> 1,

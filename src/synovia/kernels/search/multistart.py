@@ -19,15 +19,13 @@ from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.residuals import (
     all_given,
     complete_targets,
+    first_invalid_target,
     measure,
-    refused_target,
-    replace_targets,
+    write_given_targets,
 )
-from synovia.kernels.goals.swivel import forget, remember
+from synovia.kernels.goals.swivel import forget_poles, remember_poles
 from synovia.kernels.layout import (
     COST,
-    CUT,
-    ENDED,
     FINISH,
     FOLLOWER,
     LEADER,
@@ -37,13 +35,15 @@ from synovia.kernels.layout import (
     STATE,
     STATUS,
     STEPS,
+    STOP_REASON,
+    STOPPED_BY,
     TRIES,
     UNREACHABLE,
     WINNER,
 )
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work
-from synovia.kernels.tree.variables import lead, seed_state
+from synovia.kernels.tree.variables import follower_value, seed_state
 
 BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
 
@@ -52,7 +52,7 @@ BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated
 def follow(problem, q):
     """Set the joints that follow another."""
     for k in range(problem.followers.shape[0]):
-        q[problem.followers[k, FOLLOWER]] = lead(problem.coupling, k, q[problem.followers[k, LEADER]])
+        q[problem.followers[k, FOLLOWER]] = follower_value(problem.coupling, k, q[problem.followers[k, LEADER]])
 
 
 @device
@@ -101,7 +101,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
     for b in range(first, out.shape[0]):
         row = out[b]
         q, errors, kept = open_row(problem, row)
-        refused = refused_target(problem, targets[b])
+        refused = first_invalid_target(problem, targets[b])
         if refused >= 0:
             return -1 - refused - problem.goals.shape[0] * b
         follows = warm and b > 0
@@ -111,10 +111,10 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
             _, _, before = open_row(problem, out[b - 1])
             for g in range(before.shape[0]):
                 copy(before[g], kept[g])
-            replace_targets(problem, targets[b], kept)
-            remember(problem.general, problem, work, before, q)
+            write_given_targets(problem, targets[b], kept)
+            remember_poles(problem.general, problem, work, before, q)
         else:
-            forget(problem.general, problem, work)
+            forget_poles(problem.general, problem, work)
             if not all_given(problem, targets[b]):
                 forward(problem.tree, q, work.frames)
             complete_targets(problem, work.frames, targets[b], kept)
@@ -161,7 +161,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         row[WINNER] = winner
         row[COST] = lowest if tries > 0 else F(math.inf)
         row[FINISH] = F(0)
-        row[CUT] = work.watch[ENDED]
+        row[STOPPED_BY] = work.watch[STOP_REASON]
         if status != REACHED or interrupted(work.watch):  # for Python to look at
             missed = 1
             if warm and not interrupted(work.watch):

@@ -9,12 +9,12 @@ from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.layout import HELD, STATE
-from synovia.kernels.math.bounded import bounded_step, shares, solve_rest
+from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, solve_free
 from synovia.kernels.math.linear import gram_t, times_t, transpose
-from synovia.kernels.tree.chart import NEAR, bends, bounds, move, to_box
+from synovia.kernels.tree.chart import NEAR, add_chart_curvature, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_newton
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.variables import perturb, seed_state
 
 SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
 QUIET = 4  # such steps in a row
@@ -39,10 +39,10 @@ def pull(problem, work, targets, q):
     """
     jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.dq)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     times_t(work.J, work.e, work.g)
-    return shares(work.box, work.g, NEAR, FLAT * length(work.e))
+    return free_and_held_gradient(work.box, work.g, NEAR, FLAT * length(work.e))
 
 
 @device
@@ -62,7 +62,7 @@ def hessian(problem, work, targets, q):
     for _ in range(2):
         to_box(problem, work.box, work.H)
         transpose(work.H)
-    bends(problem, q, work.box, work.dq, work.H)
+    add_chart_curvature(problem, q, work.box, work.dq, work.H)
     gram_t(work.J, work.K, F(0))
     for i in range(work.H.shape[0]):
         for j in range(i):
@@ -169,7 +169,7 @@ def is_saddle(problem, work, targets, q, cost, steps):
         return steps == 0
     pull(problem, work, targets, q)
     hessian(problem, work, targets, q)
-    return not solve_rest(work.H, BENDS * math.sqrt(cost), work.g, work.box, work.K, work.dq)
+    return not solve_free(work.H, BENDS * math.sqrt(cost), work.g, work.box, work.K, work.dq)
 
 
 @device
@@ -189,7 +189,7 @@ def come_to_rest(problem, work, targets, q, most):
             copy(work.best, q)
             seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
             aside = ASIDE if side == 1 else -ASIDE
-            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
+            perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
         taken, still = settle(problem, work, targets, q, most)
         steps += taken
         cost, worst = residual(problem, q, work.frames, targets, work.e)

@@ -15,7 +15,7 @@ from synovia.kernels.compiler.jit import F, device, entry, inline, perform
 from synovia.kernels.compiler.views import bits, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
-from synovia.kernels.goals.residuals import all_given, complete_targets, refused_target
+from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target
 from synovia.kernels.layout import BLOCK_Q, LOWER, STATE, STATUS, UPPER
 from synovia.kernels.math.trigonometry import PI, sincos
 from synovia.kernels.search.descent import AIM, falls_slowly
@@ -63,7 +63,7 @@ def load_attempt(problem, q, counters, costs, Q, l):
 @device
 def load_problem(problem, work, targets, starts, out, b, counters, costs, Q, goal, l):
     """Load problem b into lane l; return the goal with an invalid target, or -1."""
-    refused = refused_target(problem, targets[b])
+    refused = first_invalid_target(problem, targets[b])
     if refused >= 0:
         return refused
     row = out[b]

@@ -10,7 +10,7 @@ scalar kernel solves them, with its proofs, restarts and statuses.
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import measure
-from synovia.kernels.layout import COST, CUT, FINISH, REACHED, STATUS, STEPS, TRIES, WINNER
+from synovia.kernels.layout import COST, FINISH, REACHED, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.kernels.search.multistart import follow
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_row
@@ -53,7 +53,7 @@ def verify(problem, work, row, steps, attempt, cost):
         row[WINNER] = attempt
         row[COST] = cost
         row[FINISH] = F(0)
-        row[CUT] = F(0)
+        row[STOPPED_BY] = F(0)
 
 
 @inline
