@@ -19,7 +19,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
-from synovia.solver import Solver, SolverName, lister_of
+from synovia.solver import Solver, SolverName
 from synovia.solver.base import Kernel
 from synovia.tracking import track
 
@@ -48,7 +48,7 @@ class IK(CompiledProblem):
     """
 
     diagnosis = diagnosis
-    _lister: Kernel | None = None  # lists the branches of a closed form
+    _branch_kernel: Kernel | None = None
 
     def solve(
         self, targets: Targets | None = None, start: Start | None = None, deadline: float | None = None
@@ -110,7 +110,7 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used.
         """
         pose = self.default_start if start is None else self.as_start(start)
-        kernel = self._lister = self._lister or lister_of(self.solver, self.reduced)
+        kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
         workspace = self.new_workspace()
         self.writer.fill(targets, workspace)
         out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row

@@ -229,7 +229,7 @@ def test_what_cannot_be_a_goal_is_refused():
     for given in ({}, {"residual": 1.0}, {"residual": len, "tolerance": 0.0}, {"residual": len, "jacobian": 3}):
         with pytest.raises(InputError):
             sy.CustomGoal(**given)
-    with pytest.raises(UnsupportedError, match="cannot honour"):
+    with pytest.raises(UnsupportedError, match="does not support"):
         sy.solve(ARM, at((0.4, 0.1, 0.5)), "ccd")
 
 

@@ -154,7 +154,7 @@ def test_out_of_reach_is_proved_with_wishes_too():
 def test_a_gradient_that_goes_wrong_is_an_input_error(gradient, message):
     with pytest.raises(InputError, match=message):
         sy.solve(ARM, there(ARM.random_pose(1)), own(gradient))
-    with pytest.raises(InputError, match="gradient is no function"):
+    with pytest.raises(InputError, match="gradient is out of range"):
         sy.NullSpace(gradient=3.0)
 
 

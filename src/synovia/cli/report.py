@@ -68,7 +68,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         "reached": solution.reached,
         "interrupted": solution.interrupted,
         "solver": ik.solver.name,
-        "seed": ik.solver.seed,
+        "seed": ik.solver.search.seed,
         "steps": solution.steps,
         "attempts": solution.attempts,
         "attempt": solution.attempt,

@@ -118,8 +118,12 @@ def solve(
         from synovia.files.goals import read_goals
 
         wanted = [*read_goals(goals), *wanted]
+    algorithm = as_solver(solver)
     settings = {name: value for name, value in (("attempts", attempts), ("seed", seed)) if value is not None}
-    ik = IK(skeleton, wanted, as_solver(solver).replace(**settings), tolerance=tolerance, root=root)
+    for name in settings:
+        if not hasattr(algorithm, name):
+            raise typer.BadParameter(f"the solver {algorithm.name!r} has no {name}", param_hint=f"'--{name}'")
+    ik = IK(skeleton, wanted, algorithm.replace(**settings), tolerance=tolerance, root=root)
     begin = _start(start, ik.skeleton)
     seconds = time.perf_counter()
     solution = ik.solve(start=begin, deadline=deadline)

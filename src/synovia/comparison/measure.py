@@ -211,6 +211,6 @@ def _track(row: Row, ik: IK, problems: Problems) -> None:
 def _converge(row: Row, ik: IK, problems: Problems) -> None:
     """Measure the errors of first attempts after increasing numbers of steps."""
     targets = {name: values[:_CURVES] for name, values in problems.of_kind(problems.targets).items()}
-    row.curve_steps = tuple(k for k in _GRID if k <= ik.solver.max_steps)
+    row.curve_steps = tuple(k for k in _GRID if k <= ik.solver.search.max_steps)
     errors = np.array([ik.errors_after(k, targets) for k in row.curve_steps])
     row.curve = errors[..., 0].max(-1) / ik.reach

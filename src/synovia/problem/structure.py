@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
 from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, SHIFT_COLUMN, VARIABLE
@@ -115,17 +114,6 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
     n = np.cross(u, v)  # 1 - (u·v)² would lose small angles
     point = p + float(np.cross(o - p, v) @ n) / float(n @ n) * u
     return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
-
-
-def refusal(name: str, goal: Goal, value: str, expected: str, hint: str) -> UnsupportedError:
-    """Return the error of a closed form for joints that it is not made for."""
-    return UnsupportedError(
-        f"{name} is not made for these joints",
-        where=f"goal on {goal.joint!r}",
-        value=value,
-        expected=expected,
-        hint=hint,
-    )
 
 
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:

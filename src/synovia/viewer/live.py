@@ -228,7 +228,7 @@ def view(
         playing = 0
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
-        settings = settings.replace(attempts=1)
+        settings = settings.without_restarts()
     wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
     mode = root if root is not None else ("free" if len(pair_of(skeleton, "foot")) == 2 else "fixed")
 

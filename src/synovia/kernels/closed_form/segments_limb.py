@@ -1,8 +1,8 @@
-"""A limb cut into segments: shoulder and elbow place the wrist, the wrist takes the rotation, the swivel is free.
+"""Limbs in closed form: shoulder and elbow place the wrist, the wrist takes the rotation, the swivel is free.
 
-Ball, hinge and ball have seven degrees of freedom for the six of a pose; what is left is a turn of the whole limb about
-the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For each bend that brings the wrist to its distance it
-is taken as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
+Ball, hinge and ball have seven degrees of freedom for the six of a pose. The seventh is the swivel, a turn of the whole
+limb about the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For each bend that brings the wrist to its
+distance, the swivel goes as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
 """
 
 from synovia.kernels.closed_form.limbs import bend_joint, hand_of, limb_of, prove_limbs, swivel_to_pole
@@ -22,7 +22,7 @@ from synovia.kernels.tree.problem import copy, open_general, open_work
 
 @device
 def one_branch(problem, work, targets, q, g, limb, turn):
-    """Set the joints of a limb for one turn of its bend; work.frames are those of the start."""
+    """Write the joint values of a limb for one turn of its bend; work.frames are those of the start."""
     way = sub(limb.t, limb.A)
     if norm(way) <= FLAT * problem.reach:
         way = add(limb.U, limb.V)
@@ -42,7 +42,7 @@ def one_branch(problem, work, targets, q, g, limb, turn):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave the candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     copy(q, work.trial)
     g = 0
     while not problem.goals[g, PARTS] & POSITION:
@@ -72,7 +72,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart_general``."""
+    """Solve a batch of problems; see ``search.multistart``."""
     return multistart_general(attempt, scatter, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first)
 
 

@@ -1,8 +1,8 @@
 """Arms of six hinges with three parallel axes, 2, 3 and 4, whose last two meet (Elias & Wen 2025, IK-Geo).
 
-E2 E3 E4 keep what lies along the common direction h. So with w where the last two axes meet, h·E1⁻¹ D w = h·w gives the
-first turn, h·R1ᵀ R z6 = h·R5 z6 the fifth, and a rotation about h and the sixth turn follow from the rotation R that
-is left. What remains is planar, two bones: at most two ways each for first, fifth and third.
+E2 E3 E4 keep components along the common direction h. The last two axes meet in w. So h·E1⁻¹ D w = h·w gives the first
+turn and h·R1ᵀ R z6 = h·R5 z6 the fifth; a rotation about h and the sixth turn follow from the remaining rotation R. The
+remaining problem is planar, of two bones. There are at most two ways each for the first, fifth and third turn.
 """
 
 import math
@@ -13,11 +13,11 @@ from synovia.kernels.closed_form.six_hinges import (
     axis,
     base_row,
     crossing,
-    less,
     motion_to_target,
     nearer_side,
-    offer,
     prove_arm_branches,
+    put_turns,
+    turn_cost,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.layout import ORIGIN
@@ -31,11 +31,11 @@ from synovia.kernels.search.restarts import scatter_numbers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
 
-DEPENDENT = F(1e-7)  # sine under which two axes are one
+DEPENDENT = F(1e-7)  # sine of the angle between two axes; below it they count as one
 
 
 @device
-def parallel(problem, work, q, R, t, every):
+def parallel_candidates(problem, work, q, R, t, every):
     """Write the candidates of an arm with three parallel axes, at most eight; return how many.
 
     Args:
@@ -44,7 +44,7 @@ def parallel(problem, work, q, R, t, every):
         q: The start.
         R: Rotation of the motion D.
         t: Its translation.
-        every: Whether all are asked for, or the nearest one: then what turns more already is left out.
+        every: Whether to write all candidates; else those that already turn more than the nearest one are left out.
     """
     f, table = work.frames[base_row(problem) :], work.solver_scratch
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
@@ -61,7 +61,7 @@ def parallel(problem, work, q, R, t, every):
     side = nearer_side(base.middle, half)
     for first in (side, -side):
         a = base.middle + first * half
-        if not every and less(a) >= nearest:
+        if not every and turn_cost(a) >= nearest:
             continue
         sca = sincos(a)
         up = spin(z0, h, sca)  # h as the first joint turns it
@@ -70,13 +70,13 @@ def parallel(problem, work, q, R, t, every):
         side = nearer_side(tilt.middle, spread)
         for second in (side, -side):
             e = tilt.middle + second * spread
-            if not every and less(a) + less(e) >= nearest:
+            if not every and turn_cost(a) + turn_cost(e) >= nearest:
                 continue
             sce = sincos(e)
             tilted = spin(z4, z5, sce)
             if norm(cross(tilted, h)) > DEPENDENT:
                 last = turn_to(z5, apply_t(R, up), spin(z4, h, opposite(sce)))
-                if not every and less(a) + less(e) + less(last) >= nearest:
+                if not every and turn_cost(a) + turn_cost(e) + turn_cost(last) >= nearest:
                     continue
                 sum_of_three = turn_to(h, tilted, aim)
             else:
@@ -84,13 +84,13 @@ def parallel(problem, work, q, R, t, every):
                 last = F(0)
                 across = cross(z5, z4)
                 sum_of_three = turn_to(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
-            # from the second axis to where the fourth has to be: E5 and E6 and the sum of the three turns are taken off
+            # from the second axis to the place of the fourth, without E5, E6 and the sum of the three turns
             goal = sub(add(place, turned(h, at, sum_of_three)), o1)
             goal = axpy(along - dot(goal, h), h, goal)
             c, _ = branch_turn(bend, norm(goal), F(1), F(0))
             for bent in (c, F(2) * bend.phi - c):
                 b = turn_to(h, add(upper, turned(h, lower, bent)), goal)
-                away = offer(problem, table, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
+                away = put_turns(problem, table, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
                 nearest = min(nearest, away)
                 count += 1
     return count
@@ -98,9 +98,9 @@ def parallel(problem, work, q, R, t, every):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave all candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     R, t = motion_to_target(problem, work, targets, q)
-    return parallel(problem, work, q, R, t, True), F(0)
+    return parallel_candidates(problem, work, q, R, t, True), F(0)
 
 
 @algorithm
@@ -108,7 +108,7 @@ def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     R, t = motion_to_target(problem, work, targets, q)
     for every in (False, True):
-        count = parallel(problem, work, q, R, t, every)
+        count = parallel_candidates(problem, work, q, R, t, every)
         cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
         if met or every:
             break
@@ -119,7 +119,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
+    """Solve a batch of problems; see ``search.multistart``."""
     return multistart(
         attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
     )

@@ -1,17 +1,17 @@
-"""Two-bone limbs in closed form: the joint between opens to the target's distance, the root turns the limb onto it.
+"""Two-bone limbs in closed form: the middle joint opens to the target's distance, the root turns the limb onto it.
 
-Law of cosines for the bend, the smallest turn for the direction, one angle about the line from root to tip for the
-plane of the bend (pole, twist): the equations are in ``two_segments``. Each goal has a limb of its own. Limits are
-honoured: the bend keeps to those of its joint; the plane turns by as little as brings the root inside its own; where no
-plane does, root and bend take their best turns within the limits by turns, as in cyclic descent.
+The law of cosines gives the bend, the smallest turn gives the direction, and one angle about the line from root to tip
+gives the plane of the bend (pole, twist). The equations are in ``two_segments``. Each goal has a limb of its own. The
+bend stays within the limits of its joint. The plane makes the smallest turn that brings the root within its limits; if
+there is none, root and middle joint alternately take their best turns within the limits, as in cyclic descent.
 """
 
 import numpy as np
 
-from synovia.kernels.closed_form.blend import MOTION, begin, end, one_by_one
+from synovia.kernels.closed_form.blend import MOTION, blend_answer, load_start, solve_in_order
 from synovia.kernels.closed_form.limbs import (
-    alternate,
     bend_joint,
+    descend_limb,
     hand_of,
     limb_of,
     prove_limbs,
@@ -45,7 +45,7 @@ from synovia.kernels.tree.problem import copy, open_general, open_work
 
 @device
 def solve_limb(problem, work, targets, q, g):
-    """Set the joints of goal g's limb; work.frames are at q."""
+    """Write the joint values of goal g's limb; work.frames are at q."""
     limb = limb_of(problem, work.frames, targets, q, g)
     bend = distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     way = sub(limb.t, limb.A)
@@ -58,14 +58,14 @@ def solve_limb(problem, work, targets, q, g):
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     first = work.solver_scratch[MOTION] == np.inf
     wanted, found = swivel_to_pole(problem, limb, targets, aimed, line, problem.params[TWIST])
-    if found and not first:  # in a track the plane keeps pace with its goals
+    if found and not first:  # in a track the turn is bounded by the motion of the goals
         most = problem.params[PACE] * work.solver_scratch[MOTION] / problem.reach
         wanted = min(max(wanted, -most), most)
     elif not found and first:
         wanted = problem.params[TWIST]
     hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
     turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
-    if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the place goes first
+    if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the position goes first
         turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, no_wrist(), wanted)
     rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
     forward(problem.tree, q, work.frames)
@@ -74,8 +74,8 @@ def solve_limb(problem, work, targets, q, g):
         if norm(sub(add(add(limb.A, limb.U), limb.V), goal_at)) <= norm(
             sub(tip_of(problem, work.frames, limb, g), goal_at)
         ):
-            copy(work.trial, q)  # so that an answer, asked for again, stays
-        alternate(problem, work, q, limb, goal_at, g)
+            copy(work.trial, q)  # so that solving again from an answer leaves it
+        descend_limb(problem, work, q, limb, goal_at, g)
     if limb.tip >= 0:
         T, _ = target_frame(targets, g)
         R, _ = goal_frame(problem, work.frames, g)
@@ -86,18 +86,18 @@ def solve_limb(problem, work, targets, q, g):
 @algorithm
 def attempt(problem, work, targets, q):
     """Solve each limb, from the start or, in a track, from the last answer; then blend with the first start."""
-    begin(problem, work, q)
+    load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & POSITION:
             solve_limb(problem, work, targets, q, g)
-    end(problem, work, q, problem.params[BLEND])
+    blend_answer(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
 
 @entry
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems."""
+    """Solve a batch of problems, one after the other."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return one_by_one(attempt, scatter, prove_limbs, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(attempt, scatter, prove_limbs, problem, work, targets, starts, out, warm, first)

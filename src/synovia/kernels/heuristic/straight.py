@@ -1,7 +1,6 @@
-"""The straight-line rule: where the only target is beyond reach, every bone points at it (Aristidou & Lasenby 2011).
+"""The straight-line rule: if the only target is beyond reach, every bone points at it (Aristidou & Lasenby 2011).
 
-It is for balls without limits, where it is the best pose. A hinge, or a limit, keeps bones from lying straight; there
-the ordinary passes end nearer to the target.
+For balls without limits this is the best pose. With a hinge or a limit the ordinary passes end nearer to the target.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -25,15 +24,9 @@ from synovia.kernels.tree.variables import is_limited
 
 
 @device
-def look_far(problem, work, targets):
-    """Find the goal beyond reach if it is the only one, but for a root's own target; work.frames are at the start."""
-    work.points[0, STRAIGHT] = reaches_too_far(problem, work, targets)
-
-
-@device
-def lay_straight(problem, work, targets):
-    """Let every joint want to be at the target beyond reach, if that is what there is; return whether."""
-    if problem.tree.ints.shape[0] == 0:  # nothing moves: the first row of ``points`` is that of a goal
+def aim_straight(problem, work, targets):
+    """Place every joint at the target beyond reach, if there is one; return whether."""
+    if problem.tree.ints.shape[0] == 0:  # then the first row of ``points`` is that of a goal
         return False
     straight = int(work.points[0, STRAIGHT])
     if straight < 0:
@@ -46,8 +39,11 @@ def lay_straight(problem, work, targets):
 
 
 @device
-def reaches_too_far(problem, work, targets):
-    """Return the goal that is beyond reach if it is the only one, but for a root's own target; -1 otherwise."""
+def unreachable_goal(problem, work, targets):
+    """Return the goal that is beyond reach if it is the only one except for a root's own target; -1 otherwise.
+
+    work.frames are at the start.
+    """
     found = -1
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
@@ -62,12 +58,14 @@ def reaches_too_far(problem, work, targets):
     tip = norm(load(problem.goal_data, found, GOAL_ORIGIN))
     _, t = target_frame(targets, found)
     far = least_distance(problem, work.frames, targets, row, tip, t) > F(0)
-    return found if far and turns_any_way(problem, row) and farther(problem, work, targets, t, row, tip) else -1
+    return (
+        found if far and turns_freely_to(problem, row) and is_beyond_bones(problem, work, targets, t, row, tip) else -1
+    )
 
 
 @inline
-def turns_any_way(problem, row):
-    """Return whether all that moves on the chain to a row are rotations without limits."""
+def turns_freely_to(problem, row):
+    """Return whether the moving joints of the chain to a row are all balls without limits."""
     while row >= 0:
         k = problem.tree.ints[row, VARIABLE]
         if k >= 0 and (problem.variables[k, BLOCK] != TURN or is_limited(problem.limits, k)):
@@ -77,8 +75,8 @@ def turns_any_way(problem, row):
 
 
 @inline
-def farther(problem, work, targets, t, row, tip):
-    """Return whether a place is beyond the sum of the lengths (and not inside the hole) of the chain to a row."""
+def is_beyond_bones(problem, work, targets, t, row, tip):
+    """Return whether a target is farther from the base of the chain to a row than the sum of its bones."""
     total = tip
     base = row
     while row >= 0:
