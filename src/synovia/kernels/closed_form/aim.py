@@ -52,7 +52,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.subproblems import turn_to, turned
 from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject, turn_about, turn_onto
 from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, scale, sub
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball, turned_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_work
@@ -184,4 +184,4 @@ def prove(problem, work, targets, q):
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)

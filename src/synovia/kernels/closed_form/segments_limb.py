@@ -14,7 +14,7 @@ from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, qu
 from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
 from synovia.kernels.math.vectors import add, norm, normalize, sub
 from synovia.kernels.search.multistart import multistart_general
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
@@ -73,7 +73,9 @@ def attempt(problem, work, targets, q):
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems; see ``search.multistart``."""
-    return multistart_general(attempt, scatter, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, random_start, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

@@ -37,7 +37,7 @@ from synovia.kernels.math.two_segments import (
     turn_to_distance,
 )
 from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
@@ -100,4 +100,4 @@ def attempt(problem, work, targets, q):
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(attempt, scatter, prove_limbs, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(attempt, random_start, prove_limbs, problem, work, targets, starts, out, warm, first)

@@ -8,7 +8,7 @@ from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.hierarchy.largest_move import put_down
 from synovia.kernels.hierarchy.step import SAME, improves, keep, look, ranked, smallest_tolerance, take_step
 from synovia.kernels.layout import LARGEST_MOVE, SETTLED
-from synovia.kernels.search.descent import AIM, falls_slowly
+from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
 
@@ -47,7 +47,7 @@ def descend(problem, work, targets, q, h, count):
     cost_of_step = work_of_levels(problem)
     met = False  # whether the best pose meets all goals
     for k in range(problem.max_steps + 1):
-        reached = look(problem, work, targets, q, h) <= AIM and count > levels
+        reached = look(problem, work, targets, q, h) <= INSIDE and count > levels
         if k == 0 or reached != met:
             better = k == 0 or reached
         elif reached:  # within the tolerance one is as good as another
@@ -66,7 +66,7 @@ def descend(problem, work, targets, q, h, count):
                 worse = 0
                 extra = max(STRONGER * extra, LIGHTEST)
                 copy(work.trial, q)
-                reached = look(problem, work, targets, q, h) <= AIM and count > levels
+                reached = look(problem, work, targets, q, h) <= INSIDE and count > levels
         if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
             break
         if slow:  # how fast errors fall says nothing: it is the largest move that holds them up

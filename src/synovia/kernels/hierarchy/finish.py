@@ -11,11 +11,11 @@ from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import halted
 from synovia.kernels.hierarchy.basis import ALONE, open_levels
 from synovia.kernels.hierarchy.descent import descend
+from synovia.kernels.hierarchy.inequalities import wall_count
 from synovia.kernels.hierarchy.largest_move import is_at_rest, put_down, take_up
 from synovia.kernels.hierarchy.polish import UNSEEN, gains, refine
 from synovia.kernels.hierarchy.saddle import step_off
 from synovia.kernels.hierarchy.step import SAME, keep, look, smallest_tolerance
-from synovia.kernels.hierarchy.walls import wall_count
 from synovia.kernels.layout import FINALISTS, LARGEST_MOVE, OTHERS
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy

@@ -19,7 +19,7 @@ from synovia.kernels.hierarchy.finish import (
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import finish_rows
 from synovia.kernels.search.multistart import solve_rows
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
 
@@ -48,7 +48,7 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
     Then ``warm`` tells not to look elsewhere.
     """
     if first >= 0:
-        return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
+        return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
     last = out.shape[0]
     finish_rows(
         sketch, polish, settle, is_clearly_better, SKETCH_STEPS, ALIKE, problem, work, starts, out, 0, last, not warm

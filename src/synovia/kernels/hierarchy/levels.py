@@ -252,7 +252,7 @@ def solve_levels(h, edges, count, damping, scaled, slow, most, releases):
 
 
 @entry
-def bare_levels(A, e, edges, bounds, scratch, step, damping, scaled, most, releases):
+def solve_hierarchy(A, e, edges, bounds, scratch, step, damping, scaled, most, releases):
     """Write the step of a hierarchy given as plain matrices: rows (m, n), bounds (4, n) lower, upper, wish, stiffness.
 
     Returns:

@@ -21,10 +21,10 @@ from synovia.kernels.hierarchy.basis import (
     add_row,
     hold,
 )
+from synovia.kernels.hierarchy.inequalities import put_walls, stand_walls, wall_rows
 from synovia.kernels.hierarchy.largest_move import hold_back, slow_down
 from synovia.kernels.hierarchy.levels import missing, solve_levels
 from synovia.kernels.hierarchy.soft_edge import soften
-from synovia.kernels.hierarchy.walls import put_walls, stand_walls, wall_rows
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,

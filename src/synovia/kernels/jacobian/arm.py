@@ -16,6 +16,7 @@ from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import target_frame
+from synovia.kernels.jacobian.active_set import PUSHES
 from synovia.kernels.jacobian.arm_step import (
     add_column,
     clamp,
@@ -25,7 +26,6 @@ from synovia.kernels.jacobian.arm_step import (
     hinge_column,
     joint_frame,
 )
-from synovia.kernels.jacobian.descent import PUSHES
 from synovia.kernels.layout import (
     ANGULAR,
     AXIS,
@@ -62,9 +62,9 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
 from synovia.kernels.math.vectors import add, cross, dot, load, scale, store, sub
-from synovia.kernels.search.descent import AIM, FALLS, falls_slowly
+from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import copy
 
 SMALL_TURN = F(0.1)  # radians, up to which a turn counts by the radian in a step
@@ -182,8 +182,8 @@ def attempt(problem, work, targets, q):
     wp, weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach, problem.goal_data[0, ROTATION_WEIGHT]
     placed = problem.goals[0, PARTS] & POSITION
     turns = problem.goals[0, PARTS] & ROTATION
-    most2 = (AIM * problem.tolerance) ** 2
-    most_turned2 = (AIM * problem.tolerance_angle) ** 2
+    most2 = (INSIDE * problem.tolerance) ** 2
+    most_turned2 = (INSIDE * problem.tolerance_angle) ** 2
     mark = F(0)
     lowest = F(0)
     for k in range(problem.max_steps + 1):
@@ -220,5 +220,5 @@ def attempt(problem, work, targets, q):
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
     return multistart(
-        attempt, scatter_numbers, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

@@ -24,9 +24,9 @@ from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
 from synovia.kernels.heuristic.loop import leave_line
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
-from synovia.kernels.search.descent import AIM
+from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 
 GAINS = F(1e-4)  # share of the slope's promise that a step must keep (Armijo)
 HALVINGS = 30
@@ -106,7 +106,7 @@ def attempt(problem, work, targets, q):
     total = lay_out(problem, work, q)
     root = load(points, 0, PLACE)
     T = sub(t, root)
-    most = AIM * problem.tolerance
+    most = INSIDE * problem.tolerance
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
     steps = 0
     lowest = norm(sub(t, load(points, n, PLACE)))
@@ -162,4 +162,6 @@ def attempt(problem, work, targets, q):
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

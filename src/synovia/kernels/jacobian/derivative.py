@@ -4,7 +4,7 @@ from synovia.kernels.compiler.jit import device
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.partial import partial_jacobian
 from synovia.kernels.goals.residuals import geometric_jacobian
-from synovia.kernels.jacobian.workspace import PARTIAL
+from synovia.kernels.jacobian.shared import PARTIAL
 from synovia.kernels.layout import FORM
 
 

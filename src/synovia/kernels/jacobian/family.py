@@ -10,14 +10,12 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import to_units
-from synovia.kernels.jacobian.clamps import clamp_errors
-from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.methods import limited_step
-from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.jacobian.shared import clamp_errors, open_scratch, write_jacobian
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD
 from synovia.kernels.search.descent import FALLS, descend
 from synovia.kernels.search.multistart import multistart, multistart_general
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
 from synovia.kernels.tree.variables import step
@@ -32,7 +30,7 @@ def goal_step(problem, work, q):
         cost += work.e[i] * work.e[i]
     clamp_errors(problem, work.e, params[LARGEST_ERROR])
     damping = params[DAMPING] + params[ERROR_DAMPING] * cost
-    limited_step(problem, work, open_room(work), q, np.int64(params[METHOD]), damping, params[LARGEST_TURN])
+    limited_step(problem, work, open_scratch(work), q, np.int64(params[METHOD]), damping, params[LARGEST_TURN])
 
 
 @algorithm
@@ -56,12 +54,14 @@ def attempt(problem, work, targets, q):
 @entry
 def family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with general goals."""
     return multistart_general(
-        attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

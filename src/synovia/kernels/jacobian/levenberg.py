@@ -7,11 +7,11 @@ alone gives damped least squares (Wampler 1986). Joints at a limit are held by t
 from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import to_units
-from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
+from synovia.kernels.jacobian.active_set import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING
 from synovia.kernels.search.descent import FALLS, descend
 from synovia.kernels.search.multistart import multistart, multistart_general
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
 from synovia.kernels.tree.variables import step
@@ -42,12 +42,14 @@ def attempt(problem, work, targets, q):
 @entry
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def levenberg_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with general goals."""
     return multistart_general(
-        attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

@@ -4,9 +4,9 @@ Jacobian transpose, pseudo-inverse, damped least squares; the fourth, by singula
 """
 
 from synovia.kernels.compiler.jit import F, device
-from synovia.kernels.jacobian.clamps import clamp_largest
-from synovia.kernels.jacobian.descent import PUSHES, damped_step, hold_at_limits, largest
+from synovia.kernels.jacobian.active_set import PUSHES, damped_step, hold_at_limits, largest
 from synovia.kernels.jacobian.selective import selective_step
+from synovia.kernels.jacobian.shared import clamp_largest
 from synovia.kernels.math.linear import times, times_t
 
 TRANSPOSE, PSEUDO_INVERSE, DAMPED, SELECTIVE = 0, 1, 2, 3

@@ -8,15 +8,14 @@ The projector 1 - J⁺J must come from a factorisation without damping: a damped
 from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import residual, to_units
-from synovia.kernels.jacobian.clamps import clamp_largest
-from synovia.kernels.jacobian.derivative import write_jacobian
-from synovia.kernels.jacobian.descent import PUSHES, hold_at_limits, largest
+from synovia.kernels.jacobian.active_set import PUSHES, hold_at_limits, largest
 from synovia.kernels.jacobian.methods import PSEUDO_INVERSE, REDOS, limited_step
 from synovia.kernels.jacobian.secondary import stiffest, write_gradient
+from synovia.kernels.jacobian.shared import clamp_largest, write_jacobian
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.math.linear import gram
 from synovia.kernels.math.semidefinite import solve_semidefinite
-from synovia.kernels.search.descent import AIM
+from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_step
 from synovia.kernels.tree.variables import step
@@ -52,7 +51,7 @@ def project(room, m, out):
 
 
 @device
-def free_motion(problem, work, room, q, gain):
+def null_space_step(problem, work, room, q, gain):
     """Write room.z = -gain (1 - J⁺J) ∇H with J as it stands, without the directions that a limit holds."""
     m, n = work.J.shape
     for j in range(n):
@@ -68,7 +67,7 @@ def free_motion(problem, work, room, q, gain):
 
 
 @device
-def first_gain(problem):
+def initial_gain(problem):
     """Return the step length at which the stiffest wish is met at once: one over its second derivative."""
     bend = stiffest(problem)
     return F(1) / bend if bend > F(0) else F(1)
@@ -81,7 +80,7 @@ def back_onto_goals(problem, work, room, targets, q):
     for k in range(CORRECTIONS + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, q, work.frames, targets, work.e)
-        if k > 0 and worst <= AIM:
+        if k > 0 and worst <= INSIDE:
             return k, cost, True
         if k == CORRECTIONS:
             break
@@ -93,13 +92,13 @@ def back_onto_goals(problem, work, room, targets, q):
 
 
 @device
-def slide(problem, work, room, targets, q, cost, most):
+def descend_null_space(problem, work, room, targets, q, cost, most):
     """Move q, which meets the goals, along the poses that meet them until H is lowest; return (steps, cost).
 
     A slide along the null space leaves the goals by its square, so each is followed by steps back. Only poses that meet
     the goals and lower H are kept; the length of a slide follows from that.
     """
-    gain = first_gain(problem)
+    gain = initial_gain(problem)
     lowest = F(0)
     tried, returned, holds = False, False, True
     k = 0
@@ -119,7 +118,7 @@ def slide(problem, work, room, targets, q, cost, most):
             returned = True
             continue
         tried, returned = True, False
-        free_motion(problem, work, room, q, gain)
+        null_space_step(problem, work, room, q, gain)
         size = largest(room.z)
         if size < STILL or stopped(work.watch, work_of_step(problem)):
             break

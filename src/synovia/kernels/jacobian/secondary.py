@@ -9,7 +9,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import JACOBIAN, custom_gradient, write_custom
-from synovia.kernels.jacobian.derivative import write_built_in
+from synovia.kernels.jacobian.shared import write_built_in
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,

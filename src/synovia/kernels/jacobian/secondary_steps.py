@@ -3,16 +3,15 @@
 from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import to_units
-from synovia.kernels.jacobian.clamps import clamp_largest
-from synovia.kernels.jacobian.descent import largest
+from synovia.kernels.jacobian.active_set import largest
 from synovia.kernels.jacobian.family import goal_step
-from synovia.kernels.jacobian.null_space import first_gain, free_motion, slide
+from synovia.kernels.jacobian.null_space import descend_null_space, initial_gain, null_space_step
 from synovia.kernels.jacobian.secondary import write_gradient
-from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.jacobian.shared import clamp_largest, open_scratch
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.search.descent import FALLS, descend
 from synovia.kernels.search.multistart import multistart, multistart_general
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
 from synovia.kernels.tree.variables import step
@@ -24,10 +23,10 @@ def move(problem, work, targets, q):
 
     The second part is never larger than the first: its square would keep the goals away.
     """
-    room = open_room(work)
+    room = open_scratch(work)
     write_gradient(problem, work, targets, q, room.gradient)
     goal_step(problem, work, q)
-    free_motion(problem, work, room, q, first_gain(problem))
+    null_space_step(problem, work, room, q, initial_gain(problem))
     clamp_largest(room.z, largest(work.dq))
     for i in range(work.dq.shape[0]):
         work.dq[i] += room.z[i]
@@ -43,7 +42,7 @@ def attempt(problem, work, targets, q):
     """Descend from q, and once the goals hold slide along the poses that meet them."""
     k, cost, holds = descend(move, None, FALLS, work_of_step(problem), problem, work, targets, q)
     if holds:
-        more, cost = slide(problem, work, open_room(work), targets, q, cost, problem.max_steps)
+        more, cost = descend_null_space(problem, work, open_scratch(work), targets, q, cost, problem.max_steps)
         k += more
     return k, cost
 
@@ -51,12 +50,14 @@ def attempt(problem, work, targets, q):
 @entry
 def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def secondary_family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with general goals."""
     return multistart_general(
-        attempt, scatter, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
     )

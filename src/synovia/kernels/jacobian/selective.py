@@ -8,7 +8,7 @@ those of J Jᵀ would not.
 import math
 
 from synovia.kernels.compiler.jit import F, device, device_dot
-from synovia.kernels.jacobian.clamps import clamp_largest, goal_rows
+from synovia.kernels.jacobian.shared import clamp_largest, goal_rows
 
 SWEEPS = 30  # a handful is usual
 ORTHOGONAL = F(1e-14)  # cosine of two rows

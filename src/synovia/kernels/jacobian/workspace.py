@@ -22,14 +22,14 @@ class Room(NamedTuple):
     gradient: NDArray[np.float64]  # (n,)
 
 
-def room_size(residuals: int, columns: int) -> int:
+def scratch_size(residuals: int, columns: int) -> int:
     """Return how many float64 the room needs."""
     m = residuals + 1
     return m * columns + m * m + 2 * m + 2 * columns
 
 
 @inline
-def open_room(work):
+def open_scratch(work):
     """Return the room."""
     m, n = work.J.shape[0] + 1, work.J.shape[1]
     a1 = m * n

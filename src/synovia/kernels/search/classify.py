@@ -12,7 +12,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, apart, entry, inline, perform
 from synovia.kernels.goals.residuals import jacobian, residual, to_units
-from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, linearise
+from synovia.kernels.jacobian.active_set import LARGEST_TURN, damped_step, largest, linearise
 from synovia.kernels.layout import (
     CONFLICT,
     FIRST_RESIDUAL,
@@ -29,7 +29,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.bounded import free_and_held_gradient
 from synovia.kernels.search.finish import ALIKE, finish_rows
-from synovia.kernels.search.multistart import holds
+from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import FLAT, come_to_rest
 from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
@@ -101,7 +101,7 @@ def classify_rows(sketch, prove, problem, work, out):
         if status == REACHED:
             continue
         q, errors, targets = open_row(problem, row)
-        if holds(problem, work, targets, q, errors):
+        if meets_goals(problem, work, targets, q, errors):
             row[STATUS] = REACHED
         elif prove is not None and perform(prove, problem, work, targets, q)[0] > 0:
             row[STATUS] = UNREACHABLE

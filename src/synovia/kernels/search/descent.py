@@ -16,7 +16,7 @@ from synovia.kernels.layout import PROGRESS
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 
-AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
+INSIDE = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
 FALLS = F(1) - F(1e-12)  # less is rounding: a pose that cannot be improved is given back as it came
 STILL = F(1e-9)  # largest turn of a step (radians) that counts as none
 
@@ -57,7 +57,7 @@ def descend(move, leave, kept, work_of_move, problem, work, targets, q):
         if k == 0 or cost < kept * best:
             best = cost
             copy(q, work.trial)
-        if worst <= AIM:
+        if worst <= INSIDE:
             return k, cost, True
         slowly, mark = falls_slowly(problem, k, lowest, mark)
         if slowly or k == problem.max_steps or stopped(work.watch, work_of_move):

@@ -41,8 +41,8 @@ from synovia.kernels.layout import (
     UNREACHABLE,
     WINNER,
 )
-from synovia.kernels.search.multistart import follow, holds, solve_rows
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.multistart import meets_goals, set_followers, solve_rows
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, open_row, with_steps
 from synovia.kernels.tree.variables import seed_state
 
@@ -142,10 +142,10 @@ def sketch_others(sketch, problem, work, targets, q, row, alike):
         take_back(work, q)
         attempt = int(row[TRIES])
         seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
-        perform(scatter, problem, work, targets, q)
-        follow(problem, q)
+        perform(random_start, problem, work, targets, q)
+        set_followers(problem, q)
         taken, cost = perform(sketch, problem, work, targets, q)
-        follow(problem, q)
+        set_followers(problem, q)
         row[TRIES] += F(1)
         row[STEPS] += F(taken)
         count = put_in(work, count, q, cost, attempt, alike)
@@ -159,14 +159,14 @@ def polished(sketch, polish, problem, work, targets, q, row):
         taken, rests = perform(polish, problem, work, targets, q)
         row[STEPS] += taken
         row[FINISH] = taken
-        follow(problem, q)
+        set_followers(problem, q)
         return rests > 0
     steps = problem.attempts * problem.max_steps - np.int64(row[STEPS])
     cost = cost_of(sketch, problem, work, targets, q)
     rests = False
     while steps > 0 and not halted(work.watch):
         taken, now = perform(sketch, with_steps(problem, min(problem.max_steps, steps)), work, targets, q)
-        follow(problem, q)
+        set_followers(problem, q)
         row[STEPS] += taken
         steps -= taken
         rests = not (now < LOWER * cost or halted(work.watch))  # one that was cut short shows nothing
@@ -190,7 +190,7 @@ def look_elsewhere(sketch, polish, better, steps, alike, problem, work, targets,
             break
         attempt = take_finalist(work, k, q)
         ended = polished(sketch, polish, problem, work, targets, q, row)
-        reached = holds(problem, work, targets, q, errors)
+        reached = meets_goals(problem, work, targets, q, errors)
         if better is None:
             cost = cost_of(sketch, problem, work, targets, q)
             found = cost < LOWER * lowest
@@ -229,7 +229,7 @@ def finish_rows(sketch, polish, settle, better, steps, alike, problem, work, sta
         else:
             rests = polished(sketch, settle, problem, work, kept, q, row)
         if (
-            not holds(problem, work, kept, q, errors)
+            not meets_goals(problem, work, kept, q, errors)
             and searches
             and attempts_left(problem, row) > 0
             and not at_bound(problem, work.frames, kept, errors)
@@ -244,7 +244,7 @@ def finish_rows(sketch, polish, settle, better, steps, alike, problem, work, sta
 @inline
 def solve_and_finish(attempt, problem, work, targets, starts, out, warm, first):
     """Solve rows by attempts that come to rest slowly (see ``solve_rows``), and finish those that missed."""
-    code = solve_rows(attempt, scatter, prove_unreachable, problem, work, targets, starts, out, warm, first)
+    code = solve_rows(attempt, random_start, prove_unreachable, problem, work, targets, starts, out, warm, first)
     if code >= 0 and code & 1:  # in a track that has begun (warm) the loop ended at the first miss, and stays near it
         finish_rows(
             attempt, None, None, None, SKETCH_STEPS, ALIKE, problem, work, starts, out, first, code >> 1,

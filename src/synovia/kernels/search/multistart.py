@@ -49,7 +49,7 @@ BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated
 
 
 @inline
-def follow(problem, q):
+def set_followers(problem, q):
     """Set the joints that follow another."""
     for k in range(problem.followers.shape[0]):
         q[problem.followers[k, FOLLOWER]] = follower_value(problem.coupling, k, q[problem.followers[k, LEADER]])
@@ -65,29 +65,29 @@ def is_finite(q):
 
 
 @device
-def holds(problem, work, targets, q, errors):
+def meets_goals(problem, work, targets, q, errors):
     """Return whether q, whose followers may be behind, meets the goals; write the errors."""
-    follow(problem, q)
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     return measure(problem, q, work.frames, targets, errors) <= F(1)
 
 
 @inline
-def multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems of positions and rotations alone; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
 
 
 @inline
-def multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart_general(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems with any goals; see ``solve_rows``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
 
 
 @device
-def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first):
+def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
     """Solve one problem a row, from row ``first`` on; starts are inside the limits.
 
     With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the
@@ -128,10 +128,10 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
             if tries > 0:
                 copy(start, q)
                 seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
-                perform(scatter, problem, work, kept, q)
-                follow(problem, q)
+                perform(random_start, problem, work, kept, q)
+                set_followers(problem, q)
             taken, cost = perform(attempt, problem, work, kept, q)
-            follow(problem, q)
+            set_followers(problem, q)
             if not is_finite(q):  # whatever an algorithm may do: no answer holds what is no number
                 copy(start, q)
                 cost = F(math.inf)
@@ -153,7 +153,7 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         if status != REACHED:
             if tries > 0:
                 copy(work.best, q)
-            if interrupted(work.watch) and holds(problem, work, kept, q, errors):
+            if interrupted(work.watch) and meets_goals(problem, work, kept, q, errors):
                 status = REACHED
         row[STATUS] = status
         row[STEPS] = steps

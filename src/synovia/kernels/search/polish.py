@@ -7,7 +7,7 @@ from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.residuals import jacobian, residual
-from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, length
+from synovia.kernels.jacobian.active_set import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.layout import HELD, STATE
 from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, solve_free
 from synovia.kernels.math.linear import gram_t, times_t, transpose

@@ -83,7 +83,7 @@ def near_target(problem, work, targets, q):
 
 
 @algorithm
-def scatter(problem, work, targets, q):
+def random_start(problem, work, targets, q):
     """Fill every variable of q.
 
     Balls without limits are turned fully, a fifth or a twenty-fifth of it: a chain of a hundred of them turned fully is
@@ -101,7 +101,7 @@ def scatter(problem, work, targets, q):
 
 
 @algorithm
-def scatter_numbers(problem, work, targets, q):
+def random_scalars(problem, work, targets, q):
     """Fill every variable of an arm, which has numbers alone; arms need not wait for ball joints to be compiled."""
     copy(q, work.trial)
     for k in range(problem.variables.shape[0]):

@@ -18,8 +18,8 @@ from synovia.kernels.goals.frames import target_frame
 from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target
 from synovia.kernels.layout import BLOCK_Q, LOWER, STATE, STATUS, UPPER
 from synovia.kernels.math.trigonometry import PI, sincos
-from synovia.kernels.search.descent import AIM, falls_slowly
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.descent import INSIDE, falls_slowly
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.simd.arm_step import (
     ERROR_WIDTH,
     FAR2,
@@ -97,7 +97,7 @@ def restart(problem, work, starts, out, counters, costs, Q, l):
     q, _, kept = open_row(problem, out[b])
     copy(starts[min(b, starts.shape[0] - 1)], q)
     seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
-    perform(scatter_numbers, problem, work, kept, q)
+    perform(random_scalars, problem, work, kept, q)
     load_attempt(problem, q, counters, costs, Q, l)
     return True
 
@@ -124,8 +124,8 @@ def arm_simd(ints, floats, targets, starts, out, scratch, like):
     P, goal, E = stack(like, 12, LANES), stack(like, 12, LANES), stack(like, ERROR_WIDTH, LANES)
     S, Y = stack(like, 21, LANES), stack(like, 6, LANES)
     costs, counters = stack(like, 2, LANES), stack(ints, COUNTERS, LANES)
-    far2 = (AIM * problem.tolerance) ** 2
-    turned2 = chord2(AIM * problem.tolerance_angle)
+    far2 = (INSIDE * problem.tolerance) ** 2
+    turned2 = chord2(INSIDE * problem.tolerance_angle)
     next_row = 0
     busy = 0
     for l in range(LANES):

@@ -11,7 +11,7 @@ scalar kernel solves them, with its proofs, restarts and statuses.
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import measure
 from synovia.kernels.layout import COST, FINISH, REACHED, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
-from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_row
 
@@ -44,7 +44,7 @@ def as_type(K, v):
 def verify(problem, work, row, steps, attempt, cost):
     """Write status and counts of a row whose joint values meet the goals in double precision; others stay LEFT."""
     q, errors, kept = open_row(problem, row)
-    follow(problem, q)
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
         row[STATUS] = REACHED

@@ -16,7 +16,7 @@ from synovia.kernels.goals.residuals import all_given, complete_targets, first_i
 from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, turn_joints
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT, PROGRESS, STATUS
 from synovia.kernels.math.vectors import dot, load, norm, store, sub
-from synovia.kernels.search.descent import AIM
+from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.simd.batch import (
     FORWARD,
     LANES,
@@ -157,8 +157,8 @@ def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
     copy(starts[0], q)
     total = lay_out(problem, work, q)
     root = as_type(K, load(work.points, 0, PLACE))
-    most2 = (AIM * problem.tolerance) ** 2
-    near2 = most2 if F(K(AIM)) == AIM else (SINGLE_AIM * problem.tolerance) ** 2
+    most2 = (INSIDE * problem.tolerance) ** 2
+    near2 = most2 if F(K(INSIDE)) == INSIDE else (SINGLE_AIM * problem.tolerance) ** 2
     for l in range(LANES):
         counters[ROW, l] = -1
         counters[STEP, l] = 0
