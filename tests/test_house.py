@@ -24,7 +24,6 @@ MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; 
 # Modules of less than 30 lines that are still to be merged into their neighbours.
 SHORT = (
     "kernels/goals/trajectory.py",
-    "kernels/jacobian/derivative.py",
     "model/limits/base.py",
 )
 

@@ -11,11 +11,10 @@ from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import residual
-from synovia.kernels.jacobian.derivative import write_jacobian
 from synovia.kernels.jacobian.methods import limited_step
-from synovia.kernels.jacobian.null_space import free_motion
+from synovia.kernels.jacobian.null_space import null_space_step
 from synovia.kernels.jacobian.secondary import write_gradient
-from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.jacobian.shared import open_scratch, write_jacobian
 from synovia.kernels.layout import DAMPING, LARGEST_TURN, METHOD
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
@@ -30,7 +29,7 @@ SEEDS = st.integers(0, 2**20)
 def one_step(ints, floats, scratch, targets, q, e, J, held, dq, gradient, z):
     """Write residual, Jacobian, the Jacobian without what is held, a method's step, ∇H and its free motion."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
-    room = open_room(work)
+    room = open_scratch(work)
     forward(problem.tree, q, work.frames)
     residual(problem, q, work.frames, targets, work.e)
     H = write_gradient(problem, work, targets, q, room.gradient)
@@ -45,7 +44,7 @@ def one_step(ints, floats, scratch, targets, q, e, J, held, dq, gradient, z):
         gradient[j] = room.gradient[j]
         for i in range(J.shape[0]):
             held[i, j] = work.J[i, j]
-    free_motion(problem, work, room, q, 1.0)
+    null_space_step(problem, work, room, q, 1.0)
     for j in range(J.shape[1]):
         z[j] = room.z[j]
     write_jacobian(problem, work, targets, q)

@@ -52,7 +52,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.subproblems import turn_to, turned
 from synovia.kernels.math.two_segments import FLAT, across, nearest_turn, turn_about, turn_onto
 from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, scale, sub
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.ball import turned as turned_ball
 from synovia.kernels.tree.forward import forward
@@ -185,4 +185,4 @@ def prove(problem, work, targets, q):
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return one_by_one(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)

@@ -89,12 +89,12 @@ def motion_of(targets, b):
 
 
 @inline
-def one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first):
+def one_by_one(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
     """Solve rows of problems one at a time, see ``multistart``, with how far targets moved left for each."""
     missed = 0
     for b in range(first, out.shape[0]):
         work.solver_scratch[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
-        code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out[: b + 1], warm, b)
+        code = solve_rows(attempt, random_start, prove, problem, work, targets, starts, out[: b + 1], warm, b)
         if code < 0 or (warm and code & 1 and not interrupted(work.watch)):
             return code
         missed |= code & 1

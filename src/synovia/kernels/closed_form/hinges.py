@@ -36,7 +36,7 @@ from synovia.kernels.math.trigonometric_polynomials import ROOM, real_roots, sam
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
@@ -246,7 +246,7 @@ def prove(problem, work, targets, q):
 @entry
 def hinges(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter_numbers, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, random_scalars, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

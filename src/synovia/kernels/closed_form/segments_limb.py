@@ -14,7 +14,7 @@ from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, qu
 from synovia.kernels.math.two_segments import FLAT, aim_limb, bend_of, bend_to, branch_turn, turn_about
 from synovia.kernels.math.vectors import add, norm, normalize, sub
 from synovia.kernels.search.multistart import multistart_general
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import set_turn, swivel_inside
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
@@ -73,7 +73,9 @@ def attempt(problem, work, targets, q):
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart_general``."""
-    return multistart_general(attempt, scatter, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, random_start, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

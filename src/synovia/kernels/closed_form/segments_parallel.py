@@ -27,7 +27,7 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import bend_of, branch_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
 
@@ -121,7 +121,7 @@ def attempt(problem, work, targets, q):
 def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
     return multistart(
-        attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_scalars, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
     )
 
 

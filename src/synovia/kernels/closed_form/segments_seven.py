@@ -30,7 +30,7 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
 from synovia.kernels.tree.variables import seed_state
@@ -225,7 +225,7 @@ def search(problem, work, targets, q):
     for k in range(RESTARTS):
         if k > 0:
             seed_state(bits(work.watch, STATE, 1), problem.seed, k)
-            perform(scatter_numbers, problem, work, targets, q)
+            perform(random_scalars, problem, work, targets, q)
         taken, cost = perform(descend, more, work, targets, q)
         steps += taken
         if cost < lowest:
@@ -251,7 +251,7 @@ def attempt(problem, work, targets, q):
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(attempt, random_scalars, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -28,7 +28,7 @@ from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns
 from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
 # Places in spare memory
@@ -184,7 +184,7 @@ def attempt(problem, work, targets, q):
 def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
     return multistart(
-        attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_scalars, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
     )
 
 

@@ -9,8 +9,8 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.goals.residuals import complete_targets, measure, refused_target, residual
 from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, CUT, IS_ANGLE, REACHED, SCALAR, STATUS, STEPS, TRIES, WINNER
-from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.descent import INSIDE
+from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_row
 
@@ -52,7 +52,7 @@ def take_candidate(problem, q, table, i):
         for c in range(numbers(problem, k)):
             q[problem.variables[k, BLOCK_Q] + c] = table[at]
             at += 1
-    follow(problem, q)
+    set_followers(problem, q)
 
 
 @inline
@@ -84,7 +84,7 @@ def tried(problem, work, targets, q, table, i):
     take_candidate(problem, q, table, i)
     forward(problem.tree, q, work.frames)
     cost, worst = residual(problem, q, work.frames, targets, work.e)
-    return cost, worst <= AIM
+    return cost, worst <= INSIDE
 
 
 @device
@@ -97,7 +97,7 @@ def pick(problem, work, targets, q, table, count):
         (the squared error, whether the goals are met).
     """
     lowest, worst = residual(problem, q, work.frames, targets, work.e)
-    if worst <= AIM:
+    if worst <= INSIDE:
         return lowest, True
     copy(q, work.trial)
     best = 0

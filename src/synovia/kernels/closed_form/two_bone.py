@@ -37,7 +37,7 @@ from synovia.kernels.math.two_segments import (
     turn_about,
 )
 from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import no_hand, set_turn, swivel_inside
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
@@ -100,4 +100,4 @@ def attempt(problem, work, targets, q):
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return one_by_one(attempt, scatter, prove_limbs, problem, work, targets, starts, out, warm, first)
+    return one_by_one(attempt, random_start, prove_limbs, problem, work, targets, starts, out, warm, first)

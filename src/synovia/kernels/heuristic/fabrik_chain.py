@@ -38,8 +38,8 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, store, sub
-from synovia.kernels.search.descent import AIM, STILL, falls_slowly
-from synovia.kernels.search.finish import LOWER, solve_and_finish
+from synovia.kernels.search.descent import INSIDE, STILL, falls_slowly
+from synovia.kernels.search.finish import CLEARLY_LOWER, solve_and_finish
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 
@@ -131,7 +131,7 @@ def attempt(problem, work, targets, q):
     _, t = target_frame(targets, 0)
     total = lay_out(problem, work, q)
     root = load(points, 0, PLACE)
-    most = AIM * problem.tolerance
+    most = INSIDE * problem.tolerance
     best = F(0)
     lowest = F(0)
     mark = F(0)
@@ -143,7 +143,7 @@ def attempt(problem, work, targets, q):
         error = sub(t, tip)
         cost = dot(error, error)
         lowest = cost if k == 0 else min(cost, lowest)
-        if k == 0 or cost < LOWER * best:
+        if k == 0 or cost < CLEARLY_LOWER * best:
             best = cost
             for i in range(n + 1):
                 store(points, i, BEST, load(points, i, PLACE))

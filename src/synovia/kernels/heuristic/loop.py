@@ -7,7 +7,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device
 from synovia.kernels.compiler.views import bits
 from synovia.kernels.layout import STATE
 from synovia.kernels.search.descent import descend
-from synovia.kernels.search.finish import LOWER
+from synovia.kernels.search.finish import CLEARLY_LOWER
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import nudge, seed_state
 
@@ -26,5 +26,5 @@ def leave_line(problem, work, targets, q):
 @device
 def iterate_from(iterate, problem, work, targets, q):
     """Repeat ``iterate`` from q; return (iterations, the lowest cost)."""
-    k, cost, _ = descend(iterate, leave_line, LOWER, problem.tree.ints.shape[0], problem, work, targets, q)
+    k, cost, _ = descend(iterate, leave_line, CLEARLY_LOWER, problem.tree.ints.shape[0], problem, work, targets, q)
     return k, cost

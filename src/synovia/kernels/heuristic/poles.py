@@ -40,8 +40,8 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import project
 from synovia.kernels.math.vectors import load, norm, scale, sub
-from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.descent import INSIDE
+from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, pose_goals_only
 from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
@@ -114,7 +114,7 @@ def turn_limb(problem, work, targets, q, h):
         swing(problem, work, targets, q, h, share * wanted)
         _, now = residual(pose_only, q, work.frames, targets, work.e)
         left = abs(wanted_turn(problem, work, targets, h))
-        if now <= max(worst, AIM) and left <= (F(1) - DONE * share) * abs(wanted):
+        if now <= max(worst, INSIDE) and left <= (F(1) - DONE * share) * abs(wanted):
             if share == F(1):
                 return abs(wanted)
             low = share
@@ -138,19 +138,19 @@ def face_poles(attempt, problem, work, targets, q):
     if held_back(problem, work):
         return 0, NEVER
     k, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
-    follow(problem, q)
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     while (
         k < problem.max_steps
         and not stopped(work.watch, problem.general.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
-        and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > AIM
+        and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > INSIDE
     ):
         k += 1
         most = F(0)
         for h in range(problem.general.ints.shape[0]):
             if problem.general.ints[h, KIND] == POLE:
                 most = max(most, turn_limb(problem, work, targets, q, h))
-        follow(problem, q)
+        set_followers(problem, q)
         if most <= STILL * problem.tolerance_angle:
             break
     cost, _ = residual(pose_goals_only(problem), q, work.frames, targets, work.e)

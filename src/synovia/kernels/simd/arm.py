@@ -33,9 +33,9 @@ from synovia.kernels.layout import (
     WINNER,
 )
 from synovia.kernels.math.trigonometry import PI, sincos
-from synovia.kernels.search.descent import AIM, falls_slowly
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.descent import INSIDE, falls_slowly
+from synovia.kernels.search.multistart import set_followers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.simd.arm_step import (
     ERROR_WIDTH,
     FAR2,
@@ -119,7 +119,7 @@ def restart(problem, work, starts, out, lanes, state, Q, l):
     q, _, kept = open_row(problem, out[b])
     copy(starts[min(b, starts.shape[0] - 1)], q)
     seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
-    perform(scatter_numbers, problem, work, kept, q)
+    perform(random_scalars, problem, work, kept, q)
     take_up(problem, q, lanes, state, Q, l)
     return True
 
@@ -131,7 +131,7 @@ def answer(problem, work, out, lanes, Q, cost, l):
     q, errors, kept = open_row(problem, row)
     for i in range(problem.variables.shape[0]):
         q[problem.variables[i, BLOCK_Q]] = min(max(F(Q[i, l]), problem.limits[i, LOWER]), problem.limits[i, UPPER])
-    follow(problem, q)
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
         row[STATUS] = REACHED
@@ -155,8 +155,8 @@ def arm_lanes(ints, floats, targets, starts, out, scratch, like):
     P, goal, E = stack(like, 12, LANES), stack(like, 12, LANES), stack(like, ERROR_WIDTH, LANES)
     S, Y = stack(like, 21, LANES), stack(like, 6, LANES)
     state, lanes = stack(like, 2, LANES), stack(ints, COLD, LANES)
-    far2 = (AIM * problem.tolerance) ** 2
-    turned2 = chord2(AIM * problem.tolerance_angle)
+    far2 = (INSIDE * problem.tolerance) ** 2
+    turned2 = chord2(INSIDE * problem.tolerance_angle)
     following = 0
     live = 0
     for l in range(LANES):

@@ -34,8 +34,8 @@ from synovia.kernels.layout import (
     WINNER,
 )
 from synovia.kernels.math.vectors import dot, load, norm, store, sub
-from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.descent import INSIDE
+from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.simd.arm import LEFT
 from synovia.kernels.simd.arm_step import FORWARD, LANES, as_type, lane_vector, put_vector
 from synovia.kernels.tree.forward import forward
@@ -92,7 +92,7 @@ def answer(problem, work, row, steps, cost):
     q, errors, kept = open_row(problem, row)
     if steps > 0:
         take_turns(problem, work, q)
-    follow(problem, q)
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
         weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
@@ -177,8 +177,8 @@ def fabrik_lanes(ints, floats, targets, starts, out, scratch, room):
     copy(starts[0], q)
     total = lay_out(problem, work, q)
     root = as_type(K, load(work.points, 0, PLACE))
-    most2 = (AIM * problem.tolerance) ** 2
-    near2 = most2 if F(K(AIM)) == AIM else (SINGLE_AIM * problem.tolerance) ** 2
+    most2 = (INSIDE * problem.tolerance) ** 2
+    near2 = most2 if F(K(INSIDE)) == INSIDE else (SINGLE_AIM * problem.tolerance) ** 2
     for l in range(LANES):
         lanes[ROW, l] = -1
         lanes[STEP, l] = 0

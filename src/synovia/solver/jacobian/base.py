@@ -99,9 +99,9 @@ class JacobianMethod(Solver):
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the family's room."""
-        from synovia.kernels.jacobian.workspace import room_size
+        from synovia.kernels.jacobian.shared import scratch_size
 
-        return room_size(residuals, columns)
+        return scratch_size(residuals, columns)
 
     def damping_terms(self) -> tuple[float, float]:
         """Return constant damping and the factor of the squared error."""
