@@ -17,19 +17,7 @@ from synovia.kernels.compiler.views import matrix, vector
 # Rows of ``Levels.v``, one number a column: the step so far and its bounds; the reference of the posture; the active
 # bound (-1 lower, 0 none, 1 upper); gradient; direction of the next move; column of the pose; stiffness; how often the
 # level released the bound; 1 if the bound stays active for the whole step.
-STEP, LOWER, UPPER, REFERENCE, ACTIVE_SIDE, GRADIENT, DIRECTION, POSE_COLUMN, STIFFNESS, RELEASES, PERMANENT = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-)
+STEP, LOWER, UPPER, REFERENCE, ACTIVE_SIDE, GRADIENT, DIRECTION, POSE_COLUMN, STIFFNESS, RELEASES, PERMANENT = range(11)
 VECTORS = 11
 # Entries of ``Levels.state``: number of free columns, of basis rows, whether the basis must be rebuilt, systems solved,
 # number of rows in ``R``, whether columns are pinned (see ``pin_column``), and whether the posture is switched off.

@@ -49,9 +49,9 @@ def descend_levels(problem, work, targets, q, h, count):
     if limited_move:  # pressed against these bounds, levels gain tiny amounts for many steps
         save_pose(problem, q, h.saved_pose)
         met_error = smallest_tolerance(problem)
-    mark = F(0)
+    earlier = F(0)
     size = F(0)
-    extra = F(0)  # damping
+    damping = F(0)
     worse_steps = 0
     cost_of_step = work_of_levels(problem)
     met = False  # the best pose meets all goals
@@ -67,26 +67,26 @@ def descend_levels(problem, work, targets, q, h, count):
             keep_errors(h)
             copy(q, work.trial)
             met = reached
-            extra *= DECREASE
+            damping *= DECREASE
             worse_steps = 0
         else:
             worse_steps += 1
             if worse_steps == PATIENCE:  # the steps were too long: shorter ones from the best pose
                 worse_steps = 0
-                extra = max(INCREASE * extra, MIN_DAMPING)
+                damping = max(INCREASE * damping, MIN_DAMPING)
                 copy(work.trial, q)
                 reached = evaluate_levels(problem, work, targets, q, h) <= INSIDE and count > levels
         if reached and (h.errors[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
             break
         if limited_move:  # the largest move, not slow convergence, limits the fall of the error
-            if extra > MAX_DAMPING:
+            if damping > MAX_DAMPING:
                 break
         elif not met:
-            slowly, mark = falls_slowly(problem, k, combined_error(problem, h.best, count), mark)
+            slowly, earlier = falls_slowly(problem, k, combined_error(problem, h.best, count), earlier)
             if slowly:
                 break
         if k == problem.max_steps or stopped(work.watch, cost_of_step):
             break
-        size = take_step(problem, work, targets, q, h, count, extra)
+        size = take_step(problem, work, targets, q, h, count, damping)
     copy(work.trial, q)
     return k, combined_error(problem, h.best, count)

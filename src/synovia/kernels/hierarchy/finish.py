@@ -24,7 +24,7 @@ from synovia.kernels.tree.problem import copy
 PASSES = 6
 MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
 COARSE_STEPS = 15  # from a random start: enough to rank the minima
-EQUAL_COST = F(0)
+EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
 ERROR_STEP = F(1e-3)  # errors (reaches, radians) of coarse descents are rounded down to multiples of this
 MAX_ERROR_STEPS = F(1e4)  # larger errors are equal
 CLEAR_GAIN = F(0.9995)  # factor by which an error must fall for a pose elsewhere to replace the best
@@ -127,7 +127,7 @@ def first_polish(problem, work, targets, q):
         return 0, F(is_near_start(problem, q, start))
     steps, converged = refine_all(problem, work, targets, q, h)
     better = is_better(problem, work, targets, start, q, h)
-    if work.watch[OTHERS + q.shape[0] + 1] > F(0) and not better:
+    if stored_poses(work, q.shape[0])[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
         copy(start, q)
         taken, converged = refine_all(problem, work, targets, q, h)
         steps += taken
@@ -167,9 +167,9 @@ def is_clearly_better(problem, work, targets, q):
     keep_errors(h)
     evaluate_levels(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):
-        present, lowest = max(h.errors[k], met), max(h.best[k], met)
-        if present < CLEAR_GAIN * lowest:
+        error, lowest = max(h.errors[k], met), max(h.best[k], met)
+        if error < CLEAR_GAIN * lowest:
             return 1, F(0)
-        if not present <= lowest + EQUAL_ERRORS * (F(1) + lowest):
+        if not error <= lowest + EQUAL_ERRORS * (F(1) + lowest):
             return 0, F(0)
     return 0, F(0)

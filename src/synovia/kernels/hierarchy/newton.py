@@ -122,15 +122,15 @@ def reduced_hessian(h, H, first, last, base):
         for j in range(i):
             h.A[j, i] = h.A[i, j]
     for b in range(base):
-        far = F(0)
+        curvature = F(0)
         for i in range(free):
             h.c[i] = dot_rows(h.A, i, h.B, b, free)
-            far += h.c[i] * h.B[b, i]
+            curvature += h.c[i] * h.B[b, i]
         for i in range(free):
-            u = h.c[i] - F(0.5) * far * h.B[b, i]
+            u = h.c[i] - F(0.5) * curvature * h.B[b, i]
             w = h.B[b, i]
             for j in range(free):
-                h.A[i, j] -= u * h.B[b, j] + w * (h.c[j] - F(0.5) * far * h.B[b, j])
+                h.A[i, j] -= u * h.B[b, j] + w * (h.c[j] - F(0.5) * curvature * h.B[b, j])
 
 
 @apart
@@ -146,14 +146,14 @@ def pivoted_cholesky(h, kept, smallest):
     count = kept
     while count < n:
         p = -1
-        most = smallest
+        pivot = smallest
         for i in range(free):
-            if h.A[i, i] > most:
-                most = h.A[i, i]
+            if h.A[i, i] > pivot:
+                pivot = h.A[i, i]
                 p = i
         if p < 0:
             break
-        u = F(1) / math.sqrt(most)
+        u = F(1) / math.sqrt(pivot)
         for k in range(n):
             h.R[count, k] = F(0)
         for i in range(free):
@@ -196,7 +196,7 @@ def unlock_rows(h, first, last, kept, stiff):
 
 
 @apart
-def newton_level(h, H, first, last, damping, most, force):
+def newton_level(h, H, first, last, damping, max_move, force):
     """Move x to the optimum of an infeasible level with geometric stiffness H; extend R by its stiff directions."""
     n = h.v.shape[1]
     kept = int(h.state[STIFF_COUNT])
@@ -232,7 +232,7 @@ def newton_level(h, H, first, last, damping, most, force):
         for a in range(r):
             add_row(h.v, DIRECTION, h.c[a], h.B, base + a, free)
         h.state[STIFF_COUNT] = F(count)
-        ended = advance_to_bound(h, most)
+        ended = advance_to_bound(h, max_move)
         if ended == 1:
             continue
         fix_pinned(h)

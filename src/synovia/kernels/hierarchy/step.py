@@ -92,16 +92,16 @@ def write_references(problem, q, h):
     Without other goals a variable of relative weight w moves w / (w + STAY_WEIGHT) of the way, and all others stay.
     Upper levels that are tried alone have no posture: they take the steps that they would take without goals below.
     """
-    most = F(0)
+    largest = F(0)
     for k in range(problem.variables.shape[0]):
-        most = max(most, problem.posture[k, REST_WEIGHT])
+        largest = max(largest, problem.posture[k, REST_WEIGHT])
     if h.state[NO_POSTURE] != F(0):
-        most = F(0)
+        largest = F(0)
     total = F(0)
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
-        w = problem.posture[k, REST_WEIGHT] / most if most > F(0) else F(0)
-        stiff = math.sqrt(w + STAY_WEIGHT) if most > F(0) else F(1)
+        w = problem.posture[k, REST_WEIGHT] / largest if largest > F(0) else F(0)
+        stiff = math.sqrt(w + STAY_WEIGHT) if largest > F(0) else F(1)
         share = w / (w + STAY_WEIGHT)
         if problem.variables[k, BLOCK] == SCALAR:
             unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
@@ -192,11 +192,11 @@ def is_better_pose(h, count, met_error):
     Errors below ``met_error`` are equal. A pose with an error of NaN is never better.
     """
     for k in range(count):
-        present, lowest = max(h.errors[k], met_error), max(h.best[k], met_error)
-        gap = EQUAL_ERRORS * (F(1) + lowest)
-        if present < lowest - gap:
+        error, lowest = max(h.errors[k], met_error), max(h.best[k], met_error)
+        noise = EQUAL_ERRORS * (F(1) + lowest)
+        if error < lowest - noise:
             return True
-        if not present <= lowest + gap:
+        if not error <= lowest + noise:
             return False
     return False
 
@@ -238,8 +238,8 @@ def to_pose_step(problem, work, h):
 
 
 @apart
-def take_step(problem, work, targets, q, h, count, extra):
-    """Move q by one step of the first ``count`` levels with the additional damping ``extra``; return its longest part.
+def take_step(problem, work, targets, q, h, count, damping):
+    """Move q by one step of the first ``count`` levels with the additional ``damping``; return its longest part.
 
     Frames and residuals of q are in work.
     """
@@ -249,9 +249,9 @@ def take_step(problem, work, targets, q, h, count, extra):
         h,
         problem.levels,
         count,
-        problem.params[DAMPING] + extra,
+        problem.params[DAMPING] + damping,
         problem.params[ERROR_DAMPING],
-        POSTURE_DAMPING * extra,
+        POSTURE_DAMPING * damping,
         problem.params[LARGEST_STEP],
         True,
     )

@@ -162,9 +162,9 @@ def arm_step(problem, q, axes, p, e, wr, damping):
     if problem.params[ERROR_DAMPING] > F(0):
         linear, angular = half_acceleration(problem, axes, wr, y)
         z = finish6(factors, (linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]))
-        straight2 = max(dot6(y, e) - damping * dot6(y, y), F(0))  # |Jᵀ y|², as (J Jᵀ + λ) y = e
+        step2 = max(dot6(y, e) - damping * dot6(y, y), F(0))  # |Jᵀ y|², as (J Jᵀ + λ) y = e
         curve2 = dot(linear, (z[0], z[1], z[2])) + dot(angular, (z[3], z[4], z[5])) - damping * dot6(z, z)
-        k = F(1) if curve2 <= MAX_CURVE_SHARE * straight2 else math.sqrt(MAX_CURVE_SHARE * straight2 / curve2)
+        k = F(1) if curve2 <= MAX_CURVE_SHARE * step2 else math.sqrt(MAX_CURVE_SHARE * step2 / curve2)
         y = (y[0] + k * z[0], y[1] + k * z[1], y[2] + k * z[2], y[3] + k * z[3], y[4] + k * z[4], y[5] + k * z[5])
     for i in range(tree.ints.shape[0]):
         d = column_dot(axes, i, y)

@@ -20,16 +20,16 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_step
 from synovia.kernels.tree.variables import step
 
-MAX_SLIDE = F(0.3)  # longest step in the null space, radians or reaches
-MIN_SLIDE = F(1e-6)  # shorter steps end the descent
-CORRECTIONS = 10  # most steps back to the goals after a null-space step
+MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or reaches
+MIN_NULL_STEP = F(1e-6)  # shorter steps end the descent
+CORRECTIONS = 10  # max_steps steps back to the goals after a null-space step
 INCREASE, DECREASE = F(1.5), F(0.5)  # factors of the gain, after a step that lowered H and one that did not
 CONVERGED = F(1e-9)  # relative fall of H that ends the descent
 
 
 @device
 def project_to_null_space(scratch, m, out):
-    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. The scratch W holds J, and z in the row below it.
+    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. The scratch W met J, and z in the row below it.
 
     A second pass removes the rounding errors of an ill-conditioned J Jᵀ.
     """
@@ -92,7 +92,7 @@ def return_to_goals(problem, work, scratch, targets, q):
 
 
 @device
-def descend_null_space(problem, work, scratch, targets, q, cost, most):
+def descend_null_space(problem, work, scratch, targets, q, cost, max_steps):
     """Minimise H over the poses that meet the goals, from q, which meets them; return (steps, cost).
 
     A step in the null space changes the goals to second order, so each is followed by steps back to the goals. Only
@@ -100,12 +100,12 @@ def descend_null_space(problem, work, scratch, targets, q, cost, most):
     """
     gain = initial_gain(problem)
     lowest = F(0)
-    tried, returned, holds = False, False, True
+    tried, returned, met = False, False, True
     k = 0
     new_cost = cost
-    while k < most:
+    while k < max_steps:
         H = write_gradient(problem, work, targets, q, scratch.gradient)
-        if not tried or (holds and H < lowest):
+        if not tried or (met and H < lowest):
             ended = tried and lowest - H < CONVERGED * abs(lowest)
             lowest, cost = H, new_cost
             copy(q, work.trial)
@@ -120,14 +120,14 @@ def descend_null_space(problem, work, scratch, targets, q, cost, most):
         tried, returned = True, False
         null_space_step(problem, work, scratch, q, gain)
         size = largest(scratch.z)
-        if size < MIN_SLIDE or stopped(work.watch, work_of_step(problem)):
+        if size < MIN_NULL_STEP or stopped(work.watch, work_of_step(problem)):
             break
-        gain *= min(F(1), MAX_SLIDE / size)
+        gain *= min(F(1), MAX_NULL_STEP / size)
         copy(scratch.z, work.dq)
-        clamp_largest(work.dq, MAX_SLIDE)
+        clamp_largest(work.dq, MAX_NULL_STEP)
         to_units(problem, work.dq)
         step(problem.variables, problem.limits, q, work.dq, F(1))
-        taken, new_cost, holds = return_to_goals(problem, work, scratch, targets, q)
+        taken, new_cost, met = return_to_goals(problem, work, scratch, targets, q)
         k += 1 + taken
     copy(work.trial, q)
     return k, cost

@@ -77,22 +77,22 @@ def status_of(problem, work, targets, errors, q, converged):
     jacobian(problem, q, work.frames, targets, work.J)
     bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
-    left, held = level_gradient(problem, work, first, last, slack)
+    free, held = level_gradient(problem, work, first, last, slack)
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, LEVEL] == level:
             first = int(problem.goals[g, FIRST_RESIDUAL])
             alone, _ = level_gradient(problem, work, first, first + int(problem.goals[g, RESIDUALS]), slack)
-            if alone > small and left < max(CANCELS * alone, small):
+            if alone > small and free < max(CANCELS * alone, small):
                 return CONFLICT
-    if held > small and left < max(CANCELS * held, small):
+    if held > small and free < max(CANCELS * held, small):
         return LIMITED
     if not converged:
         return STEPS_SPENT
-    return CONFLICT if level > 0 and left > small else STALLED
+    return CONFLICT if level > 0 and free > small else STALLED
 
 
 @apart
-def classify_rows(coarse_descent, prove, problem, work, out):
+def classify_rows(coarse, prove, problem, work, out):
     """Write the status of the rows that missed; ``prove``, if not None, tries again to prove them out of reach."""
     for b in range(out.shape[0]):
         row = out[b]
@@ -105,9 +105,7 @@ def classify_rows(coarse_descent, prove, problem, work, out):
         elif prove is not None and perform(prove, problem, work, targets, q)[0] > 0:
             row[STATUS] = UNREACHABLE
         elif status != UNREACHABLE:
-            perform(
-                coarse_descent, with_steps(problem, 0), work, targets, q
-            )  # no step: only updates frames and residual
+            perform(coarse, with_steps(problem, 0), work, targets, q)  # no steps: updates frames and residual
             row[STATUS] = status_of(problem, work, targets, errors, q, row[CUT] == RESTED)
 
 

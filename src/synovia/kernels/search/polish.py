@@ -98,7 +98,7 @@ def predicted_fall(work, damping):
 
 
 @device
-def newton_descent(problem, work, targets, q, most):
+def newton_descent(problem, work, targets, q, max_steps):
     """Descend from q to a local minimum by Newton's method; each step minimises a quadratic within the limits.
 
     Damping makes each step lower the cost, and follows the gain ratio (Nielsen 1999). With more than NEWTON_COLUMNS
@@ -114,7 +114,7 @@ def newton_descent(problem, work, targets, q, most):
     cost_of_step = work_of_newton(problem)
     forward(problem.tree, q, work.frames)
     cost, worst = residual(problem, q, work.frames, targets, work.e)
-    for k in range(most):
+    for k in range(max_steps):
         if worst <= F(1):
             return k, 1
         if stopped(work.watch, cost_of_step):
@@ -165,7 +165,7 @@ def newton_descent(problem, work, targets, q, most):
             forward(problem.tree, q, work.frames)
             residual(problem, q, work.frames, targets, work.e)
             return k + 1, 0 if halted(work.watch) else 1
-    return most, 0
+    return max_steps, 0
 
 
 @device
@@ -182,7 +182,7 @@ def is_saddle(problem, work, targets, q, cost, steps):
 
 
 @device
-def polish_to_minimum(problem, work, targets, q, most):
+def polish_to_minimum(problem, work, targets, q, max_steps):
     """Descend from q to a minimum, and leave saddles.
 
     A chain that points straight away from its target is at a saddle: its gradient is zero. From a saddle the descent
@@ -201,7 +201,7 @@ def polish_to_minimum(problem, work, targets, q, most):
             seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
             aside = SADDLE_STEP if side == 1 else -SADDLE_STEP
             nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
-        taken, converged = newton_descent(problem, work, targets, q, most)
+        taken, converged = newton_descent(problem, work, targets, q, max_steps)
         steps += taken
         cost, worst = residual(problem, q, work.frames, targets, work.e)
         if side == 0:
