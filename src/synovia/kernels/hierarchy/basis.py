@@ -110,6 +110,24 @@ def open_levels(scratch, m, n):
     )
 
 
+@device
+def reset_columns(h):
+    """Make all columns free; the basis has no rows of R."""
+    h.state[FREE_COUNT] = F(h.v.shape[1])
+    h.state[STIFF_COUNT] = F(0)
+    h.state[ANY_PINNED] = F(0)
+
+
+@device
+def reset_column(h, k, low, high):
+    """Set the bounds of column k, and its step to the value within them that is nearest to zero."""
+    h.v[LOWER, k], h.v[UPPER, k] = low, high
+    h.v[STEP, k] = min(max(F(0), low), high)
+    h.v[ACTIVE_SIDE, k] = F(0)
+    h.v[PERMANENT, k] = F(0)
+    h.v[POSE_COLUMN, k] = F(k)
+
+
 @device_dot
 def dot_rows(A, i, B, j, n):
     """Return the dot product of two rows over the first n columns."""

@@ -13,16 +13,7 @@ from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.center_of_mass import centre_of_mass, outside_support, pull_centre
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
-from synovia.kernels.hierarchy.basis import (
-    ACTIVE_SIDE,
-    LOWER,
-    PERMANENT,
-    POSE_COLUMN,
-    REFERENCE,
-    STEP,
-    STIFFNESS,
-    UPPER,
-)
+from synovia.kernels.hierarchy.basis import REFERENCE, STEP, STIFFNESS, reset_column
 from synovia.kernels.layout import FIRST, KIND, NUMBERS, VERTEX, VERTICES
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
@@ -151,15 +142,11 @@ def write_slack(h, k, row, low, high, active):
     if active:
         h.G[row, k] = -SLACK_SCALE
         h.e[row] = F(0)
-        h.v[LOWER, k], h.v[UPPER, k] = low / SLACK_SCALE, high / SLACK_SCALE
+        reset_column(h, k, low / SLACK_SCALE, high / SLACK_SCALE)
     else:
-        h.v[LOWER, k], h.v[UPPER, k] = F(0), F(0)
-    h.v[STEP, k] = min(max(F(0), h.v[LOWER, k]), h.v[UPPER, k])
+        reset_column(h, k, F(0), F(0))
     h.v[REFERENCE, k] = h.v[STEP, k]
     h.v[STIFFNESS, k] = SLACK_STIFFNESS
-    h.v[ACTIVE_SIDE, k] = F(0)
-    h.v[PERMANENT, k] = F(0)
-    h.v[POSE_COLUMN, k] = F(k)
 
 
 @apart

@@ -16,7 +16,6 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, apart, apart_dot, device, entry
 from synovia.kernels.hierarchy.basis import (
     ACTIVE_SIDE,
-    ANY_PINNED,
     BASIS_COUNT,
     BASIS_STALE,
     DIRECTION,
@@ -29,7 +28,6 @@ from synovia.kernels.hierarchy.basis import (
     RELEASES,
     SOLVES,
     STEP,
-    STIFF_COUNT,
     STIFFNESS,
     UPPER,
     add_row,
@@ -40,6 +38,8 @@ from synovia.kernels.hierarchy.basis import (
     project_out,
     rebuild_basis,
     release_column,
+    reset_column,
+    reset_columns,
 )
 from synovia.kernels.math.linear import solve_part
 
@@ -274,19 +274,9 @@ def solve_hierarchy(A, e, edges, bounds, scratch, step, damping, error_damping, 
         for k in range(n):
             h.G[i, k] = A[i, k]
     for k in range(n):
-        h.v[STEP, k] = F(0)
-        h.v[ACTIVE_SIDE, k] = F(0)
-        h.v[PERMANENT, k] = F(0)
-        h.v[LOWER, k], h.v[UPPER, k], h.v[REFERENCE, k], h.v[STIFFNESS, k] = (
-            bounds[0, k],
-            bounds[1, k],
-            bounds[2, k],
-            bounds[3, k],
-        )
-        h.v[POSE_COLUMN, k] = F(k)
-    h.state[FREE_COUNT] = F(n)
-    h.state[STIFF_COUNT] = F(0)
-    h.state[ANY_PINNED] = F(0)
+        reset_column(h, k, bounds[0, k], bounds[1, k])
+        h.v[REFERENCE, k], h.v[STIFFNESS, k] = bounds[2, k], bounds[3, k]
+    reset_columns(h)
     solve_levels(h, edges, edges.shape[0], damping, error_damping, F(0), max_move, releases)
     for k in range(n):
         step[int(h.v[POSE_COLUMN, k])] = h.v[STEP, k]

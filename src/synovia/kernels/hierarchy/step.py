@@ -5,20 +5,17 @@ import math
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.hierarchy.basis import (
-    ACTIVE_SIDE,
-    ANY_PINNED,
-    FREE_COUNT,
     GRADIENT,
     LOWER,
     NO_POSTURE,
-    PERMANENT,
     POSE_COLUMN,
     REFERENCE,
     STEP,
-    STIFF_COUNT,
     STIFFNESS,
     UPPER,
     fix_column,
+    reset_column,
+    reset_columns,
 )
 from synovia.kernels.hierarchy.inequalities import choose_edges, inequality_rows, write_slacks
 from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step
@@ -134,17 +131,10 @@ def assemble_levels(problem, work, targets, q, h):
     if problem.params[LARGEST_MOVE] < INFINITE:
         restrict_step(problem, q, work.box, h.saved_pose)
     to_box(problem, work.box, work.J)
-    h.state[FREE_COUNT] = F(columns)
-    h.state[STIFF_COUNT] = F(0)
-    h.state[ANY_PINNED] = F(0)
+    reset_columns(h)
     for k in range(n):
         s = h.v[STIFFNESS, k]
-        h.v[STEP, k] = F(0)
-        h.v[ACTIVE_SIDE, k] = F(0)
-        h.v[PERMANENT, k] = F(0)
-        h.v[POSE_COLUMN, k] = F(k)
-        h.v[LOWER, k] = s * min(work.box[k, BOX_LOWER], F(0))
-        h.v[UPPER, k] = s * max(work.box[k, BOX_UPPER], F(0))
+        reset_column(h, k, s * min(work.box[k, BOX_LOWER], F(0)), s * max(work.box[k, BOX_UPPER], F(0)))
         h.v[REFERENCE, k] *= s
         s = F(1) / s
         for i in range(m):

@@ -22,7 +22,7 @@ from synovia.kernels.tree.variables import step
 
 MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or reaches
 MIN_NULL_STEP = F(1e-6)  # shorter steps end the descent
-CORRECTIONS = 10  # max_steps steps back to the goals after a null-space step
+CORRECTIONS = 10  # most steps back to the goals after a null-space step
 INCREASE, DECREASE = F(1.5), F(0.5)  # factors of the gain, after a step that lowered H and one that did not
 CONVERGED = F(1e-9)  # relative fall of H that ends the descent
 
