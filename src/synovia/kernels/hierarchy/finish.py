@@ -2,24 +2,29 @@
 
 The levels are polished one after the other, highest first. Then longer steps, and random starts (see
 ``search.finish``), look for a better pose.
+
+At a saddle, such as a chain that points straight away from its target, the gradient is zero. A way out is a column
+along which an error falls on every side that the limits allow. A minimum has no such column, so it is returned
+unchanged.
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.compiler.views import vector
+from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
+from synovia.kernels.compiler.views import bits, vector
 from synovia.kernels.compiler.watch import halted
-from synovia.kernels.hierarchy.basis import NO_POSTURE, open_levels
+from synovia.kernels.hierarchy.basis import DIRECTION, NO_POSTURE, open_levels
 from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.inequalities import slack_count
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
-from synovia.kernels.hierarchy.polish import UPPER_LOSS, has_gained, refine
-from synovia.kernels.hierarchy.saddle import leave_saddle
-from synovia.kernels.hierarchy.step import EQUAL_ERRORS, evaluate_levels, keep_errors, smallest_tolerance
-from synovia.kernels.layout import LARGEST_MOVE, OTHERS
+from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
+from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, keep_errors, smallest_tolerance
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, LARGEST_MOVE, OTHERS, STATE
 from synovia.kernels.search.finish import BEST, stored_poses
-from synovia.kernels.tree.chart import INFINITE
+from synovia.kernels.search.polish import SADDLE_STEP
+from synovia.kernels.tree.chart import INFINITE, bounds
 from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.variables import seed_state, uniform
 
 PASSES = 6
 MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
@@ -36,6 +41,54 @@ def open_hierarchy(problem, work):
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem.general))
     h.state[NO_POSTURE] = F(0)
     return h
+
+
+@device
+def error_falls_along(problem, work, targets, q, h, count, v):
+    """Return whether column v can move, and the first ``count`` levels gain on each side to which it can.
+
+    ``saved_pose`` holds q, and ``best`` its errors.
+    """
+    free = 0
+    for side in range(2):
+        restore_pose(problem, q, h.saved_pose)
+        bounds(problem, q, work.box)
+        step = SADDLE_STEP if side == 0 else -SADDLE_STEP
+        if step < work.box[v, BOX_LOWER] or step > work.box[v, BOX_UPPER]:
+            continue
+        free += 1
+        for i in range(work.dq.shape[0]):
+            work.dq[i] = F(0)
+        work.dq[v] = step
+        apply_step(problem, q, work.dq)
+        evaluate_levels(problem, work, targets, q, h)
+        if not has_gained(h, count, MAX_LOSS, EQUAL_ERRORS, EQUAL_ERRORS):
+            return False
+    return free > 0
+
+
+@apart
+def leave_saddle(problem, work, targets, q, h, count, sign):
+    """Move q, stored in ``saved_pose``, a little along all columns where the error falls; ``sign`` flips the step.
+
+    The step is random, but the same every time.
+
+    Returns:
+        Whether there is such a column.
+    """
+    for v in range(work.dq.shape[0]):
+        h.v[DIRECTION, v] = F(error_falls_along(problem, work, targets, q, h, count, v))
+    restore_pose(problem, q, h.saved_pose)
+    bounds(problem, q, work.box)
+    seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+    found = False
+    for v in range(work.dq.shape[0]):
+        step = sign * SADDLE_STEP * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1)) * h.v[DIRECTION, v]
+        work.dq[v] = min(max(step, work.box[v, BOX_LOWER]), work.box[v, BOX_UPPER])
+        found = found or h.v[DIRECTION, v] > F(0)
+    if found:
+        apply_step(problem, q, work.dq)
+    return found
 
 
 @device

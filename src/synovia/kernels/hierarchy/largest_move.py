@@ -1,6 +1,6 @@
-"""Limit how angle any joint moves in one solve, over all its steps: the largest move L becomes bounds of each step.
+"""Limit how far any joint moves in one solve, over all its steps: the largest move L becomes bounds of each step.
 
-A ball rotates by at most L from its start. Let t be its rotation vector so angle. Along each of its three directions d,
+A ball rotates by at most L from its start. Let t be its rotation vector so far. Along each of its three directions d,
 it may go to ±√(t_d² + (L² - |t|²) / 3): then its rotation stays within L for any combination of the three. This is
 exact for small steps. After a large step, ``enforce_largest_move`` moves the ball back along its own coordinates, in
 which its limits are convex.
@@ -99,7 +99,7 @@ def is_near_start(problem, q, start):
 
 @apart
 def enforce_largest_move(problem, q, saved):
-    """Move every ball that has rotated too angle back to the largest move."""
+    """Move every ball that has rotated too far back to the largest move."""
     largest = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR:

@@ -128,6 +128,13 @@ def linearise(problem, work, targets, q):
 
 
 @device
+def apply_dq(problem, work, q, share):
+    """Move q by ``share`` of dq (radians, reaches), within the limits; afterwards dq has the units of q."""
+    to_units(problem, work.dq)
+    step(problem.variables, problem.limits, q, work.dq, share)
+
+
+@device
 def damped_move(problem, work, targets, q, damping):
     """Move q by a damped step of at most LARGEST_TURN; return the largest part before that clamp.
 
@@ -136,6 +143,5 @@ def damped_move(problem, work, targets, q, damping):
     linearise(problem, work, targets, q)
     damped_step(work, damping)
     size = largest(work.dq)
-    to_units(problem, work.dq)
-    step(problem.variables, problem.limits, q, work.dq, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
+    apply_dq(problem, work, q, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
     return size

@@ -9,8 +9,7 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.goals.reach import prove
-from synovia.kernels.goals.residuals import to_units
-from synovia.kernels.jacobian.active_set import squared_length
+from synovia.kernels.jacobian.active_set import apply_dq, squared_length
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.shared import clamp_errors, open_scratch, write_jacobian
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD
@@ -19,7 +18,6 @@ from synovia.kernels.search.multistart import multistart, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
-from synovia.kernels.tree.variables import step
 
 
 @device
@@ -36,8 +34,7 @@ def move(problem, work, targets, q):
     """Take one step towards the goals."""
     write_jacobian(problem, work, targets, q)
     goal_step(problem, work, q)
-    to_units(problem, work.dq)
-    step(problem.variables, problem.limits, q, work.dq, F(1))
+    apply_dq(problem, work, q, F(1))
     forward(problem.tree, q, work.frames)
     return F(1), F(0)
 

@@ -7,8 +7,8 @@ The projector 1 - J⁺J needs a factorisation without damping: a damped one lets
 
 from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.residuals import residual, to_units
-from synovia.kernels.jacobian.active_set import PUSH_NOISE, hold_at_limits, largest
+from synovia.kernels.goals.residuals import residual
+from synovia.kernels.jacobian.active_set import PUSH_NOISE, apply_dq, hold_at_limits, largest
 from synovia.kernels.jacobian.methods import MAX_REDOS, PSEUDO_INVERSE, limited_step
 from synovia.kernels.jacobian.secondary import largest_curvature, write_gradient
 from synovia.kernels.jacobian.shared import clamp_largest, write_jacobian
@@ -18,7 +18,6 @@ from synovia.kernels.math.semidefinite import solve_semidefinite
 from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_step
-from synovia.kernels.tree.variables import step
 
 MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or reaches
 MIN_NULL_STEP = F(1e-6)  # shorter steps end the descent
@@ -86,8 +85,7 @@ def return_to_goals(problem, work, scratch, targets, q):
             break
         write_jacobian(problem, work, targets, q)
         limited_step(problem, work, scratch, q, PSEUDO_INVERSE, F(0), problem.params[LARGEST_TURN])
-        to_units(problem, work.dq)
-        step(problem.variables, problem.limits, q, work.dq, F(1))
+        apply_dq(problem, work, q, F(1))
     return CORRECTIONS, cost, False
 
 
@@ -125,8 +123,7 @@ def descend_null_space(problem, work, scratch, targets, q, cost, max_steps):
         gain *= min(F(1), MAX_NULL_STEP / size)
         copy(scratch.z, work.dq)
         clamp_largest(work.dq, MAX_NULL_STEP)
-        to_units(problem, work.dq)
-        step(problem.variables, problem.limits, q, work.dq, F(1))
+        apply_dq(problem, work, q, F(1))
         taken, new_cost, met = return_to_goals(problem, work, scratch, targets, q)
         k += 1 + taken
     copy(work.trial, q)

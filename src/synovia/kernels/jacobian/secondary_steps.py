@@ -2,8 +2,7 @@
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.reach import prove
-from synovia.kernels.goals.residuals import to_units
-from synovia.kernels.jacobian.active_set import largest
+from synovia.kernels.jacobian.active_set import apply_dq, largest
 from synovia.kernels.jacobian.family import goal_step
 from synovia.kernels.jacobian.null_space import descend_null_space, initial_gain, null_space_step
 from synovia.kernels.jacobian.secondary import write_gradient
@@ -14,7 +13,6 @@ from synovia.kernels.search.multistart import multistart, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
-from synovia.kernels.tree.variables import step
 
 
 @algorithm
@@ -31,8 +29,7 @@ def move(problem, work, targets, q):
     for i in range(work.dq.shape[0]):
         work.dq[i] += scratch.z[i]
     clamp_largest(work.dq, problem.params[LARGEST_TURN])
-    to_units(problem, work.dq)
-    step(problem.variables, problem.limits, q, work.dq, F(1))
+    apply_dq(problem, work, q, F(1))
     forward(problem.tree, q, work.frames)
     return F(1), F(0)
 
