@@ -105,21 +105,21 @@ def attempt(problem, work, targets, q):
     total = lay_out(problem, work, q)
     root = load(points, 0, PLACE)
     T = sub(t, root)
-    most = INSIDE * problem.tolerance
+    max_distance = INSIDE * problem.tolerance
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
     steps = 0
     lowest = norm(sub(t, load(points, n, PLACE)))
-    if lowest <= most:
+    if lowest <= max_distance:
         return 0, lowest * lowest * weight * weight
-    if norm(T) >= total - most:  # out of reach: straighten the chain towards the target
+    if norm(T) >= total - max_distance:  # out of reach: straighten the chain towards the target
         store(points, 0, BEST, root)
         for i in range(n):
             store(points, i + 1, BEST, axpy(points[i, BONE] / norm(T), T, load(points, i, BEST)))
         take_turns(problem, work, q)
         missed = norm(T) - total
         return 1, missed * missed * weight * weight
-    for rotated in range(2):
-        if rotated == 1:
+    for side_step in range(2):
+        if side_step == 1:
             perform(leave_line, problem, work, targets, q)
             lay_out(problem, work, q)
         directions(points, n, D)
@@ -127,9 +127,9 @@ def attempt(problem, work, targets, q):
         best = v
         f, u, H = dual(D, n, v)
         g = sub(u, T)
-        if rotated == 1:
+        if side_step == 1:
             lowest = norm(g)
-        while lowest > most and steps < problem.max_steps and not stopped(work.watch, n):
+        while lowest > max_distance and steps < problem.max_steps and not stopped(work.watch, n):
             dv = scale(F(-1), solve3(H, g))
             slope = dot(g, dv)
             size = F(1)
@@ -152,7 +152,7 @@ def attempt(problem, work, targets, q):
             if stuck:
                 break
         write_points(points, n, root, D, best)
-        if lowest <= most or steps >= problem.max_steps or halted(work.watch):
+        if lowest <= max_distance or steps >= problem.max_steps or halted(work.watch):
             break
     take_turns(problem, work, q)
     return steps, lowest * lowest * weight * weight

@@ -46,6 +46,7 @@ from synovia.kernels.tree.variables import displace, is_limited, rotated
 DIFFERENCE = F(1e-5)  # radians or reaches, for central differences of a ball's range
 JACOBIAN_DIFFERENCE = F(1e-4)  # the same, for the Jacobian
 FLOOR = F(1e-12)  # added to J Jᵀ, so that its logarithm is finite at a singular pose
+IDENTITY = (F(0), F(0), F(0), F(1))  # preferred rotation of every ball
 THIN = F(1e-6)  # half ranges (radians, length units) below this have no cost
 
 
@@ -99,55 +100,40 @@ def range_gradient(problem, q, gradient):
 
 
 @inline
-def offset_from_preferred(problem, q, k):
-    """Return the offset of variable k from its preferred value (radians, reaches): (0, 0, x) or a rotation vector."""
-    at = problem.variables[k, BLOCK_Q]
-    if problem.variables[k, BLOCK] != SCALAR:
-        return quat_log(load_quat(q, at))
-    unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
-    return F(0), F(0), (q[at] - problem.preferences[k, PREFERRED]) / unit
+def add_spring(problem, q, k, alpha, value, rotation, gradient):
+    """Add the gradient of α |offset|² at variable k; return α |offset|².
 
-
-@inline
-def offset_from_reference(problem, q, k):
-    """Return the offset of variable k from the value of rest goals, in the same form."""
-    at = problem.variables[k, BLOCK_Q]
-    if problem.variables[k, BLOCK] != SCALAR:
-        return quat_log(quat_mul(quat_conj(load_quat(problem.posture[k], REST_Q)), load_quat(q, at)))
-    unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach
-    return F(0), F(0), (q[at] - problem.posture[k, REST_Q]) / unit
-
-
-@inline
-def add_quadratic(problem, k, alpha, offset, gradient):
-    """Add the gradient of α |offset|² at variable k; return its value."""
-    v = problem.variables[k, BLOCK_COLUMN]
+    The offset of a scalar is its distance from ``value`` (radians, reaches). The offset of a ball is the rotation
+    vector from ``rotation``.
+    """
+    at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
     if problem.variables[k, BLOCK] == SCALAR:
-        gradient[v] += F(2) * alpha * offset[2]
-    else:
-        for c in range(3):
-            gradient[v + c] += F(2) * alpha * offset[c]
+        x = (q[at] - value) / (F(1) if problem.limits[k, IS_ANGLE] != F(0) else problem.reach)
+        gradient[v] += F(2) * alpha * x
+        return alpha * x * x
+    offset = quat_log(quat_mul(quat_conj(rotation), load_quat(q, at)))
+    for c in range(3):
+        gradient[v + c] += F(2) * alpha * offset[c]
     return alpha * dot(offset, offset)
 
 
 @device
 def posture_gradient(problem, q, gradient):
-    """Add Σ αi (qi - qi,opt)², αi from the joint's stiffness and from rest goals; return H."""
+    """Add the gradient of Σ αi (qi - qi,opt)², with αi from stiffness and from rest goals; return that sum."""
     total = F(0)
     for k in range(problem.variables.shape[0]):
         alpha = problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS]
         if alpha > F(0):
-            total += add_quadratic(problem, k, alpha, offset_from_preferred(problem, q, k), gradient)
-        if problem.posture[k, REST_WEIGHT] > F(0):
-            total += add_quadratic(
-                problem, k, problem.posture[k, REST_WEIGHT], offset_from_reference(problem, q, k), gradient
-            )
+            total += add_spring(problem, q, k, alpha, problem.preferences[k, PREFERRED], IDENTITY, gradient)
+        alpha, rest = problem.posture[k, REST_WEIGHT], problem.posture[k]
+        if alpha > F(0):
+            total += add_spring(problem, q, k, alpha, rest[REST_Q], load_quat(rest, REST_Q), gradient)
     return total
 
 
 @device
-def write_frames(problem, work, targets, q):
-    """Write frames at q, and the Jacobian of all goals except custom ones."""
+def update_frames(problem, work, targets, q):
+    """Write frames at q and the Jacobian of all goals except custom ones."""
     forward(problem.tree, q, work.frames)
     write_built_in(problem, work, targets, q)
 
@@ -180,7 +166,7 @@ def manipulability_gradient(problem, work, targets, q, gradient):
             rise = F(0)
             for side in range(2):
                 displace(problem, q, k, c, JACOBIAN_DIFFERENCE * (F(1) - F(2) * side))
-                write_frames(problem, work, targets, q)
+                update_frames(problem, work, targets, q)
                 rise += (F(1) - F(2) * side) * log_volume(work)
                 for i in range(parts + (parts == 3)):
                     q[at + i] = p[i]
@@ -193,11 +179,8 @@ def largest_curvature(problem):
     curvature = problem.params[GRADIENT_WEIGHT]  # a user's term counts as 1
     curvature = max(curvature, F(2) * (problem.params[CENTRE_WEIGHT] + problem.params[MARGIN_WEIGHT]))
     for k in range(problem.variables.shape[0]):
-        curvature = max(
-            curvature,
-            F(2)
-            * (problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS] + problem.posture[k, REST_WEIGHT]),
-        )
+        alpha = problem.params[POSTURE_WEIGHT] * problem.preferences[k, STIFFNESS]
+        curvature = max(curvature, F(2) * (alpha + problem.posture[k, REST_WEIGHT]))
     return curvature
 
 
@@ -213,7 +196,7 @@ def write_gradient(problem, work, targets, q, gradient):
         manipulability_gradient(problem, work, targets, q, gradient)
     if problem.params[GRADIENT_WEIGHT] != F(0):
         total += custom_gradient(problem, q, gradient)
-    write_frames(problem, work, targets, q)
+    update_frames(problem, work, targets, q)
     if problem.params[MANIPULABILITY_WEIGHT] != F(0):
         total -= problem.params[MANIPULABILITY_WEIGHT] * log_volume(work)
     write_custom(problem.general, problem, JACOBIAN, q, work.J)

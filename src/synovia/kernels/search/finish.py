@@ -220,21 +220,21 @@ def finish_rows(
         row = out[b]
         if row[STATUS] == REACHED:
             continue
-        q, errors, kept = open_row(problem, row)
+        q, errors, targets = open_row(problem, row)
         begin_work(work.watch, problem.most_work)
         store_start(work, starts[min(b, starts.shape[0] - 1)], row[WINNER])
         if first_polish is None:
-            converged = run_polish(coarse, polish, problem, work, kept, q, row)
+            converged = run_polish(coarse, polish, problem, work, targets, q, row)
         else:
-            converged = run_polish(coarse, first_polish, problem, work, kept, q, row)
+            converged = run_polish(coarse, first_polish, problem, work, targets, q, row)
         if (
-            not meets_goals(problem, work, kept, q, errors)
+            not meets_goals(problem, work, targets, q, errors)
             and search
             and restarts_left(problem, row) > 0
-            and not at_bound(problem, work.frames, kept, errors)
+            and not at_bound(problem, work.frames, targets, errors)
         ):
             converged = search_elsewhere(
-                coarse, polish, is_better, steps, tolerance, problem, work, kept, errors, q, row, converged
+                coarse, polish, is_better, steps, tolerance, problem, work, targets, errors, q, row, converged
             )
         ended = max(row[CUT], work.watch[ENDED], F(0))
         if polish is None:  # a slow attempt that the work limit cut short might have gone on

@@ -102,24 +102,24 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
     missed = 0
     for b in range(first, out.shape[0]):
         row = out[b]
-        q, errors, kept = open_row(problem, row)
+        q, errors, completed = open_row(problem, row)
         refused = refused_target(problem, targets[b])
         if refused >= 0:
             return -1 - refused - problem.goals.shape[0] * b
-        follows = warm and b > 0
-        start = vector(out[b - 1], OUT_HEAD, problem.nq) if follows else starts[min(b, starts.shape[0] - 1)]
+        continues = warm and b > 0
+        start = vector(out[b - 1], OUT_HEAD, problem.nq) if continues else starts[min(b, starts.shape[0] - 1)]
         copy(start, q)
-        if follows:  # a goal without a target keeps the pose of the first start, so that it does not drift
+        if continues:  # a goal without a target keeps the pose of the first start, so that it does not drift
             _, _, before = open_row(problem, out[b - 1])
             for g in range(before.shape[0]):
-                copy(before[g], kept[g])
-            replace_targets(problem, targets[b], kept)
+                copy(before[g], completed[g])
+            replace_targets(problem, targets[b], completed)
             remember(problem.general, problem, work, before, q)
         else:
             forget(problem.general, problem, work)
             if not all_given(problem, targets[b]):
                 forward(problem.tree, q, work.frames)
-            complete_targets(problem, work.frames, targets[b], kept)
+            complete_targets(problem, work.frames, targets[b], completed)
         steps = 0
         status = STALLED
         lowest = F(0)
@@ -130,9 +130,9 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
             if tries > 0:
                 copy(start, q)
                 seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
-                perform(random_start, problem, work, kept, q)
+                perform(random_start, problem, work, completed, q)
                 set_followers(problem, q)
-            taken, cost = perform(attempt, problem, work, kept, q)
+            taken, cost = perform(attempt, problem, work, completed, q)
             set_followers(problem, q)
             if not all_finite(q):  # an algorithm failed: an answer never holds NaN or infinity
                 copy(start, q)
@@ -140,22 +140,22 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
             forward(problem.tree, q, work.frames)
             tries += 1
             steps += taken
-            if measure(problem, q, work.frames, kept, errors) <= F(1):
+            if measure(problem, q, work.frames, completed, errors) <= F(1):
                 status = REACHED
                 winner = tries - 1
                 lowest = cost
                 break
-            if tries == 1 or (not follows and cost < BETTER * lowest):
+            if tries == 1 or (not continues and cost < BETTER * lowest):
                 lowest = cost
                 winner = tries - 1
                 copy(q, work.best)
-            if tries == 1 and perform(prove, problem, work, kept, q)[0] > 0:
+            if tries == 1 and perform(prove, problem, work, completed, q)[0] > 0:
                 status = UNREACHABLE
                 break
         if status != REACHED:
             if tries > 0:
                 copy(work.best, q)
-            if interrupted(work.watch) and meets_goals(problem, work, kept, q, errors):
+            if interrupted(work.watch) and meets_goals(problem, work, completed, q, errors):
                 status = REACHED
         row[STATUS] = status
         row[STEPS] = steps

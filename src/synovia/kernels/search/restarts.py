@@ -66,14 +66,14 @@ def draw_wide_slides(problem, work, targets, q):
     forward(problem.tree, q, work.frames)
     _, p = goal_frame(problem, work.frames, g)
     _, t = target_frame(targets, g)
-    way = sub(t, p)
+    offset = sub(t, p)
     while row >= 0:
         if is_wide(problem, row):
             z = column(load_rotation(work.frames, row, ORIENTATION), 2)
-            by = dot(z, way)
-            way = axpy(-by, z, way)
+            shift = dot(z, offset)
+            offset = axpy(-shift, z, offset)
             ratio = problem.tree.couple[row, RATIO]
-            q[problem.tree.ints[row, FIRST_Q]] += by / ratio if ratio != F(0) else F(0)
+            q[problem.tree.ints[row, FIRST_Q]] += shift / ratio if ratio != F(0) else F(0)
         row = problem.tree.ints[row, PARENT]
     for i in range(n):
         if is_wide(problem, i):
