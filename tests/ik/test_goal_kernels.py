@@ -12,7 +12,7 @@ from conftest import UNCOMPILED
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry, perform
 from synovia.kernels.goals.curvature import curvature
-from synovia.kernels.goals.reach import prove, prove_arm
+from synovia.kernels.goals.reach import prove_unreachable, prove_arm_unreachable
 from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
 from synovia.kernels.math.linear import factor6, finish6, solve_ldl
 from synovia.kernels.tree import problem as kp
@@ -51,14 +51,14 @@ def proof_and_errors(ints, floats, scratch, targets, q, errors):
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     worst = measure(problem, q, work.frames, targets, errors)
-    return perform(prove, problem, work, targets, q)[0], worst
+    return perform(prove_unreachable, problem, work, targets, q)[0], worst
 
 
 @entry
 def arm_proof(ints, floats, scratch, targets, q):
     """Return whether the goal of an arm is proved out of reach."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
-    return perform(prove_arm, problem, work, targets, q)[0]
+    return perform(prove_arm_unreachable, problem, work, targets, q)[0]
 
 
 @entry

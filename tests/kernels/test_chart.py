@@ -5,7 +5,7 @@ import pytest
 
 import synovia as sy
 from synovia.kernels.compiler.jit import entry
-from synovia.kernels.tree.chart import bound_ball, move_ball
+from synovia.kernels.tree.chart import write_ball_bounds, move_ball
 
 LIMIT = sy.SwingTwist.about((1, 2, -1), x=(0.7, 1.3), y=(0.4, 1.8), twist=(-0.6, 1.1))
 
@@ -13,7 +13,7 @@ LIMIT = sy.SwingTwist.about((1, 2, -1), x=(0.7, 1.3), y=(0.4, 1.8), twist=(-0.6,
 @entry
 def bound(limit, q, box):
     """Write the box of one ball at rotation q."""
-    bound_ball(limit, 0, 0, (q[0], q[1], q[2], q[3]), box)
+    write_ball_bounds(limit, 0, 0, (q[0], q[1], q[2], q[3]), box)
 
 
 @entry

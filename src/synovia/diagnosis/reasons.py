@@ -162,7 +162,7 @@ def _solve(
     ik = CompiledProblem(
         skeleton or miss.given,
         goals or [miss.goals[k] for k in places],
-        miss.solver.unhindered().replace(attempts=1),
+        miss.solver.for_diagnosis().replace(attempts=1),
         tolerance=miss.tolerance,
         root=miss.root,
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from synovia.goals import CustomGoal, Goal
 from synovia.ik.columns import NUDGE, column_units, column_velocities, moved
-from synovia.kernels.layout import DEADLINE_PASSED, ENDED, FIRST_RESIDUAL, LEFT, MORE, WATCH
+from synovia.kernels.layout import DEADLINE_PASSED, FIRST_RESIDUAL, STOP_REASON, WATCH, WORK_LEFT, WORK_RESERVE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
@@ -187,14 +187,14 @@ class Functions:
         scratch = call.scratch
         if call.raised is not None or scratch is None:
             return 0.0
-        if scratch[ENDED] == 0.0:
-            scratch[MORE] += scratch[LEFT] - _WORK  # so that the kernel looks at the clock after each call
-            scratch[LEFT] = 0.0
+        if scratch[STOP_REASON] == 0.0:
+            scratch[WORK_RESERVE] += scratch[WORK_LEFT] - _WORK  # so that the kernel looks at the clock after each call
+            scratch[WORK_LEFT] = 0.0
         try:
             return self._value(what, goal, self._skeleton.follow(_numbers(q, self._skeleton.nq).copy()), out)
         except BaseException as error:  # noqa: BLE001 - whatever it is, a kernel cannot raise it
             call.raised = error
-            scratch[LEFT], scratch[ENDED] = -np.inf, DEADLINE_PASSED
+            scratch[WORK_LEFT], scratch[STOP_REASON] = -np.inf, DEADLINE_PASSED
             return 0.0
 
     def _value(self, what: int, goal: int, q: Array, out: int) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import CALLBACK, OWN, STATUS, TARGET_WIDTH
+from synovia.kernels.layout import CALLBACK, PARAMS, STATUS, TARGET_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -31,7 +31,7 @@ def engine_of(
     """
     functions = Functions(skeleton, goals, reduced, solver.null_space if isinstance(solver, JacobianMethod) else None)
     if functions:
-        floats[OWN + CALLBACK] = functions.address
+        floats[PARAMS + CALLBACK] = functions.address
 
     def miss_kernel(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.kernels.layout import DEADLINE, DEADLINE_PASSED, ENDED, LEFT, RAISED, SIGNAL, WATCH
+from synovia.kernels.layout import DEADLINE, DEADLINE_PASSED, RAISED, SIGNAL, STOP_REASON, WATCH, WORK_LEFT
 from synovia.model.geometry import Array, as_numbers
 
 _PAST: Final = 1e-300  # of the clock
@@ -51,12 +51,12 @@ def set_deadline(scratch: Array, seconds: Any) -> None:
     Raises:
         InputError: If it is no number from 0.
     """
-    scratch[LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
+    scratch[WORK_LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
 
 
 def has_ended(scratch: Array) -> bool:
     """Return whether kernels on this memory end at once."""
-    return scratch[ENDED] in (DEADLINE_PASSED, SIGNAL)
+    return scratch[STOP_REASON] in (DEADLINE_PASSED, SIGNAL)
 
 
 def clear(scratch: Array) -> None:
@@ -77,7 +77,7 @@ def raise_signal(scratch: Array) -> None:
     Raises:
         BaseException: That exception, for example KeyboardInterrupt.
     """
-    if scratch[ENDED] != SIGNAL:
+    if scratch[STOP_REASON] != SIGNAL:
         return
     raised = [ctypes.c_void_p(int(address)) for address in scratch[RAISED : RAISED + 3].view(np.uintp)]
     scratch[:WATCH] = 0.0

@@ -14,7 +14,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import INTERRUPTED, Status
-from synovia.kernels.layout import CUT, FINISH, STATUS, STEPS, TRIES, WINNER
+from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.notebook import Pictured
@@ -193,7 +193,7 @@ class Solution(Pictured):
     @property
     def interrupted(self) -> bool:
         """Whether a deadline cut the solve short: the pose is the best until then, and no two runs need agree on it."""
-        return self._row[CUT] in INTERRUPTED
+        return self._row[STOPPED_BY] in INTERRUPTED
 
     @property
     def start_clamped(self) -> tuple[str, ...]:
@@ -311,7 +311,7 @@ class Solutions:
     @property
     def interrupted(self) -> NDArray[np.bool_]:
         """Whether a deadline cut each problem short, (B,); one that was not begun stays at its start."""
-        return np.isin(self._rows[:, CUT], INTERRUPTED)
+        return np.isin(self._rows[:, STOPPED_BY], INTERRUPTED)
 
     @property
     def steps(self) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from synovia.kernels.layout import CUT, DEADLINE_PASSED, SIGNAL, STATUS
+from synovia.kernels.layout import DEADLINE_PASSED, SIGNAL, STATUS, STOPPED_BY
 from synovia.model.geometry import Array
 
 INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # what a deadline or a signal leaves at ``CUT``
@@ -46,4 +46,4 @@ _MEANINGS = {
 
 def mark_interrupted(rows: Array) -> None:
     """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
-    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
+    rows[np.isin(rows[:, STOPPED_BY], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS

@@ -8,13 +8,13 @@ names are places: columns of a table, or places in a flat array.
 # --- A problem: the head of its integers ---------------------------------------------------------------------------
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
 MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
-N_LEVELS, N_FURTHER, N_MASSES, N_VERTICES = 12, 13, 14, 15
+N_LEVELS, N_GENERAL, N_MASSES, N_VERTICES = 12, 13, 14, 15
 GENERAL_INTS, GENERAL_FLOATS = 16, 17  # where the tables of general goals begin in each of the two arrays
 INT_HEAD = 18
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
 TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK = 0, 1, 2, 3
-OWN = 4  # the solver's own parameters begin here
+PARAMS = 4  # the solver's own parameters begin here
 FLOAT_HEAD = 20
 
 # --- Frames: a rotation (9 numbers, row by row), then a point -------------------------------------------------------
@@ -80,7 +80,7 @@ GOAL_DATA_WIDTH = 14
 GOAL = 1  # the goal that each belongs to
 FIRST = 2  # residual row
 LENGTHS, ANGLES = 3, 4  # number of residual rows of each sort
-TAKES = 5  # bits of the parts of its target that can be given
+TARGET_PARTS = 5  # bits of the parts of its target that can be given
 SECOND, THIRD = 6, 7  # rows of a second and a third joint, -1 for the world
 VERTEX, VERTICES = 8, 9  # first vertex of its polygon, and how many
 GENERAL_WIDTH = 10
@@ -105,21 +105,21 @@ TARGET_WIDTH = 17
 # --- A row of the answer: this head, then q, errors (2 for each goal), targets (a transform for each goal) -----------
 STATUS, STEPS, TRIES, WINNER, COST = 0, 1, 2, 3, 4
 FINISH = 5  # steps of the last descent, by another method
-CUT = 6  # what ended the solve early: DEADLINE_PASSED, SIGNAL, SPENT or RESTED; 0 if nothing
+STOPPED_BY = 6  # what ended the solve early: DEADLINE_PASSED, SIGNAL, SPENT or RESTED; 0 if nothing
 OUT_HEAD = 7
 # Values of STATUS; a negative number -1 - g refuses the target of goal g
 REACHED, UNREACHABLE, CONFLICT, LIMITED, STALLED, STEPS_SPENT = 0, 1, 2, 3, 4, 5
 # Values of CUT and ENDED
 DEADLINE_PASSED, SIGNAL, SPENT = 1.0, 2.0, 3.0
-RESTED = -1.0  # the last attempt gained nothing, so more steps would not have helped
+NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not have helped
 
 # --- The watch: the beginning of the scratch memory, see ``compiler.watch`` ----------------------------------------
-LEFT = 0  # work until the next look at the clock
+WORK_LEFT = 0  # work until the next look at the clock
 DEADLINE = 1  # time, 0 for none
-ASK = 2  # time at which signals are handled next
-ENDED = 3  # what has ended the work, 0 if nothing
+NEXT_SIGNAL_CHECK = 2  # time at which signals are handled next
+STOP_REASON = 3  # what has ended the work, 0 if nothing
 RAISED = 4  # three pointers, of the exception
-MORE = 7  # work beyond LEFT
+WORK_RESERVE = 7  # work beyond LEFT
 WATCH = 8
 STATE = WATCH  # after the watch: state of the random numbers, one uint64
 OTHERS = STATE + 1  # after that: poses beside q, (FINALISTS + 1, nq + 2)
@@ -128,7 +128,7 @@ FINALISTS = 3  # poses that the search for the best of a miss takes to the end
 # --- The box of a step: one row for each Jacobian column -----------------------------------------------------------
 BOX_LOWER, BOX_UPPER = 0, 1
 HELD = 2  # -1 or 1: at this bound, 0: free
-JUDGED = 3  # what HELD should be
+NEXT_HELD = 3  # what HELD should be
 VELOCITY = 4  # angular velocity, in the joint's frame, of one unit
 BOX_WIDTH = 7
 
@@ -166,12 +166,12 @@ CHILD, SIBLING, ENTER, LEAVE = 5, 6, 7, 8  # first point that a row carries, the
 # Positions that joints should take
 PLACE = 0  # where the point should be
 WEIGHT_SUM = 3  # how much that counts
-TOP = 4  # of a goal: the first row that serves its rotation
-STANDS = TOP  # of a row: whether its origin stands where it is
-STIFF = LEAVE  # of a goal, which carries nothing: the last row that serves its position
-HERE = 9  # of a goal: where it is
+WRIST_TOP = 4  # of a goal: the first row that serves its rotation
+IN_PLACE = WRIST_TOP  # of a row: whether its origin stands where it is
+DIRECT = LEAVE  # of a goal, which carries nothing: the last row that serves its position
+GOAL_NOW = 9  # of a goal: where it is
 STRAIGHT = 9  # of row 0: the goal beyond reach, -1 without one
-LIGHT, LENGTH = 12, 13  # particles: inverse of the mass, length of the bone
+INVERSE_MASS, LENGTH = 12, 13  # particles: inverse of the mass, length of the bone
 BONE, BEST = 3, 4  # chains: length of the bone, and the best place so far
 CARRIER = 12  # of a goal, whose frame stands before: the row that carries it
 ACROSS, BENT, KNOWN = 0, 9, 12  # of a pole's goal: see ``goals.swivel``

@@ -70,10 +70,10 @@ class Tables:
 def validator_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
     """Return the compiled check of values (T * nq,), which writes them brought inside the limits; see ``admit``."""
     from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.tree.tables import admit
+    from synovia.kernels.tree.tables import validate
 
     given = (tables.variables, tables.limits, tables.followers, tables.coupling, nq)
-    return partial(ready(admit, *given, np.zeros(0), np.zeros(0)), *given)
+    return partial(ready(validate, *given, np.zeros(0), np.zeros(0)), *given)
 
 
 def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tuple[int, float, float]]) -> Tables:

@@ -34,7 +34,7 @@ from synovia.kernels.layout import (
     REST_WIDTH,
     SECOND,
     SECOND_ORIENTATION,
-    TAKES,
+    TARGET_PARTS,
     THIRD,
     THIRD_POINT,
     VERTEX,
@@ -126,7 +126,7 @@ def goal_tables(
             numbers[NUMBERS : NUMBERS + len(term.numbers)] = term.numbers
             integers = np.zeros(GENERAL_WIDTH, np.int32)
             integers[GOAL], integers[FIRST] = g, at
-            integers[LENGTHS], integers[ANGLES], integers[TAKES] = term.lengths, term.angles, term.takes
+            integers[LENGTHS], integers[ANGLES], integers[TARGET_PARTS] = term.lengths, term.angles, term.takes
             integers[SECOND], integers[THIRD] = others
             integers[VERTEX], integers[VERTICES] = sum(len(part) for part in points), len(term.points)
             kinds.append(term.kind)

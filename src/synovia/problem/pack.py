@@ -23,7 +23,7 @@ from synovia.kernels.layout import (
     MOST_WORK,
     N_COLUMNS,
     N_FOLLOWERS,
-    N_FURTHER,
+    N_GENERAL,
     N_GOALS,
     N_LEVELS,
     N_MASSES,
@@ -32,7 +32,7 @@ from synovia.kernels.layout import (
     N_ROWS,
     N_VARIABLES,
     N_VERTICES,
-    OWN,
+    PARAMS,
     PARTS,
     PATIENCE,
     POSITION_WEIGHT,
@@ -81,13 +81,13 @@ def pack(
     head[N_ROWS], head[N_VARIABLES], head[N_GOALS] = len(reduced.rows), len(reduced.variables), len(goals.table)
     head[N_RESIDUALS], head[N_COLUMNS], head[N_Q] = reduced.residuals, reduced.columns, skeleton.nq
     head[N_FOLLOWERS], head[COUPLED], head[N_LEVELS] = len(t.followers), reduced.coupled, len(goals.levels) - 1
-    head[N_FURTHER], head[N_MASSES], head[N_VERTICES] = map(len, (goals.general_ints, reduced.masses, goals.vertices))
+    head[N_GENERAL], head[N_MASSES], head[N_VERTICES] = map(len, (goals.general_ints, reduced.masses, goals.vertices))
     head[MAX_STEPS], head[ATTEMPTS], head[SEED], head[PATIENCE] = max_steps, attempts, seed, patience
     floats = np.zeros(FLOAT_HEAD)
     floats[TOLERANCE], floats[TOLERANCE_ANGLE] = tolerance
     floats[REACH], floats[MOST_WORK] = reduced.reach, most_work
     for place, value in params.items():
-        floats[OWN + place] = value
+        floats[PARAMS + place] = value
     goal_data = np.empty((len(goals.table), GOAL_DATA_WIDTH))
     goal_data[:, POSITION_WEIGHT] = goals.roots * (goals.table[:, PARTS] & POSITION > 0)
     goal_data[:, ROTATION_WEIGHT] = goals.roots * (goals.table[:, PARTS] & ROTATION > 0)

@@ -72,13 +72,13 @@ def lister_of(solver: Solver, reduced: Reduced) -> Kernel:
     Raises:
         UnsupportedError: If the solver finds one pose alone.
     """
-    lister = solver.lister(reduced)
-    if lister is None:
+    branch_kernel = solver.branch_kernel(reduced)
+    if branch_kernel is None:
         raise UnsupportedError(
             f"{solver.name} finds one pose and lists no branches",
             hint="solver='hinges' or 'segments' lists them, where a closed form exists",
         )
-    return lister
+    return branch_kernel
 
 
 __all__ = [

@@ -112,7 +112,7 @@ class Solver(ChecksArguments, ABC):
         """Return sentences for the explanation of a miss: which settings may be what holds the pose back."""
         return ()
 
-    def unhindered(self) -> Solver:
+    def for_diagnosis(self) -> Solver:
         """Return the settings without what holds a pose back on purpose; a miss is explained with them."""
         return self
 
@@ -133,7 +133,7 @@ class Solver(ChecksArguments, ABC):
         del skeleton, goals, goal_joints
         return reduced
 
-    def lister(self, reduced: Reduced) -> Kernel | None:
+    def branch_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the compiled entry point that lists every branch, None if the algorithm finds one pose alone."""
         del reduced
         return None

@@ -48,9 +48,9 @@ class Fabrik(Heuristic):
         """Return the kernel for many targets of a plain chain; two bones need no iteration."""
         if not reduced.ball_chain or len(reduced.rows) < _SHORTEST:
             return None
-        from synovia.kernels.simd.fabrik_chain import fabrik_lanes
+        from synovia.kernels.simd.fabrik_chain import fabrik_simd
 
-        return fabrik_lanes
+        return fabrik_simd
 
     def simd_size(self, reduced: Reduced) -> int:
         """Return the numbers of 32 chains of points."""

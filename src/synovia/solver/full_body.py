@@ -82,7 +82,7 @@ class FullBody(Solver):
             lines.append(f"Of a limb's reach softening={self.softening:g} keeps the last {100 * self.softening:g} %.")
         return lines
 
-    def unhindered(self) -> FullBody:
+    def for_diagnosis(self) -> FullBody:
         """Return the settings without limits on motion."""
         return dataclasses.replace(self, largest_move=LARGEST, softening=0.0)
 

@@ -90,7 +90,7 @@ class Hinges(Solver):
 
         return hinges
 
-    def lister(self, reduced: Reduced) -> Kernel:
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel that lists the branches."""
         from synovia.kernels.closed_form.hinges import hinges_branches
 

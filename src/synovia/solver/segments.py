@@ -147,7 +147,7 @@ class Segments(Solver):
         """Return the kernel of the limb or of the arm."""
         return self._kernels(reduced)[0]
 
-    def lister(self, reduced: Reduced) -> Kernel:
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel that lists the branches."""
         return self._kernels(reduced)[1]
 

@@ -13,7 +13,7 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COST, CUT, MAX_STEPS, PATIENCE, STATUS, STEPS, TRIES
+from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES
 from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
@@ -81,7 +81,7 @@ def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], 
             # A kernel checks all targets of its part first, also after a miss: growing parts keep that linear in time.
             further = max(_REPORT, frame // 10)
             done, missed = run(once, 0, frame, min(frame + further, len(rows)))
-            if missed and ints[ATTEMPTS] > once[ATTEMPTS] and rows[done - 1, CUT] not in INTERRUPTED:
+            if missed and ints[ATTEMPTS] > once[ATTEMPTS] and rows[done - 1, STOPPED_BY] not in INTERRUPTED:
                 missed = not _left_saddle(ik, rows, classify, done - 1) and _restarted(rows, run, ints, done - 1)
         if missed:
             classify(done - 1)
@@ -106,8 +106,8 @@ def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
     """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
     alone = rows[frame].copy()
     _, missed = run(ints, 0, frame, frame + 1)
-    steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, CUT]
+    steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, STOPPED_BY]
     if missed and alone[COST] <= rows[frame, COST]:
         rows[frame] = alone
-    rows[frame, [STEPS, TRIES, CUT]] = steps, tries, cut
+    rows[frame, [STEPS, TRIES, STOPPED_BY]] = steps, tries, cut
     return missed

@@ -18,7 +18,7 @@ from synovia.ik.parallel import Progress, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import CUT, STATUS
+from synovia.kernels.layout import STATUS, STOPPED_BY
 from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
@@ -161,7 +161,7 @@ def track(
         with suppress(_TooLateError):
             held[smooth(ik, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
     if whole and watch.passed:
-        rows[:, CUT] = 1.0
+        rows[:, STOPPED_BY] = 1.0
         mark_interrupted(rows)
     if most is not None:
         held[limit_velocity(ik, rows, rate, most)] = "velocity"

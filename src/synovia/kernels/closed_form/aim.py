@@ -16,7 +16,7 @@ import numpy as np
 from synovia.kernels.closed_form.blend import begin, end, one_by_one
 from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.general import sight
+from synovia.kernels.goals.general import aim_vectors
 from synovia.kernels.goals.residuals import goal_frame, residual
 from synovia.kernels.layout import (
     BLEND,
@@ -50,10 +50,10 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.subproblems import turn_to, turned
-from synovia.kernels.math.two_segments import FLAT, across, nearest_turn, turn_about, turn_onto
+from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject, turn_about, turn_onto
 from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, scale, sub
 from synovia.kernels.search.restarts import random_start
-from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
+from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball
 from synovia.kernels.tree.ball import turned as turned_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_work
@@ -72,8 +72,8 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
     """Turn a hinge by its share of what brings the axis onto the target, seen along the hinge, or to its better end."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
-    level = across(d, z)
-    point = lever(across(e, z), across(a, z), level)
+    level = reject(d, z)
+    point = lever(reject(e, z), reject(a, z), level)
     if norm(point) <= FLAT * problem.reach or norm(level) <= FLAT * problem.reach:
         return
     low, high = problem.limits[k, LOWER] - q[at], problem.limits[k, UPPER] - q[at]
@@ -91,7 +91,7 @@ def roll_of(problem, R, turn, line):
     top = quat_apply(
         turn, apply(R, (problem.params[TOP_AXIS], problem.params[TOP_AXIS + 1], problem.params[TOP_AXIS + 2]))
     )
-    if norm(across(top, line)) <= FLAT or norm(across(up, line)) <= FLAT:
+    if norm(reject(top, line)) <= FLAT or norm(reject(up, line)) <= FLAT:
         return F(0)
     return turn_to(line, top, up) + problem.params[TWIST]
 
@@ -101,7 +101,7 @@ def go_near(problem, frames, q, row, turn, a, e, d):
     """Bring a ball with limits to where its axis points nearest to a target, no allowed ``turn`` being exact."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
-    R, base = load_rotation(frames, row, ORIENTATION), base_of(problem, frames, q, row)
+    R, base = load_rotation(frames, row, ORIENTATION), ball_rest_rotation(problem, frames, q, row)
     wanted = turned_ball(problem, frames, q, row, turn)
     q0 = load_quat(q, at)
     x, y, z, w = nearest_aim(problem.limits, k, q0, wanted, apply_t(R, a), apply_t(R, e), apply_t(base, d))
@@ -115,7 +115,7 @@ def aim(problem, work, targets, q, h, row, share, last):
     G, _ = goal_frame(problem, work.frames, problem.general.ints[h, GOAL])
     R, o = load_rotation(work.frames, row, ORIENTATION), load(work.frames, row, ORIGIN)
     a = column(G, 2)
-    e, d = sight(problem, work.frames, targets, h, o)
+    e, d = aim_vectors(problem, work.frames, targets, h, o)
     if norm(d) <= FLAT * problem.reach:
         return  # the target is in the joint: any direction will do
     if problem.tree.ints[row, KIND] == HINGE:
@@ -126,12 +126,12 @@ def aim(problem, work, targets, q, h, row, share, last):
         if last:
             line = scale(F(1) / norm(d), d)
             roll = roll_of(problem, R, turn, line)
-            roll, inside = swivel_inside(problem, work.frames, q, row, turn, line, no_hand(), roll)
+            roll, inside = nearest_allowed_swivel(problem, work.frames, q, row, turn, line, no_wrist(), roll)
             turn = quat_mul(turn_about(line, roll), turn)
         else:
             turn = quat_exp(scale(share, quat_log(turn)))
         if inside:
-            set_turn(problem, work.frames, q, row, turn)
+            rotate_ball(problem, work.frames, q, row, turn)
         else:
             go_near(problem, work.frames, q, row, turn, a, e, d)
     forward(problem.tree, q, work.frames)

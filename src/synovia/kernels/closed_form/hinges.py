@@ -32,7 +32,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import column, load_rotation
 from synovia.kernels.math.subproblems import turned
-from synovia.kernels.math.trigonometric_polynomials import ROOM, real_roots, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import SCRATCH_SIZE, real_angles, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 from synovia.kernels.search.multistart import multistart
@@ -46,7 +46,7 @@ DEGREE = 4
 SAMPLES = 64
 ROOTS = SAMPLES + 2 * DEGREE + 1
 SCRATCH = ROOTS + 2 * DEGREE
-SPARE = SCRATCH + ROOM
+SPARE = SCRATCH + SCRATCH_SIZE
 POLISH = 8
 FLAT = F(1e-12)  # against the squared lengths: a lever that turns nothing
 
@@ -146,7 +146,7 @@ def two_hinges(problem, work, targets, q, upper_row, row):
     for j in range(2 * DEGREE + 1):
         rho2, P, S = circle(z, w, b, c, t, sample_angle(j, DEGREE))
         work.solver_scratch[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
-    roots = real_roots(
+    roots = real_angles(
         work.solver_scratch[SAMPLES:ROOTS], DEGREE, work.solver_scratch[SCRATCH:], work.solver_scratch[ROOTS:SCRATCH]
     )
     low1, high1 = bounds(problem, q, upper_row)

@@ -43,16 +43,16 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.two_segments import (
     FLAT,
-    across,
-    bend_of,
+    bend_normal,
+    distance_curve,
+    distance_range,
     elbow_side,
-    plane_of,
-    range_of,
+    reject,
     signed_angle,
     turn_about,
 )
 from synovia.kernels.math.vectors import load, norm, perpendicular, sub
-from synovia.kernels.tree.ball import Hand, base_of, no_hand, set_turn
+from synovia.kernels.tree.ball import Wrist, ball_rest_rotation, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
@@ -108,7 +108,7 @@ def limb_of(problem, frames, targets, q, g):
         lower, upper = problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
         return Limb(tip, mid, root, A, U, V, column(M, 2), t, lower, upper)
     v = apply_t(M, V)
-    n = plane_of(U, V, apply(base_of(problem, frames, q, mid), v), apply(M, perpendicular(v)))
+    n = bend_normal(U, V, apply(ball_rest_rotation(problem, frames, q, mid), v), apply(M, perpendicular(v)))
     return Limb(tip, mid, root, A, U, V, n, t, -PI, PI)
 
 
@@ -123,7 +123,7 @@ def bend_joint(problem, frames, q, limb, turn):
         q[at] += turn
         clamp_block(problem.variables, problem.limits, problem.tree.ints[limb.mid, VARIABLE], q)
         return turn_about(limb.n, turn)
-    new = set_turn(problem, frames, q, limb.mid, turn_about(limb.n, turn))
+    new = rotate_ball(problem, frames, q, limb.mid, turn_about(limb.n, turn))
     return matrix_quat(matmul_t(new, load_rotation(frames, limb.mid, ORIENTATION)))
 
 
@@ -131,12 +131,12 @@ def bend_joint(problem, frames, q, limb, turn):
 def hand_of(problem, frames, targets, q, limb, g, moved):
     """Return what the tip of goal g's limb has to turn to, the joints above it having moved it by a quaternion."""
     if limb.tip < 0:
-        return no_hand()
+        return no_wrist()
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
     W = matmul(matmul_t(T, R), load_rotation(frames, limb.tip, ORIENTATION))
-    before = quat_mul(moved, matrix_quat(base_of(problem, frames, q, limb.tip)))
-    return Hand(limb.tip, before, matrix_quat(W))
+    before = quat_mul(moved, matrix_quat(ball_rest_rotation(problem, frames, q, limb.tip)))
+    return Wrist(limb.tip, before, matrix_quat(W))
 
 
 @inline
@@ -157,7 +157,7 @@ def swivel_to_pole(problem, limb, targets, aimed, line, twist):
     On the line there is no side: with the pole there the plane stays.
     """
     found, pole = pole_of(problem, targets, limb.mid)
-    to = across(sub(pole, limb.A), line)
+    to = reject(sub(pole, limb.A), line)
     if not found or norm(to) <= FLAT * problem.reach:
         return F(0), found
     elbow = elbow_side(quat_apply(aimed, limb.U), quat_apply(aimed, limb.n), line, limb.upper > -limb.lower)
@@ -196,7 +196,7 @@ def prove_limbs(problem, work, targets, q):
         if not problem.goals[g, PARTS] & POSITION:
             continue
         limb = limb_of(problem, work.frames, targets, q, g)
-        nearest, farthest = range_of(bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper))
+        nearest, farthest = distance_range(distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper))
         away = norm(sub(limb.t, limb.A))
         slack = problem.tolerance + F(1e-12) * (problem.reach + away)
         if limb.tip >= 0:

@@ -25,7 +25,7 @@ from synovia.kernels.math.swing_twist import (
     unfold,
 )
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.two_segments import FLAT, across, nearest_turn
+from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject
 from synovia.kernels.math.vectors import axpy, dot, norm, sub
 
 WORST = F(4)  # squared distance of opposite unit vectors
@@ -98,8 +98,8 @@ def gap_at(sight, d, twist):
 def best_twist(limit, k, sight, d):
     """Return (the allowed twist that turns the axis to a target seen at d, as far as a hinge can; the gap then)."""
     low, high = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
-    level = across(d, Z)
-    point = lever(across(sight.eye, Z), across(sight.axis, Z), level)
+    level = reject(d, Z)
+    point = lever(reject(sight.eye, Z), reject(sight.axis, Z), level)
     flat = FLAT * norm(d)
     if norm(level) <= flat or norm(point) <= flat:
         twist = nearest_twist(sight.twist, low, high)

@@ -11,11 +11,11 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
-from synovia.kernels.math.two_segments import FLAT, aim_limb, bend_of, bend_to, branch_turn, turn_about
+from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
 from synovia.kernels.math.vectors import add, norm, normalize, sub
 from synovia.kernels.search.multistart import multistart_general
 from synovia.kernels.search.restarts import random_start
-from synovia.kernels.tree.ball import set_turn, swivel_inside
+from synovia.kernels.tree.ball import nearest_allowed_swivel, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
 
@@ -31,13 +31,13 @@ def one_branch(problem, work, targets, q, g, limb, turn):
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     wanted, _ = swivel_to_pole(problem, limb, targets, aimed, line, F(0))
     hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
-    swivel, _ = swivel_inside(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
-    set_turn(problem, work.frames, q, limb.root, quat_mul(turn_about(line, swivel), aimed))
+    swivel, _ = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
+    rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, swivel), aimed))
     if limb.tip >= 0:
         forward(problem.tree, q, work.frames)
         T, _ = target_frame(targets, g)
         R, _ = goal_frame(problem, work.frames, g)
-        set_turn(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
+        rotate_ball(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
 
 
 @algorithm
@@ -49,13 +49,13 @@ def branches(problem, work, targets, q):
         g += 1
     forward(problem.tree, q, work.frames)
     limb = limb_of(problem, work.frames, targets, q, g)
-    bend = bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper)
+    bend = distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     d = norm(sub(limb.t, limb.A))
     count = 0
     for side in (F(1), F(-1)):
         turn, found = branch_turn(bend, d, side, F(0))
         if found or side < F(0):
-            one_branch(problem, work, targets, q, g, limb, turn if found else bend_to(bend, d, F(0)))
+            one_branch(problem, work, targets, q, g, limb, turn if found else turn_to_distance(bend, d, F(0)))
             put_candidate(problem, q, work.solver_scratch, count)
             count += 1
             copy(work.trial, q)

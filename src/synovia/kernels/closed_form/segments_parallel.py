@@ -22,9 +22,9 @@ from synovia.kernels.closed_form.six_hinges import (
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import apply, apply_t
-from synovia.kernels.math.subproblems import half_of, opposite, spin, turn_of, turn_to, turned
+from synovia.kernels.math.subproblems import half_width, opposite, spin, turn_of, turn_to, turned
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.two_segments import bend_of, branch_turn
+from synovia.kernels.math.two_segments import branch_turn, distance_curve
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
@@ -54,8 +54,8 @@ def parallel(problem, work, q, R, t, every):
     along = dot(sub(o3, o1), h)
     there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
     base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
-    bend = bend_of(upper, lower, h, F(-math.inf), F(math.inf))
-    half = half_of(base, norm(there), dot(h, sub(w, o0)))
+    bend = distance_curve(upper, lower, h, F(-math.inf), F(math.inf))
+    half = half_width(base, norm(there), dot(h, sub(w, o0)))
     nearest = F(math.inf)
     count = 0
     side = nearer_side(base.middle, half)
@@ -66,7 +66,7 @@ def parallel(problem, work, q, R, t, every):
         sca = sincos(a)
         up = spin(z0, h, sca)  # h as the first joint turns it
         aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
-        spread = half_of(tilt, F(1), dot(up, last_axis))
+        spread = half_width(tilt, F(1), dot(up, last_axis))
         side = nearer_side(tilt.middle, spread)
         for second in (side, -side):
             e = tilt.middle + second * spread

@@ -20,7 +20,7 @@ from synovia.kernels.closed_form.six_hinges import axis, crossing
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted
-from synovia.kernels.goals.reach import prove_arm
+from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
 from synovia.kernels.jacobian.arm import attempt as descend
 from synovia.kernels.layout import BLOCK_Q, LOWER, ORIGIN, STATE, UPPER
@@ -234,7 +234,7 @@ def search(problem, work, targets, q):
         forward(problem.tree, q, work.frames)
         if residual(problem, q, work.frames, targets, work.e)[1] <= F(1) or halted(work.watch):
             break
-        if k == 0 and perform(prove_arm, problem, work, targets, q)[0] > 0:
+        if k == 0 and perform(prove_arm_unreachable, problem, work, targets, q)[0] > 0:
             break
     copy(work.best, q)
     return steps, lowest
@@ -251,7 +251,9 @@ def attempt(problem, work, targets, q):
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, random_scalars, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

@@ -25,7 +25,7 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, pe
 from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import PI, apply, column
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
-from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
@@ -99,7 +99,7 @@ def third_turns(a, room):
     """Write the third turns to ROOTS; where there is none, the one that comes nearest. Return how many."""
     for j in range(5):
         room[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
-    found = real_roots(room[SAMPLES:ROOTS], 2, room[SCRATCH:], room[ROOTS:SCRATCH])
+    found = real_angles(room[SAMPLES:ROOTS], 2, room[SCRATCH:], room[ROOTS:SCRATCH])
     if found == 0:
         least = F(math.inf)
         for j in range(NEAREST):

@@ -7,8 +7,20 @@ them count is decided here, the same way for all: by forward kinematics.
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
-from synovia.kernels.goals.residuals import complete_targets, measure, refused_target, residual
-from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, CUT, IS_ANGLE, REACHED, SCALAR, STATUS, STEPS, TRIES, WINNER
+from synovia.kernels.goals.residuals import complete_targets, first_invalid_target, measure, residual
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    COST,
+    IS_ANGLE,
+    REACHED,
+    SCALAR,
+    STATUS,
+    STEPS,
+    STOPPED_BY,
+    TRIES,
+    WINNER,
+)
 from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
@@ -154,7 +166,7 @@ def list_branches(branches, problem, work, targets, starts, out):
     Returns:
         How many there are, or -1 - goal for a target that is refused.
     """
-    refused = refused_target(problem, targets[0])
+    refused = first_invalid_target(problem, targets[0])
     if refused >= 0:
         return -1 - refused
     start = starts[0]
@@ -178,6 +190,6 @@ def list_branches(branches, problem, work, targets, starts, out):
             copy(kept[g], params[g])
         row[STATUS], row[STEPS], row[TRIES], row[WINNER] = F(REACHED), F(1), F(1), F(0)
         row[COST] = distance(problem, start, work.solver_scratch, i)
-        row[CUT] = F(0)
+        row[STOPPED_BY] = F(0)
         taken += 1
     return taken

@@ -30,15 +30,15 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.two_segments import (
     FLAT,
     aim_limb,
-    bend_of,
-    bend_to,
-    range_of,
+    distance_curve,
+    distance_range,
     soften,
     turn_about,
+    turn_to_distance,
 )
 from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
 from synovia.kernels.search.restarts import random_start
-from synovia.kernels.tree.ball import no_hand, set_turn, swivel_inside
+from synovia.kernels.tree.ball import nearest_allowed_swivel, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
 
@@ -47,14 +47,14 @@ from synovia.kernels.tree.problem import copy, open_general, open_work
 def solve_limb(problem, work, targets, q, g):
     """Set the joints of goal g's limb; work.frames are at q."""
     limb = limb_of(problem, work.frames, targets, q, g)
-    bend = bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper)
+    bend = distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     way = sub(limb.t, limb.A)
-    d = soften(norm(way), range_of(bend)[1], problem.params[SOFTEN])
+    d = soften(norm(way), distance_range(bend)[1], problem.params[SOFTEN])
     if norm(way) <= FLAT * problem.reach:  # the target is at the root: any direction will do
         way = add(limb.U, limb.V)
     line = normalize(way, normalize(limb.U, limb.n))
     copy(q, work.trial)
-    bent = bend_joint(problem, work.frames, q, limb, bend_to(bend, d, F(0)))
+    bent = bend_joint(problem, work.frames, q, limb, turn_to_distance(bend, d, F(0)))
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     first = work.solver_scratch[MOTION] == np.inf
     wanted, found = swivel_to_pole(problem, limb, targets, aimed, line, problem.params[TWIST])
@@ -64,10 +64,10 @@ def solve_limb(problem, work, targets, q, g):
     elif not found and first:
         wanted = problem.params[TWIST]
     hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
-    turn, inside = swivel_inside(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
+    turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
     if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the place goes first
-        turn, inside = swivel_inside(problem, work.frames, q, limb.root, aimed, line, no_hand(), wanted)
-    set_turn(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
+        turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, no_wrist(), wanted)
+    rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
     forward(problem.tree, q, work.frames)
     if not inside:
         goal_at = add(limb.A, scale(d, line))
@@ -79,7 +79,7 @@ def solve_limb(problem, work, targets, q, g):
     if limb.tip >= 0:
         T, _ = target_frame(targets, g)
         R, _ = goal_frame(problem, work.frames, g)
-        set_turn(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
+        rotate_ball(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
         forward(problem.tree, q, work.frames)
 
 

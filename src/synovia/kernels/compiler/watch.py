@@ -23,7 +23,17 @@ import time
 
 from synovia.kernels.compiler import compiled
 from synovia.kernels.compiler.jit import F, apart, inline
-from synovia.kernels.layout import ASK, DEADLINE, DEADLINE_PASSED, ENDED, LEFT, MORE, RAISED, SIGNAL, SPENT
+from synovia.kernels.layout import (
+    DEADLINE,
+    DEADLINE_PASSED,
+    NEXT_SIGNAL_CHECK,
+    RAISED,
+    SIGNAL,
+    SPENT,
+    STOP_REASON,
+    WORK_LEFT,
+    WORK_RESERVE,
+)
 
 PORTION = F(256)  # work between two looks at the clock
 WAIT = F(0.1)  # seconds after which signals are handled, and again after as many
@@ -130,24 +140,24 @@ else:
 @inline
 def begin_watch(watch):
     """Begin a call: signals are handled when it has taken a while."""
-    watch[ASK] = F(0)
+    watch[NEXT_SIGNAL_CHECK] = F(0)
     begin_work(watch, F(math.inf))
 
 
 @inline
 def begin_work(watch, most):
     """Begin a row of the answer, which may take so much work."""
-    if watch[ENDED] == SPENT:
-        watch[ENDED] = F(0)
-        watch[LEFT] = F(0)
-    watch[MORE] = most - watch[LEFT]
+    if watch[STOP_REASON] == SPENT:
+        watch[STOP_REASON] = F(0)
+        watch[WORK_LEFT] = F(0)
+    watch[WORK_RESERVE] = most - watch[WORK_LEFT]
 
 
 @inline
 def stopped(watch, work):
     """Return whether to stop; called once a step, with the work of a step."""
-    watch[LEFT] -= work
-    if watch[LEFT] > F(0):
+    watch[WORK_LEFT] -= work
+    if watch[WORK_LEFT] > F(0):
         return False
     return is_over(watch)
 
@@ -155,32 +165,32 @@ def stopped(watch, work):
 @inline
 def halted(watch):
     """Return whether something has been stopped."""
-    return watch[ENDED] != F(0)
+    return watch[STOP_REASON] != F(0)
 
 
 @inline
 def interrupted(watch):
     """Return whether it was stopped by a deadline or a signal, not by the work that it may take."""
-    return (watch[ENDED] != F(0)) & (watch[ENDED] != SPENT)
+    return (watch[STOP_REASON] != F(0)) & (watch[STOP_REASON] != SPENT)
 
 
 @apart
 def is_over(watch):
     """Look at the work that is left and at the clock; return whether to stop."""
-    if watch[ENDED] != F(0):
+    if watch[STOP_REASON] != F(0):
         return True
-    more = watch[LEFT] + watch[MORE]
+    more = watch[WORK_LEFT] + watch[WORK_RESERVE]
     time = clock()
     if watch[DEADLINE] != F(0) and time >= watch[DEADLINE]:
-        watch[ENDED] = DEADLINE_PASSED
+        watch[STOP_REASON] = DEADLINE_PASSED
     elif not more > F(0):
-        watch[ENDED] = SPENT
-    elif watch[ASK] == F(0):
-        watch[ASK] = time + WAIT
-    elif time >= watch[ASK]:
+        watch[STOP_REASON] = SPENT
+    elif watch[NEXT_SIGNAL_CHECK] == F(0):
+        watch[NEXT_SIGNAL_CHECK] = time + WAIT
+    elif time >= watch[NEXT_SIGNAL_CHECK]:
         if signalled(watch, RAISED) != 0:
-            watch[ENDED] = SIGNAL
-        watch[ASK] = clock() + WAIT
-    watch[LEFT] = min(PORTION, more) if watch[ENDED] == F(0) else -F(math.inf)
-    watch[MORE] = more - watch[LEFT]
-    return watch[ENDED] != F(0)
+            watch[STOP_REASON] = SIGNAL
+        watch[NEXT_SIGNAL_CHECK] = clock() + WAIT
+    watch[WORK_LEFT] = min(PORTION, more) if watch[STOP_REASON] == F(0) else -F(math.inf)
+    watch[WORK_RESERVE] = more - watch[WORK_LEFT]
+    return watch[STOP_REASON] != F(0)

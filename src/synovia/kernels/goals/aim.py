@@ -41,7 +41,7 @@ def kept(problem, frames, h):
 
 
 @inline
-def sight(problem, frames, targets, h, o):
+def aim_vectors(problem, frames, targets, h, o):
     """Return (e, d): from o to a point of the axis, and from o to what the axis should pass through."""
     g = problem.general.ints[h, GOAL]
     return sub(goal_frame(problem, frames, g)[1], o), sub(target_frame(targets, g)[1], o)

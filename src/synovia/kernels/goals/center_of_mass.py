@@ -57,7 +57,7 @@ def sum_branches(tree, masses, frames):
 
 
 @device
-def pull_centre(problem, q, frames, force, J, k):
+def add_centre_row(problem, q, frames, force, J, k):
     """Add to row k what a force on the centre of mass does on all axes; after ``sum_branches``."""
     n = problem.tree.ints.shape[0]
     for i in range(n):
@@ -68,7 +68,7 @@ def pull_centre(problem, q, frames, force, J, k):
 
 
 @device
-def outside_support(vertices, first, count, up, c):
+def vector_to_support(vertices, first, count, up, c):
     """Return the vector from a point, seen along ``up``, to the nearest one of a polygon, and whether that is a corner.
 
     Above the polygon, which is convex, the vector is 0. The corners have no part along ``up`` and go round
@@ -117,7 +117,7 @@ def centre_rows(problem, q, frames, h, J):
     f = problem.general
     w = f.data[h, WEIGHT] / problem.reach
     for i in range(3):
-        pull_centre(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
+        add_centre_row(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
 
 
 @inline
@@ -132,7 +132,7 @@ def support_error(problem, frames, h):
     f = problem.general
     up = load(f.data, h, NUMBERS)
     c = centre_of_mass(f.masses, frames)
-    d, _ = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    d, _ = vector_to_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
     a, b = across(up)
     return (dot(a, d), dot(b, d), F(0)), NOTHING
 
@@ -147,7 +147,7 @@ def support_rows(problem, q, frames, h, J):
     k, w = f.ints[h, FIRST], f.data[h, WEIGHT] / problem.reach
     c = centre_of_mass(f.masses, frames)
     up = load(f.data, h, NUMBERS)
-    d, corner = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    d, corner = vector_to_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
     far = norm(d)
     if far == F(0):
         return
@@ -155,5 +155,5 @@ def support_rows(problem, q, frames, h, J):
     if not corner:
         n = scale(F(1) / far, d)
         a, b = scale(dot(a, n), n), scale(dot(b, n), n)
-    pull_centre(problem, q, frames, scale(w, a), J, k)
-    pull_centre(problem, q, frames, scale(w, b), J, k + 1)
+    add_centre_row(problem, q, frames, scale(w, a), J, k)
+    add_centre_row(problem, q, frames, scale(w, b), J, k + 1)

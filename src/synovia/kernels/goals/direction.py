@@ -43,7 +43,7 @@ def kept(problem, frames, h):
 
 
 @inline
-def sight(problem, targets, h):
+def aim_vectors(problem, targets, h):
     """Return (e, d) of an axis through the joint itself and a place far along the direction, see ``aim.sight``."""
     d = target_frame(targets, problem.general.ints[h, GOAL])[1]
     return NOTHING, scale(problem.reach / norm(d), d)

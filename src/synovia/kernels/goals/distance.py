@@ -3,7 +3,7 @@
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
 from synovia.kernels.goals.term import NOTHING, second_frame, unit_weight
-from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, NUMBERS, SECOND, TAKES
+from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW, NUMBERS, SECOND, TARGET_PARTS
 from synovia.kernels.math.vectors import norm, normalize, scale, sub
 
 
@@ -13,7 +13,7 @@ def ends(problem, frames, targets, h):
     g = problem.general.ints[h, GOAL]
     _, p = goal_frame(problem, frames, g)
     _, o = target_frame(targets, g)
-    if problem.general.ints[h, TAKES] == 0:
+    if problem.general.ints[h, TARGET_PARTS] == 0:
         _, o = second_frame(problem, frames, h)
     return p, sub(p, o)
 

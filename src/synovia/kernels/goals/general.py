@@ -11,7 +11,19 @@ from synovia.kernels.goals import range as value_range
 from synovia.kernels.goals.custom import CUSTOM, custom_length, custom_residual
 from synovia.kernels.goals.frames import goal_frame, is_refused, put_given, set_target, target_frame
 from synovia.kernels.goals.term import NOTHING
-from synovia.kernels.layout import ANGLES, FIRST, GIVEN, GOAL, KIND, LENGTHS, NUMBERS, POSITION, ROTATION, TAKES, WEIGHT
+from synovia.kernels.layout import (
+    ANGLES,
+    FIRST,
+    GIVEN,
+    GOAL,
+    KIND,
+    LENGTHS,
+    NUMBERS,
+    POSITION,
+    ROTATION,
+    TARGET_PARTS,
+    WEIGHT,
+)
 from synovia.kernels.math.vectors import dot, norm, scale
 
 # The kinds of terms, in the order of ``TERMS``, the names by which goals ask for them; the last is ``custom.CUSTOM``
@@ -96,11 +108,11 @@ def rows(problem, q, frames, targets, h, J):
 
 
 @inline
-def sight(problem, frames, targets, h, o):
+def aim_vectors(problem, frames, targets, h, o):
     """Return (e, d) of a term that points an axis: from o to a point of the axis, and from o to where it should go."""
     if problem.general.ints[h, KIND] == DIRECTION:
-        return direction.sight(problem, targets, h)
-    return aim.sight(problem, frames, targets, h, o)
+        return direction.aim_vectors(problem, targets, h)
+    return aim.aim_vectors(problem, frames, targets, h, o)
 
 
 @device
@@ -125,7 +137,7 @@ def refused_general(general, problem, targets):
         return -1
     for h in range(general.ints.shape[0]):
         g = general.ints[h, GOAL]
-        given = general.ints[h, TAKES] & int(targets[g, GIVEN])
+        given = general.ints[h, TARGET_PARTS] & int(targets[g, GIVEN])
         if is_refused(problem, targets, g, given):
             return g
         if general.ints[h, KIND] == DIRECTION and given and direction.refused(targets, g):
@@ -139,7 +151,7 @@ def all_general_given(general, targets):
     if general is None:
         return True
     for h in range(general.ints.shape[0]):
-        takes = general.ints[h, TAKES]
+        takes = general.ints[h, TARGET_PARTS]
         if takes & int(targets[general.ints[h, GOAL], GIVEN]) != takes:
             return False
     return True
@@ -151,7 +163,7 @@ def complete_general(general, problem, frames, targets, whole):
     if general is None:
         return
     for h in range(general.ints.shape[0]):
-        g, takes = general.ints[h, GOAL], general.ints[h, TAKES]
+        g, takes = general.ints[h, GOAL], general.ints[h, TARGET_PARTS]
         if takes & int(targets[g, GIVEN]) != takes:
             R, p = target_frame(whole, g)
             S, s = kept(problem, frames, h)
@@ -165,7 +177,7 @@ def replace_general(general, targets, whole):
         return
     for h in range(general.ints.shape[0]):
         g = general.ints[h, GOAL]
-        put_given(targets, whole, g, general.ints[h, TAKES] & int(targets[g, GIVEN]))
+        put_given(targets, whole, g, general.ints[h, TARGET_PARTS] & int(targets[g, GIVEN]))
 
 
 @apart

@@ -38,7 +38,7 @@ def slide_range(problem, row):
 
 
 @inline
-def own_target(problem, row):
+def root_goal(problem, row):
     """Return the goal that says where a free root's origin should be, -1 without one."""
     if problem.tree.ints[row, SHIFT_COLUMN] >= 0 and problem.tree.ints[row, PARENT] < 0:
         for g in range(problem.goals.shape[0]):
@@ -49,7 +49,7 @@ def own_target(problem, row):
 
 
 @device
-def shortfall(problem, frames, targets, row, tip, point):
+def least_distance(problem, frames, targets, row, tip, point):
     """Return how near every posture leaves a point at distance ``tip`` from joint ``row`` to a place, at the least.
 
     A bound below zero proves nothing. A free root reaches everywhere, but not from where it has a target of its own.
@@ -65,7 +65,7 @@ def shortfall(problem, frames, targets, row, tip, point):
     while row >= 0:
         kind = problem.tree.ints[row, KIND]
         if problem.tree.ints[row, SHIFT_COLUMN] >= 0:
-            g = own_target(problem, row)
+            g = root_goal(problem, row)
             if g < 0:
                 return F(-np.inf)
             _, origin = target_frame(targets, g)
@@ -132,7 +132,7 @@ def missed(problem, frames, targets, g):
 
 
 @algorithm
-def prove(problem, work, targets, q):
+def prove_unreachable(problem, work, targets, q):
     """Return 1 if a goal is beyond reach or inside the hole of its chain, whatever the limits; work.frames are at q.
 
     A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal,
@@ -150,13 +150,13 @@ def prove(problem, work, targets, q):
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         row = problem.goals[g, GOAL_ROW]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
-        if shortfall(problem, frames, targets, row, norm(offset), t) > slack:
+        if least_distance(problem, frames, targets, row, norm(offset), t) > slack:
             return 1, F(0)
         if problem.goals[g, PARTS] & ROTATION:
             W = matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION))
             wrist = sub(t, apply(W, offset))
             slack += problem.tolerance_angle * norm(offset)
-            if shortfall(problem, frames, targets, row, F(0), wrist) > slack:
+            if least_distance(problem, frames, targets, row, F(0), wrist) > slack:
                 return 1, F(0)
     return 0, F(0)
 
@@ -172,7 +172,7 @@ def at_bound(problem, frames, targets, errors):
         if problem.goals[g, PARTS] & POSITION:
             _, t = target_frame(targets, g)
             bound = max(
-                bound, shortfall(problem, frames, targets, row, norm(load(problem.goal_data, g, GOAL_ORIGIN)), t)
+                bound, least_distance(problem, frames, targets, row, norm(load(problem.goal_data, g, GOAL_ORIGIN)), t)
             )
         if errors[2 * g] > bound + problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
             return False
@@ -180,7 +180,7 @@ def at_bound(problem, frames, targets, errors):
 
 
 @algorithm
-def prove_arm(problem, work, targets, q):
+def prove_arm_unreachable(problem, work, targets, q):
     """The same for an arm, where every row moves: less to compile."""
     if not problem.goals[0, PARTS] & POSITION:
         return 0, F(0)

@@ -40,7 +40,7 @@ INFINITE = F(math.inf)
 
 
 @device
-def refused_target(problem, targets):
+def first_invalid_target(problem, targets):
     """Return the first goal whose given target is not finite or no rigid transform, or -1: the check at the door."""
     for g in range(problem.goals.shape[0]):
         if is_refused(problem, targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
@@ -70,11 +70,11 @@ def complete_targets(problem, frames, targets, kept):
             R, p = goal_frame(problem, frames, g)
             set_target(kept, g, R, p)
     complete_general(problem.general, problem, frames, targets, kept)
-    replace_targets(problem, targets, kept)
+    write_given_targets(problem, targets, kept)
 
 
 @device
-def replace_targets(problem, targets, kept):
+def write_given_targets(problem, targets, kept):
     """Write the targets that are given over those that are kept."""
     for g in range(problem.goals.shape[0]):
         put_given(targets, kept, g, problem.goals[g, PARTS] & int(targets[g, GIVEN]))

@@ -38,7 +38,7 @@ def off_line(v, line):
 
 
 @device
-def forget(general, problem, work):
+def forget_poles(general, problem, work):
     """Let no pole know a frame before."""
     if general is None:
         return
@@ -48,7 +48,7 @@ def forget(general, problem, work):
 
 
 @device
-def remember(general, problem, work, targets, q):
+def remember_poles(general, problem, work, targets, q):
     """Write what poles need to know of the frame before: its answer q and its targets."""
     if general is None:
         return
@@ -79,7 +79,7 @@ def excess_turn(problem, work, i, r, m, t, pole):
 
 
 @device
-def wanted_turn(problem, work, targets, h):
+def swivel_to_pole(problem, work, targets, h):
     """Return by which angle (radians) the limb of general goal h should turn about its line; work.frames are at q."""
     r, m, t, pole = limb(problem, work.frames, targets, h)
     bend = bend_of(r, m, t, pole)
@@ -94,7 +94,7 @@ def wanted_turn(problem, work, targets, h):
 
 
 @device
-def held_back(problem, work):
+def pole_is_held(problem, work):
     """Return whether a pole is held back by the frame before, so that no start elsewhere can reach it."""
     for h in range(problem.general.ints.shape[0]):
         if problem.general.ints[h, KIND] == POLE:

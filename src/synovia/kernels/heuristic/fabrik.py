@@ -11,7 +11,7 @@ a target of its own to that. Outward, from the root, joints turn within their li
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.heuristic.forward_pass import hearing, reach_out, vote
 from synovia.kernels.heuristic.loop import iterate_from
@@ -24,6 +24,7 @@ from synovia.kernels.layout import (
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
+    IN_PLACE,
     KIND,
     ORIENTATION,
     ORIGIN,
@@ -36,7 +37,6 @@ from synovia.kernels.layout import (
     SHIFT_COLUMN,
     SIBLING,
     SLIDE,
-    STANDS,
     VARIABLE,
     WEIGHT_SUM,
 )
@@ -44,7 +44,7 @@ from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
 from synovia.kernels.search.finish import solve_and_finish
-from synovia.kernels.tree.branches import carrier, list_branches
+from synovia.kernels.tree.branches import list_branches, parent_of_point
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited
@@ -66,9 +66,9 @@ def stands(problem, points):
     tree = problem.tree
     for i in range(tree.ints.shape[0]):
         a = tree.ints[i, PARENT]
-        held = a < 0 or (points[a, STANDS] == F(1) and tree.ints[a, COLUMN] < 0)
+        held = a < 0 or (points[a, IN_PLACE] == F(1) and tree.ints[a, COLUMN] < 0)
         moves = tree.ints[i, SHIFT_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
-        points[i, STANDS] = F(1) if held and not moves else F(0)
+        points[i, IN_PLACE] = F(1) if held and not moves else F(0)
 
 
 @inline
@@ -107,11 +107,11 @@ def neighbour(problem, frames, points, j, place, length):
     """
     tree = problem.tree
     n = tree.ints.shape[0]
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     p = load(frames, a, ORIGIN)
     b = tree.ints[a, PARENT]
     alone = int(points[a, CHILD]) == j and points[j, SIBLING] < F(0) and length > F(0)
-    if not (b >= 0 and alone and points[b, STANDS] == F(1) and turns_freely(problem, a, b)):
+    if not (b >= 0 and alone and points[b, IN_PLACE] == F(1) and turns_freely(problem, a, b)):
         return pulled(place, p, length)
     if not has_its_place(problem, points, j):
         return pulled(place, p, length)
@@ -155,7 +155,7 @@ def wanted(problem, frames, targets, points):
         place = scale(F(1) / votes, load(points, i, PLACE))
         a = tree.ints[i, PARENT]
         if a < 0:  # a root that walks goes where it should be, whatever its branches want
-            g = own_target(problem, i)
+            g = root_goal(problem, i)
             if g >= 0:
                 _, place = target_frame(targets, g)
         store(points, i, PLACE, place)

@@ -107,7 +107,7 @@ def place_elbow(problem, work, t):
 
 
 @device
-def take_turns(problem, work, q):
+def turn_joints(problem, work, q):
     """Give q the turns that put the joints on the best points: each the smallest, on top of the turn that it had."""
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -171,7 +171,7 @@ def attempt(problem, work, targets, q):
             perform(leave_line, problem, work, targets, q)
             lay_out(problem, work, q)
     if k > 0:
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
     return k, best * weight * weight
 

@@ -13,11 +13,12 @@ from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import (
     BALL,
     CHILD,
+    DIRECT,
     FIRST_Q,
     FREE,
+    GOAL_NOW,
     GOAL_ORIGIN,
     GOAL_ROW,
-    HERE,
     HINGE,
     KIND,
     ORIENTATION,
@@ -30,10 +31,9 @@ from synovia.kernels.layout import (
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
     SLIDE,
-    STIFF,
-    TOP,
     VARIABLE,
     WEIGHT_SUM,
+    WRIST_TOP,
 )
 from synovia.kernels.math.rotations import (
     apply,
@@ -48,7 +48,7 @@ from synovia.kernels.math.rotations import (
     store_rotation,
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
-from synovia.kernels.tree.branches import carries, following
+from synovia.kernels.tree.branches import is_ancestor, next_point
 from synovia.kernels.tree.forward import forward, joint_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
@@ -91,8 +91,8 @@ def hearing(problem, points):
                 stiff = row
             lever = lever or tree.ints[row, PARENT] >= 0
             row = tree.ints[row, PARENT]
-        points[n + g, TOP] = top
-        points[n + g, STIFF] = stiff
+        points[n + g, WRIST_TOP] = top
+        points[n + g, DIRECT] = stiff
 
 
 @inline
@@ -121,19 +121,19 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
     while j >= 0:
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
-            here = load(frames, j, ORIGIN) if j < n else load(points, j, HERE)
+            here = load(frames, j, ORIGIN) if j < n else load(points, j, GOAL_NOW)
             d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # ask the joints that hang on it
             if not deeper:
                 M = add_direction(M, points[j, WEIGHT_SUM], d, sub(load(points, j, PLACE), o))
-        j = following(problem, points, i, j, deeper)
+        j = next_point(problem, points, i, j, deeper)
     for g in range(problem.goals.shape[0]):
-        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, STIFF] and carries(points, i, n + g):
-            d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
+        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, DIRECT] and is_ancestor(points, i, n + g):
+            d = apply(R, apply_t(W, sub(load(points, n + g, GOAL_NOW), p)))
             M = add_direction(M, points[n + g, WEIGHT_SUM], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
+        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, WRIST_TOP] and is_ancestor(points, i, n + g):
             G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
             T, _ = target_frame(targets, g)
             w = problem.goal_data[g, ROTATION_WEIGHT] * problem.reach
@@ -163,7 +163,7 @@ def reach_out(problem, work, targets, q):
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] != 0:
             _, p = goal_frame(problem, frames, g)
-            store(points, n + g, HERE, p)
+            store(points, n + g, GOAL_NOW, p)
     most = F(0)
     for i in range(n):
         a = tree.ints[i, PARENT]

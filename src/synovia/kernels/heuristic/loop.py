@@ -9,7 +9,7 @@ from synovia.kernels.layout import STATE
 from synovia.kernels.search.descent import descend
 from synovia.kernels.search.finish import CLEARLY_LOWER
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.variables import perturb, seed_state
 
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 
@@ -18,7 +18,7 @@ NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be se
 def leave_line(problem, work, targets, q):
     """Leave a line: where a chain is on one line with its target nothing bends. It goes the same way every time."""
     seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-    nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+    perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
     forward(problem.tree, q, work.frames)
     return 0, F(0)
 

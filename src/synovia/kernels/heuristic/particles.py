@@ -12,19 +12,19 @@ which keeps its branches in shape. After some rounds every joint turns towards i
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.heuristic.forward_pass import hearing, reach_out
 from synovia.kernels.heuristic.loop import iterate_from
 from synovia.kernels.heuristic.poles import face_poles
 from synovia.kernels.heuristic.straight import lay_straight, look_far
 from synovia.kernels.layout import (
+    GOAL_NOW,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
-    HERE,
+    INVERSE_MASS,
     LENGTH,
-    LIGHT,
     ORIGIN,
     PARENT,
     PARTS,
@@ -40,7 +40,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.search.finish import solve_and_finish
-from synovia.kernels.tree.branches import carrier, list_branches
+from synovia.kernels.tree.branches import list_branches, parent_of_point
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
@@ -76,14 +76,14 @@ def place_particles(problem, work, targets):
     for i in range(n):
         store(points, i, PLACE, load(work.frames, i, ORIGIN))
         points[i, WEIGHT_SUM] = F(0)
-        points[i, LIGHT] = F(1)
+        points[i, INVERSE_MASS] = F(1)
     for g in range(problem.goals.shape[0]):
         row, what = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
         points[n + g, WEIGHT_SUM] = F(0)
         if what == 0:
             continue
         _, p = goal_frame(problem, work.frames, g)
-        store(points, n + g, HERE, p)
+        store(points, n + g, GOAL_NOW, p)
         if row < 0 or not what & POSITION:
             continue
         points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
@@ -91,7 +91,7 @@ def place_particles(problem, work, targets):
         T, t = target_frame(targets, g)
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         store(points, n + g, PLACE, t)
-        points[n + g, LIGHT] = F(0)
+        points[n + g, INVERSE_MASS] = F(0)
         if what & ROTATION:  # the joint's own place follows from the wanted frame
             store(
                 points,
@@ -99,45 +99,45 @@ def place_particles(problem, work, targets):
                 PLACE,
                 sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset)),
             )
-            points[row, LIGHT] = F(0)
+            points[row, INVERSE_MASS] = F(0)
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, PARENT]
         if a >= 0:
             points[a, WEIGHT_SUM] += points[i, WEIGHT_SUM]
             continue
-        g = own_target(problem, i)
+        g = root_goal(problem, i)
         if g >= 0:
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
         if tree.ints[i, SHIFT_COLUMN] < 0 or g >= 0:
-            points[i, LIGHT] = F(0)
+            points[i, INVERSE_MASS] = F(0)
 
 
 @inline
 def keep_distance(points, i, j, length):
     """Move two particles along their line until they are at a distance, each by its share."""
-    w = points[i, LIGHT] + points[j, LIGHT]
+    w = points[i, INVERSE_MASS] + points[j, INVERSE_MASS]
     n = sub(load(points, i, PLACE), load(points, j, PLACE))
     size2 = dot(n, n)
     if w > F(0) and size2 > TINY:
         size = size2**0.5
         k = (size - length) / (w * size)
-        store(points, i, PLACE, axpy(-points[i, LIGHT] * k, n, load(points, i, PLACE)))
-        store(points, j, PLACE, axpy(points[j, LIGHT] * k, n, load(points, j, PLACE)))
+        store(points, i, PLACE, axpy(-points[i, INVERSE_MASS] * k, n, load(points, i, PLACE)))
+        store(points, j, PLACE, axpy(points[j, INVERSE_MASS] * k, n, load(points, j, PLACE)))
 
 
 @inline
 def here(problem, work, j):
     """Return where point j, a row or a goal, stands."""
     n = problem.tree.ints.shape[0]
-    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, HERE)
+    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, GOAL_NOW)
 
 
 @device
 def keep_bone(problem, work, j):
     """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
     points = work.points
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     if a < 0 or points[j, WEIGHT_SUM] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
@@ -155,7 +155,7 @@ def iterate(problem, work, targets, q):
     last = points.shape[0]
     place_particles(problem, work, targets)
     for j in range(last):
-        a = carrier(problem, j)
+        a = parent_of_point(problem, j)
         if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # what has no vote, as a pole, has no particle either
             points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, ORIGIN)))
     for _ in range(0 if lay_straight(problem, work, targets) else rounds_of(problem)):

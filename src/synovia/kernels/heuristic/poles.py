@@ -11,7 +11,7 @@ from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.general import POLE, general_residual
 from synovia.kernels.goals.residuals import residual
-from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
+from synovia.kernels.goals.swivel import limb, pole_is_held, swivel_to_pole
 from synovia.kernels.goals.term import third_point
 from synovia.kernels.layout import (
     BALL,
@@ -101,7 +101,7 @@ def turn_limb(problem, work, targets, q, h):
 
     A place may get worse as long as it holds.
     """
-    wanted = wanted_turn(problem, work, targets, h)
+    wanted = swivel_to_pole(problem, work, targets, h)
     if wanted == F(0) or not is_ball(problem, problem.general.ints[h, SECOND]):
         return F(0)
     pose_only = pose_goals_only(problem)
@@ -113,7 +113,7 @@ def turn_limb(problem, work, targets, q, h):
     for _ in range(HALVINGS):
         swing(problem, work, targets, q, h, share * wanted)
         _, now = residual(pose_only, q, work.frames, targets, work.e)
-        left = abs(wanted_turn(problem, work, targets, h))
+        left = abs(swivel_to_pole(problem, work, targets, h))
         if now <= max(worst, INSIDE) and left <= (F(1) - DONE * share) * abs(wanted):
             if share == F(1):
                 return abs(wanted)
@@ -135,7 +135,7 @@ def face_poles(attempt, problem, work, targets, q):
     Returns:
         (steps and sweeps, cost: a pole one radian off counts as much as a place off by its tolerance).
     """
-    if held_back(problem, work):
+    if pole_is_held(problem, work):
         return 0, NEVER
     k, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
     set_followers(problem, q)

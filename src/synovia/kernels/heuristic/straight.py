@@ -5,7 +5,7 @@ the ordinary passes end nearer to the target.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.reach import own_target, shortfall
+from synovia.kernels.goals.reach import least_distance, root_goal
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.layout import (
     BLOCK,
@@ -40,7 +40,7 @@ def lay_straight(problem, work, targets):
         return False
     _, t = target_frame(targets, straight)
     for i in range(problem.tree.ints.shape[0]):
-        if own_target(problem, i) < 0:
+        if root_goal(problem, i) < 0:
             store(work.points, i, PLACE, t)
     return True
 
@@ -51,7 +51,7 @@ def reaches_too_far(problem, work, targets):
     found = -1
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
-        if row < 0 or problem.goals[g, PARTS] == 0 or own_target(problem, row) == g:
+        if row < 0 or problem.goals[g, PARTS] == 0 or root_goal(problem, row) == g:
             continue
         if found >= 0 or not problem.goals[g, PARTS] & POSITION:
             return -1
@@ -61,7 +61,7 @@ def reaches_too_far(problem, work, targets):
     row = problem.goals[found, GOAL_ROW]
     tip = norm(load(problem.goal_data, found, GOAL_ORIGIN))
     _, t = target_frame(targets, found)
-    far = shortfall(problem, work.frames, targets, row, tip, t) > F(0)
+    far = least_distance(problem, work.frames, targets, row, tip, t) > F(0)
     return found if far and turns_any_way(problem, row) and farther(problem, work, targets, t, row, tip) else -1
 
 
@@ -87,7 +87,7 @@ def farther(problem, work, targets, t, row, tip):
             total += norm(load(problem.tree.fixed, row, ORIGIN))
         row = problem.tree.ints[row, PARENT]
     origin = load(work.frames, base, ORIGIN)
-    g = own_target(problem, base)
+    g = root_goal(problem, base)
     if g >= 0:
         _, origin = target_frame(targets, g)
     return norm(sub(t, origin)) > total

@@ -5,7 +5,7 @@ There is one entry point for all goals, and one for positions and rotations in t
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
-from synovia.kernels.goals.reach import missed, prove
+from synovia.kernels.goals.reach import missed, prove_unreachable
 from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.finish import (
     COARSE_STEPS,
@@ -38,7 +38,7 @@ def prove_unreachable(problem, work, targets, q):
             count += 1
     if count > 1:
         return 0, F(0)
-    return perform(prove, problem, work, targets, q)
+    return perform(prove_unreachable, problem, work, targets, q)
 
 
 @inline
@@ -65,7 +65,7 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
         last,
         not warm,
     )
-    classify_rows(coarse_descent, prove, problem, work, out)
+    classify_rows(coarse_descent, prove_unreachable, problem, work, out)
     return 0
 
 

@@ -10,7 +10,7 @@ one alone, a step near a corner would leave the polygon through the other edge.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.goals.center_of_mass import centre_of_mass, outside_support, pull_centre
+from synovia.kernels.goals.center_of_mass import add_centre_row, centre_of_mass, vector_to_support
 from synovia.kernels.goals.general import SUPPORT, bounded_row, bounds, is_bounded
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.hierarchy.basis import REFERENCE, STEP, STIFFNESS, reset_column
@@ -69,7 +69,7 @@ def nearest_edges(general, i, c, near):
     before, after = (nearest + n - 1) % n, (nearest + 1) % n
     nearest_first = edge_depth(general, i, c, after)[0] < edge_depth(general, i, c, before)[0]
     first, second = (nearest, after) if nearest_first else (before, nearest)
-    d, corner = outside_support(general.vertices, general.ints[i, VERTEX], n, load(general.data, i, NUMBERS), c)
+    d, corner = vector_to_support(general.vertices, general.ints[i, VERTEX], n, load(general.data, i, NUMBERS), c)
     if norm(d) <= near:
         return first, second
     if corner:
@@ -130,7 +130,7 @@ def inequality_rows(general, problem, q, frames, targets, edges, J):
                 edge = edges[slot + side]
                 if edge >= F(0):
                     _, inward = edge_depth(general, i, c, int(edge))
-                    pull_centre(problem, q, frames, scale(unit_weight(problem, i), inward), J, row + side)
+                    add_centre_row(problem, q, frames, scale(unit_weight(problem, i), inward), J, row + side)
         slot += slots(general, i)
 
 

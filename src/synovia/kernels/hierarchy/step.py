@@ -39,7 +39,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
 from synovia.kernels.math.swing_twist import split, to_limit_frame
-from synovia.kernels.tree.chart import INFINITE, bounds, move, outward, to_box
+from synovia.kernels.tree.chart import INFINITE, ellipse_normal, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
@@ -76,7 +76,7 @@ def ball_reference(limit, k, q, wanted):
     if not is_limited(limit, k):
         return quat_log(quat_mul(quat_conj(q), wanted))
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    _, _, n, _ = outward(limit, k, (sx, sy))
+    _, _, n, _ = ellipse_normal(limit, k, (sx, sy))
     ax, ay, turned = split(to_limit_frame(limit, k, wanted))
     dx, dy = ax - sx, ay - sy
     return dx * n[0] + dy * n[1], dy * n[0] - dx * n[1], turned - twist
@@ -127,7 +127,7 @@ def assemble_levels(problem, work, targets, q, h):
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, q, work.frames, targets, work.J, h)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     if problem.params[LARGEST_MOVE] < INFINITE:
         restrict_step(problem, q, work.box, h.saved_pose)
     to_box(problem, work.box, work.J)

@@ -13,7 +13,7 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline
 from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import prove_arm
+from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.jacobian.active_set import PUSH_NOISE
 from synovia.kernels.jacobian.arm_step import (
@@ -59,7 +59,7 @@ from synovia.kernels.math.rotations import (
     matmul_t,
     turn_z,
 )
-from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
+from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
 from synovia.kernels.math.vectors import add, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
 from synovia.kernels.search.multistart import multistart
@@ -80,7 +80,7 @@ def arm_forward(problem, q, axes):
     p = (F(0), F(0), F(0))
     for first in range(0, n, BLOCK):
         for j in range(BLOCK):
-            X[0, j] = near(q[tree.ints[first + j, FIRST_Q]]) if first + j < n else F(0)
+            X[0, j] = remove_whole_turns(q[tree.ints[first + j, FIRST_Q]]) if first + j < n else F(0)
         sincos_block(X, S, C)
         for j in range(min(BLOCK, n - first)):
             i = first + j
@@ -218,4 +218,6 @@ def attempt(problem, work, targets, q):
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with one goal on an arm; see ``multistart``."""
-    return multistart(attempt, random_scalars, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

@@ -17,9 +17,9 @@ import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry, inline, perform
 from synovia.kernels.compiler.watch import halted, stopped
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
+from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
 from synovia.kernels.heuristic.loop import leave_line
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
@@ -115,7 +115,7 @@ def attempt(problem, work, targets, q):
         store(points, 0, BEST, root)
         for i in range(n):
             store(points, i + 1, BEST, axpy(points[i, BONE] / norm(T), T, load(points, i, BEST)))
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
         missed = norm(T) - total
         return 1, missed * missed * weight * weight
     for side_step in range(2):
@@ -154,11 +154,13 @@ def attempt(problem, work, targets, q):
         write_points(points, n, root, D, best)
         if lowest <= max_distance or steps >= problem.max_steps or halted(work.watch):
             break
-    take_turns(problem, work, q)
+    turn_joints(problem, work, q)
     return steps, lowest * lowest * weight * weight
 
 
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with one position goal on a chain of balls; see ``multistart``."""
-    return multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

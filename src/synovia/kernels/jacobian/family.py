@@ -8,7 +8,7 @@ faster kernels, ``arm`` and ``levenberg``.
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.jacobian.active_set import apply_dq, squared_length
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.shared import clamp_errors, open_scratch, write_jacobian
@@ -49,10 +49,14 @@ def attempt(problem, work, targets, q):
 @entry
 def family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with positions and rotations in the world alone; see ``multistart``."""
-    return multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with any goals; see ``multistart``."""
-    return multistart_general(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

@@ -5,7 +5,7 @@ alone gives damped least squares (Wampler 1986). The active set of ``active_set`
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.jacobian.active_set import damped_move, squared_length
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING
 from synovia.kernels.search.descent import FALLS, descend
@@ -34,10 +34,14 @@ def attempt(problem, work, targets, q):
 @entry
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with positions and rotations in the world alone; see ``multistart``."""
-    return multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def levenberg_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with any goals; see ``multistart``."""
-    return multistart_general(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

@@ -1,7 +1,7 @@
 """The Jacobian family with secondary objectives: steps towards the goals, and motion in their null space."""
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.jacobian.active_set import apply_dq, largest
 from synovia.kernels.jacobian.family import goal_step
 from synovia.kernels.jacobian.null_space import descend_null_space, initial_gain, null_space_step
@@ -47,10 +47,14 @@ def attempt(problem, work, targets, q):
 @entry
 def secondary_family(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with positions and rotations in the world alone; see ``multistart``."""
-    return multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def secondary_family_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve rows of problems with any goals; see ``multistart``."""
-    return multistart_general(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    return multistart_general(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

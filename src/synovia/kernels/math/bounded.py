@@ -6,7 +6,7 @@ fallen for some rounds, only the last of them changes (Murty 1974), which cannot
 """
 
 from synovia.kernels.compiler.jit import F, device
-from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, JUDGED
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, NEXT_HELD
 from synovia.kernels.math.linear import solve_ldl
 
 ROUNDS = 60  # most solves; from the second step on one or two are usual
@@ -26,7 +26,7 @@ def guess(box, g, near, slack):
 
 
 @device
-def shares(box, g, near, slack):
+def free_and_held_gradient(box, g, near, slack):
     """Mark what is held, and return the largest part of g that no bound holds back and the largest that one does."""
     guess(box, g, near, slack)
     left = F(0)
@@ -39,7 +39,7 @@ def shares(box, g, near, slack):
 
 
 @device
-def solve_rest(H, damping, g, box, K, y):
+def solve_free(H, damping, g, box, K, y):
     """Write y: held numbers at their bounds, the rest from the linear system; return whether that is a minimum."""
     n = g.shape[0]
     for i in range(n):
@@ -86,7 +86,7 @@ def judge(H, damping, g, box, y, slack):
                 push -= H[i, j] * y[j]
             if held * push < -slack:
                 mark = F(0)
-        box[i, JUDGED] = mark
+        box[i, NEXT_HELD] = mark
         if mark != held:
             count += 1
             last = i
@@ -107,7 +107,7 @@ def bounded_step(H, damping, g, box, K, y, slack):
     fewest = n + 1
     chances = CHANCES
     for _ in range(ROUNDS):
-        if not solve_rest(H, damping, g, box, K, y):
+        if not solve_free(H, damping, g, box, K, y):
             return False
         count, last = judge(H, damping, g, box, y, slack)
         if count == 0:
@@ -118,8 +118,8 @@ def bounded_step(H, damping, g, box, K, y, slack):
         else:
             chances -= 1
         for i in range(n if chances >= 0 else 0):
-            box[i, HELD] = box[i, JUDGED]
-        box[last, HELD] = box[last, JUDGED]
+            box[i, HELD] = box[i, NEXT_HELD]
+        box[last, HELD] = box[last, NEXT_HELD]
     for i in range(n):
         y[i] = min(max(y[i], box[i, BOX_LOWER]), box[i, BOX_UPPER])
     return True

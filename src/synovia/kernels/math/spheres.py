@@ -15,7 +15,7 @@ CONCENTRIC = F(1e-12)  # of a radius
 
 
 @inline
-def across(v, u):
+def reject(v, u):
     """Return the part of v normal to the unit vector u."""
     return axpy(-dot(v, u), u, v)
 
@@ -40,10 +40,10 @@ def nearest_on_circle(a, ra, b, rb, p, side):
     if h2 <= F(0):
         return axpy(ra if x > F(0) else -ra, u, a)
     centre = axpy(x, u, a)
-    v = across(sub(p, centre), u)
+    v = reject(sub(p, centre), u)
     size = norm(v)
     if size <= ON_AXIS * ra:
-        v = across(side, u)
+        v = reject(side, u)
         size = norm(v)
         if size <= ON_AXIS * norm(side):
             v, size = perpendicular(u), F(1)

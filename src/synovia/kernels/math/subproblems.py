@@ -63,11 +63,11 @@ def turns_to_plane(z, p, h, d):
     Subproblem 4. Where d is out of range half is 0 or π, the nearest.
     """
     turn = turn_of(z, p, h)
-    return turn.middle, half_of(turn, norm(p), d)
+    return turn.middle, half_width(turn, norm(p), d)
 
 
 @inline
-def half_of(turn, length, d):
+def half_width(turn, length, d):
     """Return how far to both sides of its middle a turn gives the component d; 0 or π, the nearest, out of range.
 
     ``length`` is that of the point, against which a turn that does nothing shows.

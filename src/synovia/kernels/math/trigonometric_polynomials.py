@@ -11,7 +11,9 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.math.trigonometry import PI, sincos
 
 LARGEST_DEGREE = 4
-ROOM = 4 * (2 * LARGEST_DEGREE + 1)  # numbers of scratch memory: coefficients and roots, each real and imaginary
+SCRATCH_SIZE = 4 * (
+    2 * LARGEST_DEGREE + 1
+)  # numbers of scratch memory: coefficients and roots, each real and imaginary
 ROUNDS = 80
 NOTHING = F(1e-13)  # of the largest coefficient: what rounding leaves of one that is zero
 ON_CIRCLE = F(1e-3)  # distance from the unit circle within which a root may be real: double roots split by rounding
@@ -36,7 +38,7 @@ def horner(c, first, n, z):
 
 
 @device
-def real_roots(samples, n, room, angles):
+def real_angles(samples, n, room, angles):
     """Write the angles of the real roots of a trigonometric polynomial of degree n; return how many there are.
 
     Args:

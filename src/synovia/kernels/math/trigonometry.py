@@ -34,7 +34,7 @@ def quarter(x, n):
 
 
 @inline
-def near(x):
+def remove_whole_turns(x):
     """Return x less the whole turns in it, if it is far from zero."""
     if abs(x) > FAR:
         turns = x / (F(2) * PI)
@@ -59,7 +59,7 @@ def sincos(x):
     About 1 ulp for |x| < 1e5, and free of calls, so that loops over it vectorise; libm takes five times as long.
     Further out the error is that of x itself, an ulp of x; always sin² + cos² = 1.
     """
-    x = near(x)
+    x = remove_whole_turns(x)
     return quarter(x, nearest_quarter(x))
 
 

@@ -39,7 +39,7 @@ def turn_about(n, angle):
 
 
 @inline
-def bend_of(U, V, n, lower, upper):
+def distance_curve(U, V, n, lower, upper):
     """Return the distance as a function of the turn about n, within [lower, upper]."""
     along = dot(U, n) * dot(V, n)
     a, b = dot(U, V) - along, dot(U, cross(n, V))
@@ -68,7 +68,7 @@ def nearest_turn(angle, at, lower, upper):
 
 
 @device
-def range_of(bend):
+def distance_range(bend):
     """Return the smallest and the largest distance within the allowed turns."""
     one, other = distance2(bend, max(bend.lower, F(-1e6))), distance2(bend, min(bend.upper, F(1e6)))
     nearest, farthest = min(one, other), max(one, other)
@@ -97,7 +97,7 @@ def branch_turn(bend, d, side, at):
 
 
 @device
-def bend_to(bend, d, at):
+def turn_to_distance(bend, d, at):
     """Return the allowed turn nearest to ``at`` that brings the tip to distance d, or else the closest to it."""
     best, found = branch_turn(bend, d, F(1), at)
     other, too = branch_turn(bend, d, F(-1), at)
@@ -149,7 +149,7 @@ def signed_angle(a, b, axis):
 
 
 @inline
-def across(a, line):
+def reject(a, line):
     """Return what is left of a across a unit direction."""
     return axpy(-dot(a, line), line, a)
 
@@ -172,7 +172,7 @@ def aim_limb(U, V, bent, n, way):
 @inline
 def elbow_side(U, n, line, bends_up):
     """Return the direction from the line root-tip to the joint between, also where the limb is straight."""
-    out = across(U, line)
+    out = reject(U, line)
     if norm(out) > FLAT * norm(U):
         return out
     side = cross(line, n)
@@ -180,7 +180,7 @@ def elbow_side(U, n, line, bends_up):
 
 
 @inline
-def plane_of(U, V, rest, other):
+def bend_normal(U, V, rest, other):
     """Return the unit normal of the bend: from U to V, to the rest direction of V where they are aligned, or another.
 
     Args:

@@ -15,23 +15,23 @@ from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.active_set import damped_move
 from synovia.kernels.layout import (
     CONFLICT,
-    CUT,
     FIRST_RESIDUAL,
     LEVEL,
     LIMITED,
+    NO_GAIN,
     REACHED,
     RESIDUALS,
-    RESTED,
     STALLED,
     STATUS,
     STEPS_SPENT,
+    STOPPED_BY,
     UNREACHABLE,
 )
-from synovia.kernels.math.bounded import shares
+from synovia.kernels.math.bounded import free_and_held_gradient
 from synovia.kernels.search.finish import SAME_MINIMUM, finish_rows
 from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import GRADIENT_NOISE, polish_to_minimum
-from synovia.kernels.tree.chart import NEAR, bounds, to_box
+from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, with_steps
 
@@ -55,7 +55,7 @@ def level_gradient(problem, work, first, last, slack):
     for i in range(first, last):
         for v in range(work.g.shape[0]):
             work.g[v] += work.J[i, v] * work.e[i]
-    return shares(work.box, work.g, NEAR, slack)
+    return free_and_held_gradient(work.box, work.g, NEAR, slack)
 
 
 @apart
@@ -75,7 +75,7 @@ def status_of(problem, work, targets, errors, q, converged):
         cost += work.e[i] * work.e[i]
     small, slack = STATIONARY * math.sqrt(cost), GRADIENT_NOISE * math.sqrt(cost)
     jacobian(problem, q, work.frames, targets, work.J)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     free, held = level_gradient(problem, work, first, last, slack)
     for g in range(problem.goals.shape[0]):
@@ -106,7 +106,7 @@ def classify_rows(coarse, prove, problem, work, out):
             row[STATUS] = UNREACHABLE
         elif status != UNREACHABLE:
             perform(coarse, with_steps(problem, 0), work, targets, q)  # no steps: updates frames and residual
-            row[STATUS] = status_of(problem, work, targets, errors, q, row[CUT] == RESTED)
+            row[STATUS] = status_of(problem, work, targets, errors, q, row[STOPPED_BY] == NO_GAIN)
 
 
 @algorithm

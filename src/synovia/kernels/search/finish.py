@@ -23,19 +23,19 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, apart, device, inline, perform
 from synovia.kernels.compiler.views import bits, matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
-from synovia.kernels.goals.reach import at_bound, prove
+from synovia.kernels.goals.reach import at_bound, prove_unreachable
 from synovia.kernels.layout import (
     COST,
-    CUT,
-    ENDED,
     FINALISTS,
     FINISH,
+    NO_GAIN,
     OTHERS,
     REACHED,
-    RESTED,
     STATE,
     STATUS,
     STEPS,
+    STOP_REASON,
+    STOPPED_BY,
     TRIES,
     UNREACHABLE,
     WINNER,
@@ -236,10 +236,10 @@ def finish_rows(
             converged = search_elsewhere(
                 coarse, polish, is_better, steps, tolerance, problem, work, targets, errors, q, row, converged
             )
-        ended = max(row[CUT], work.watch[ENDED], F(0))
+        ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
         if polish is None:  # a slow attempt that the work limit cut short might have gone on
             converged = converged and ended == F(0)
-        row[CUT] = RESTED if converged and not interrupted(work.watch) else ended
+        row[STOPPED_BY] = NO_GAIN if converged and not interrupted(work.watch) else ended
 
 
 @inline
@@ -248,7 +248,7 @@ def solve_and_finish(attempt, problem, work, targets, starts, out, warm, first):
 
     With ``warm`` the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
     """
-    code = solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
+    code = solve_rows(attempt, random_start, prove_unreachable, problem, work, targets, starts, out, warm, first)
     if code >= 0 and code & 1:
         last = code >> 1
         search = not warm or last == 1

@@ -21,15 +21,13 @@ from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.residuals import (
     all_given,
     complete_targets,
+    first_invalid_target,
     measure,
-    refused_target,
-    replace_targets,
+    write_given_targets,
 )
-from synovia.kernels.goals.swivel import forget, remember
+from synovia.kernels.goals.swivel import forget_poles, remember_poles
 from synovia.kernels.layout import (
     COST,
-    CUT,
-    ENDED,
     FINISH,
     FOLLOWER,
     LEADER,
@@ -39,13 +37,15 @@ from synovia.kernels.layout import (
     STATE,
     STATUS,
     STEPS,
+    STOP_REASON,
+    STOPPED_BY,
     TRIES,
     UNREACHABLE,
     WINNER,
 )
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work
-from synovia.kernels.tree.variables import lead, seed_state
+from synovia.kernels.tree.variables import follower_value, seed_state
 
 BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated calls then return the same minimum
 
@@ -54,7 +54,7 @@ BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated cal
 def set_followers(problem, q):
     """Set the joints whose values follow from another joint's (mimic joints)."""
     for k in range(problem.followers.shape[0]):
-        q[problem.followers[k, FOLLOWER]] = lead(problem.coupling, k, q[problem.followers[k, LEADER]])
+        q[problem.followers[k, FOLLOWER]] = follower_value(problem.coupling, k, q[problem.followers[k, LEADER]])
 
 
 @device
@@ -103,7 +103,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
     for b in range(first, out.shape[0]):
         row = out[b]
         q, errors, completed = open_row(problem, row)
-        refused = refused_target(problem, targets[b])
+        refused = first_invalid_target(problem, targets[b])
         if refused >= 0:
             return -1 - refused - problem.goals.shape[0] * b
         continues = warm and b > 0
@@ -113,10 +113,10 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
             _, _, before = open_row(problem, out[b - 1])
             for g in range(before.shape[0]):
                 copy(before[g], completed[g])
-            replace_targets(problem, targets[b], completed)
-            remember(problem.general, problem, work, before, q)
+            write_given_targets(problem, targets[b], completed)
+            remember_poles(problem.general, problem, work, before, q)
         else:
-            forget(problem.general, problem, work)
+            forget_poles(problem.general, problem, work)
             if not all_given(problem, targets[b]):
                 forward(problem.tree, q, work.frames)
             complete_targets(problem, work.frames, targets[b], completed)
@@ -163,7 +163,7 @@ def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out
         row[WINNER] = winner
         row[COST] = lowest if tries > 0 else F(math.inf)
         row[FINISH] = F(0)
-        row[CUT] = work.watch[ENDED]
+        row[STOPPED_BY] = work.watch[STOP_REASON]
         if status != REACHED or interrupted(work.watch):  # Python then finishes the row
             missed = 1
             if warm and not interrupted(work.watch):

@@ -12,12 +12,12 @@ from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.active_set import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.layout import HELD, STATE
-from synovia.kernels.math.bounded import bounded_step, shares, solve_rest
+from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, solve_free
 from synovia.kernels.math.linear import gram_t, times_t, transpose
-from synovia.kernels.tree.chart import NEAR, bends, bounds, move, to_box
+from synovia.kernels.tree.chart import NEAR, add_chart_curvature, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_newton
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.variables import perturb, seed_state
 
 CONVERGED = F(1e-12)  # relative fall of the cost that counts as none
 CONVERGED_STEPS = 4  # such steps in a row end the descent
@@ -42,10 +42,10 @@ def bounded_gradient(problem, work, targets, q):
     """
     jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.dq)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     times_t(work.J, work.e, work.g)
-    return shares(work.box, work.g, NEAR, GRADIENT_NOISE * length(work.e))
+    return free_and_held_gradient(work.box, work.g, NEAR, GRADIENT_NOISE * length(work.e))
 
 
 @device
@@ -64,7 +64,7 @@ def hessian_to_box(problem, work, q):
     for _ in range(2):
         to_box(problem, work.box, work.H)
         transpose(work.H)
-    bends(problem, q, work.box, work.dq, work.H)
+    add_chart_curvature(problem, q, work.box, work.dq, work.H)
 
 
 @device
@@ -178,7 +178,7 @@ def is_saddle(problem, work, targets, q, cost, steps):
         return steps == 0
     bounded_gradient(problem, work, targets, q)
     hessian(problem, work, targets, q)
-    return not solve_rest(work.H, NEGATIVE_CURVATURE * math.sqrt(cost), work.g, work.box, work.K, work.dq)
+    return not solve_free(work.H, NEGATIVE_CURVATURE * math.sqrt(cost), work.g, work.box, work.K, work.dq)
 
 
 @device
@@ -200,7 +200,7 @@ def polish_to_minimum(problem, work, targets, q, max_steps):
             copy(work.best, q)
             seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
             aside = SADDLE_STEP if side == 1 else -SADDLE_STEP
-            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
+            perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
         taken, converged = newton_descent(problem, work, targets, q, max_steps)
         steps += taken
         cost, worst = residual(problem, q, work.frames, targets, work.e)

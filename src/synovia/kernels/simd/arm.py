@@ -17,17 +17,17 @@ from synovia.kernels.compiler.jit import F, device, entry, inline, perform
 from synovia.kernels.compiler.views import bits, stack
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import target_frame
-from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target
+from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target, measure
 from synovia.kernels.layout import (
     BLOCK_Q,
     COST,
-    CUT,
     FINISH,
     LOWER,
     REACHED,
     STATE,
     STATUS,
     STEPS,
+    STOPPED_BY,
     TRIES,
     UPPER,
     WINNER,
@@ -85,7 +85,7 @@ def take_up(problem, q, lanes, state, Q, l):
 @device
 def begin(problem, work, targets, starts, out, b, lanes, state, Q, goal, l):
     """Put problem b into lane l; return the goal whose target is refused, or -1."""
-    refused = refused_target(problem, targets[b])
+    refused = first_invalid_target(problem, targets[b])
     if refused >= 0:
         return refused
     row = out[b]
@@ -140,11 +140,11 @@ def answer(problem, work, out, lanes, Q, cost, l):
         row[WINNER] = lanes[TRY, l]
         row[COST] = cost
         row[FINISH] = F(0)
-        row[CUT] = F(0)
+        row[STOPPED_BY] = F(0)
 
 
 @entry
-def arm_lanes(ints, floats, targets, starts, out, scratch, like):
+def arm_simd(ints, floats, targets, starts, out, scratch, like):
     """Solve rows of problems in lanes of the type of ``like``; rows with status LEFT are for ``arm`` to solve.
 
     Returns:

@@ -16,13 +16,12 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target, target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, take_turns
+from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target, measure, target_frame
+from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, turn_joints
 from synovia.kernels.layout import (
     BEST,
     BONE,
     COST,
-    CUT,
     FINISH,
     PLACE,
     POSITION_WEIGHT,
@@ -30,6 +29,7 @@ from synovia.kernels.layout import (
     REACHED,
     STATUS,
     STEPS,
+    STOPPED_BY,
     TRIES,
     WINNER,
 )
@@ -91,7 +91,7 @@ def answer(problem, work, row, steps, cost):
     """Write the answer whose points are the best ones, after so many iterations, if it holds in double precision."""
     q, errors, kept = open_row(problem, row)
     if steps > 0:
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
     set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     if measure(problem, q, work.frames, kept, errors) <= F(1):
@@ -102,7 +102,7 @@ def answer(problem, work, row, steps, cost):
         row[WINNER] = F(0)
         row[COST] = cost * weight * weight
         row[FINISH] = F(0)
-        row[CUT] = F(0)
+        row[STOPPED_BY] = F(0)
 
 
 @device
@@ -112,7 +112,7 @@ def begin(problem, work, targets, starts, out, b, total, most2, lanes, state, P,
     Returns:
         The goal whose target is refused, or -1.
     """
-    refused = refused_target(problem, targets[b])
+    refused = first_invalid_target(problem, targets[b])
     if refused >= 0:
         return refused
     K = P.dtype.type
@@ -159,7 +159,7 @@ def goes_on(problem, lanes, state, l):
 
 
 @entry
-def fabrik_lanes(ints, floats, targets, starts, out, scratch, room):
+def fabrik_simd(ints, floats, targets, starts, out, scratch, room):
     """Solve rows of problems in lanes of the type of ``room``; rows with status LEFT are for ``fabrik_chain`` to solve.
 
     ``room`` is memory for the points: 3 (joints + 1) numbers a lane.

@@ -29,7 +29,7 @@ INSIDE = F(1e-11)  # radians beyond a limit that count as on it
 
 
 @inline
-def base_of(problem, frames, q, row):
+def ball_rest_rotation(problem, frames, q, row):
     """Return the world rotation of a ball joint before its own motion."""
     at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
     return matmul_t(load_rotation(frames, row, ORIENTATION), quat_matrix(load_quat(q, at)))
@@ -40,7 +40,7 @@ def turned(problem, frames, q, row, turn):
     """Return the quaternion of a ball joint after a turn (quaternion) in the world; on the side of the one before."""
     at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
     old = load_quat(q, at)
-    base = matrix_quat(base_of(problem, frames, q, row))
+    base = matrix_quat(ball_rest_rotation(problem, frames, q, row))
     new = quat_normalize(quat_mul(quat_mul(quat_conj(base), quat_mul(turn, base)), old))
     if new[0] * old[0] + new[1] * old[1] + new[2] * old[2] + new[3] * old[3] < F(0):
         return -new[0], -new[1], -new[2], -new[3]
@@ -48,13 +48,13 @@ def turned(problem, frames, q, row, turn):
 
 
 @device
-def set_turn(problem, frames, q, row, turn):
+def rotate_ball(problem, frames, q, row, turn):
     """Turn a ball joint in the world by a quaternion, then to the nearest allowed rotation; return its world rotation.
 
     ``frames`` are those before the turn.
     """
     k = problem.tree.ints[row, VARIABLE]
-    base = base_of(problem, frames, q, row)
+    base = ball_rest_rotation(problem, frames, q, row)
     new = turned(problem, frames, q, row, turn)
     if is_limited(problem.limits, k):
         new = project(problem.limits, k, new)
@@ -62,7 +62,7 @@ def set_turn(problem, frames, q, row, turn):
     return matmul(base, quat_matrix(new))
 
 
-class Hand(NamedTuple):
+class Wrist(NamedTuple):
     """The ball at the end of a limb that is to take a rotation in the world."""
 
     row: np.int64  # -1: there is none
@@ -71,9 +71,9 @@ class Hand(NamedTuple):
 
 
 @inline
-def no_hand():
+def no_wrist():
     """Return a hand that asks for nothing."""
-    return Hand(np.int64(-1), (F(0), F(0), F(0), F(1)), (F(0), F(0), F(0), F(1)))
+    return Wrist(np.int64(-1), (F(0), F(0), F(0), F(1)), (F(0), F(0), F(0), F(1)))
 
 
 @inline
@@ -99,7 +99,7 @@ def beyond(problem, frames, q, row, aimed, line, hand, angle):
 
 
 @device
-def swivel_inside(problem, frames, q, row, aimed, line, hand, wanted):
+def nearest_allowed_swivel(problem, frames, q, row, aimed, line, hand, wanted):
     """Return (the swivel about a line nearest to the wanted one that keeps root and hand inside, whether one does).
 
     The limits of balls leave arcs of the circle of swivels; they are felt for in steps of 5 degrees to both sides, and

@@ -9,7 +9,7 @@ from synovia.kernels.layout import CHILD, ENTER, GOAL_ROW, LEAVE, PARENT, PARTS,
 
 
 @inline
-def carrier(problem, j):
+def parent_of_point(problem, j):
     """Return the row that carries point j (a row, or the number of rows plus a goal)."""
     n = problem.tree.ints.shape[0]
     return problem.tree.ints[j, PARENT] if j < n else problem.goals[j - n, GOAL_ROW]
@@ -30,7 +30,7 @@ def list_branches(problem, points):
         points[j, ENTER] = F(-1)
         points[j, LEAVE] = F(-1)
     for j in range(last - 1, -1, -1):
-        a = carrier(problem, j)
+        a = parent_of_point(problem, j)
         asks = j < n or problem.goals[j - n, PARTS] != 0  # a goal for no place is no point
         if a >= 0 and asks:
             points[j, SIBLING] = points[a, CHILD]
@@ -50,23 +50,23 @@ def list_branches(problem, points):
                     break
                 deeper = int(points[j, SIBLING])
                 if deeper < 0:
-                    j = carrier(problem, j)
+                    j = parent_of_point(problem, j)
             j = deeper
 
 
 @inline
-def carries(points, i, j):
+def is_ancestor(points, i, j):
     """Return whether joint i is an ancestor of point j, or the point itself."""
     return points[i, ENTER] <= points[j, ENTER] < points[i, LEAVE]
 
 
 @inline
-def following(problem, points, i, j, deeper):
+def next_point(problem, points, i, j, deeper):
     """Return the point after j in the subtree of joint i, below j itself only with ``deeper``; -1 after the last."""
     if deeper and points[j, CHILD] >= F(0):
         return int(points[j, CHILD])
     while points[j, SIBLING] < F(0):
-        j = carrier(problem, j)
+        j = parent_of_point(problem, j)
         if j == i:
             return -1
     return int(points[j, SIBLING])

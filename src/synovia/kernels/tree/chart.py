@@ -85,7 +85,7 @@ def support(limit, k, x, y):
 
 
 @device
-def outward(limit, k, s):
+def ellipse_normal(limit, k, s):
     """Return (place on the way out: 1 on the ellipse, its slope, unit normal, curvature) of a swing vector."""
     x, y = s
     if x * x + y * y < F(1e-24):
@@ -109,10 +109,10 @@ def direction(n, c):
 
 
 @device
-def bound_ball(limit, k, v, q, box):
+def write_ball_bounds(limit, k, v, q, box):
     """Write the three rows of a limited ball."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    f, slope, n, _ = outward(limit, k, (sx, sy))
+    f, slope, n, _ = ellipse_normal(limit, k, (sx, sy))
     t = (-n[1], n[0])
     if goes_round(limit, k, sx, sy):
         box[v, BOX_LOWER], box[v, BOX_UPPER], box[v + 1, BOX_LOWER], box[v + 1, BOX_UPPER] = (
@@ -143,7 +143,7 @@ def bend_ball(limit, k, v, q, g, touches, H):
     the limit's multiplier; the ellipse's curvature times it says what sliding along the limit costs.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    _, _, n, bend = outward(limit, k, (sx, sy))
+    _, _, n, bend = ellipse_normal(limit, k, (sx, sy))
     for i in range(3):
         x, y, z = scale(NUDGE, direction(n, i))
         for j in range(3):
@@ -159,7 +159,7 @@ def bend_ball(limit, k, v, q, g, touches, H):
 
 
 @device
-def bounds(problem, q, box):
+def write_bounds(problem, q, box):
     """Write the box of a pose: the bounds of every column, and the directions of limited balls."""
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
@@ -168,14 +168,14 @@ def bounds(problem, q, box):
             box[v, BOX_LOWER] = unit * (problem.limits[k, LOWER] - q[at])
             box[v, BOX_UPPER] = unit * (problem.limits[k, UPPER] - q[at])
         elif is_limited(problem.limits, k):
-            bound_ball(problem.limits, k, v, load_quat(q, at), box)
+            write_ball_bounds(problem.limits, k, v, load_quat(q, at), box)
         else:
             for c in range(v, v + 3):
                 box[c, BOX_LOWER], box[c, BOX_UPPER] = -INFINITE, INFINITE
 
 
 @device
-def bends(problem, q, box, g, H):
+def add_chart_curvature(problem, q, box, g, H):
     """Add what the coordinates of all limited balls bend; g in angular velocities."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
@@ -200,7 +200,7 @@ def to_box(problem, box, J):
 def move_ball(limit, k, q, step):
     """Return the rotation q after a step in the box's directions, brought to the nearest allowed one."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    _, _, n, _ = outward(limit, k, (sx, sy))
+    _, _, n, _ = ellipse_normal(limit, k, (sx, sy))
     free = goes_round(limit, k, sx, sy)
     sx, sy = sx + step[0] * n[0] - step[1] * n[1], sy + step[0] * n[1] + step[1] * n[0]
     if not free:

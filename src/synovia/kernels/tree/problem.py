@@ -40,7 +40,7 @@ from synovia.kernels.layout import (
     MOST_WORK,
     N_COLUMNS,
     N_FOLLOWERS,
-    N_FURTHER,
+    N_GENERAL,
     N_GOALS,
     N_LEVELS,
     N_MASSES,
@@ -51,7 +51,7 @@ from synovia.kernels.layout import (
     N_VERTICES,
     OTHERS,
     OUT_HEAD,
-    OWN,
+    PARAMS,
     PATIENCE,
     POINT_WIDTH,
     PREFERENCE_WIDTH,
@@ -170,7 +170,7 @@ def open_problem(ints, floats):
 @inline
 def open_general(ints, floats):
     """Return the tables packed in two flat arrays, those of general goals included."""
-    h, m, v = np.int64(ints[N_FURTHER]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
+    h, m, v = np.int64(ints[N_GENERAL]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
     i0, f0 = np.int64(ints[GENERAL_INTS]), np.int64(ints[GENERAL_FLOATS])
     f1 = f0 + GENERAL_DATA_WIDTH * h
     f2 = f1 + MASS_WIDTH * m
@@ -212,7 +212,7 @@ def open_with(ints, floats, general):
         matrix(ints, i3, m, FOLLOWER_WIDTH),
         matrix(floats, f4, m, COUPLING_WIDTH),
         matrix(floats, f5, k, PREFERENCE_WIDTH),
-        vector(floats, OWN, FLOAT_HEAD - OWN),
+        vector(floats, PARAMS, FLOAT_HEAD - PARAMS),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),
         np.int64(ints[N_Q]),

@@ -5,7 +5,7 @@ import math
 from synovia.kernels.compiler.jit import F, device, entry
 from synovia.kernels.compiler.views import vector
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER, SCALAR
-from synovia.kernels.tree.variables import clamp, lead, margin, randomize, seed_state, violation
+from synovia.kernels.tree.variables import clamp, follower_value, margin, randomize, seed_state, violation
 
 LARGEST = F(1e15)  # number in q; ``LONGEST`` of the joints
 EXACT = F(4e-16)  # relative: so far from what it should be a value is taken as it is
@@ -62,7 +62,7 @@ def admit_one(variables, limits, followers, coupling, q, inside):
         if inside[i] != q[i]:
             told = min(told, 0 if followers.shape[0] == 0 else -1)
     for k in range(followers.shape[0]):
-        led = lead(coupling, k, q[followers[k, LEADER]])
+        led = follower_value(coupling, k, q[followers[k, LEADER]])
         if abs(q[followers[k, FOLLOWER]] - led) > EXACT * abs(led):
             told = -1
         inside[followers[k, FOLLOWER]] = led
@@ -70,7 +70,7 @@ def admit_one(variables, limits, followers, coupling, q, inside):
 
 
 @entry
-def admit(variables, limits, followers, coupling, nq, q, inside):
+def validate(variables, limits, followers, coupling, nq, q, inside):
     """Write values of one or more q, end to end in an array (T * nq,), brought inside the limits.
 
     One entry point for one and for many: compiled twice, the same sums may round differently.

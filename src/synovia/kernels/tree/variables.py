@@ -41,7 +41,7 @@ from synovia.kernels.math.trigonometry import sincos
 
 
 @inline_exact
-def lead(coupling, k, value):
+def follower_value(coupling, k, value):
     """Return where a joint with this value has follower k: the bits that ``Skeleton.follow`` gives."""
     return coupling[k, RATIO] * value + coupling[k, OFFSET]
 
@@ -198,7 +198,7 @@ def randomize(table, limit, q, state):
 
 
 @device
-def nudge(table, limit, q, state, size, reach):
+def perturb(table, limit, q, state, size, reach):
     """Move every variable by a random step of at most ``size`` radians (lengths: of the reach), within the limits."""
     for k in range(table.shape[0]):
         at = table[k, BLOCK_Q]

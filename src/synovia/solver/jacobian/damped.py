@@ -38,9 +38,9 @@ class _Damped(JacobianMethod):
         """Return the kernel for many targets of one arm."""
         if not reduced.serial or len(reduced.rows) > _MOST_JOINTS or not self.bare(reduced):
             return None
-        from synovia.kernels.simd.arm import arm_lanes
+        from synovia.kernels.simd.arm import arm_simd
 
-        return arm_lanes
+        return arm_simd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
