@@ -11,11 +11,10 @@ from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.goals.residuals import residual
-from synovia.kernels.jacobian.shared import write_jacobian
 from synovia.kernels.jacobian.methods import limited_step
 from synovia.kernels.jacobian.null_space import null_space_step
 from synovia.kernels.jacobian.secondary import write_gradient
-from synovia.kernels.jacobian.shared import open_scratch
+from synovia.kernels.jacobian.shared import open_scratch, write_jacobian
 from synovia.kernels.layout import DAMPING, LARGEST_TURN, METHOD
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward

@@ -194,3 +194,19 @@ def perturb(table, limit, q, state, size, reach):
             )
             store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
         clamp_block(table, limit, k, q)
+
+
+@inline
+def rotated(q, c, h):
+    """Return q · exp(h e_c)."""
+    return quat_mul(q, quat_exp((h * F(c == 0), h * F(c == 1), h * F(c == 2))))
+
+
+@device
+def displace(problem, q, k, c, h):
+    """Move component c of variable k by h (radians, reaches), ignoring its limits; for central differences."""
+    at = problem.variables[k, BLOCK_Q]
+    if problem.variables[k, BLOCK] == SCALAR:
+        q[at] += h if problem.limits[k, IS_ANGLE] != F(0) else h * problem.reach
+    else:
+        store_quat(q, at, quat_normalize(rotated(load_quat(q, at), c, h)))
