@@ -315,11 +315,8 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         InputError: If that length is too small to be squared.
     """
     t = skeleton.tables
-    ends = {
-        int(at): t.limits[k, [LOWER, UPPER]]
-        for k, at in enumerate(t.variables[:, BLOCK_Q])
-        if t.variables[k, BLOCK] == SCALAR
-    }
+    variable_at = {at: k for k, at in enumerate(t.variables[:, BLOCK_Q].tolist())}
+    joints = rows.tolist()  # single numbers of a list cost less than those of an array
     longest = 0.0
     for row, offset in zip(goals.table[:, GOAL_ROW].tolist(), goals.offsets, strict=True):
         if row < 0:
@@ -328,13 +325,14 @@ def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals:
         pending = math.hypot(*offset[ORIGIN:].tolist())  # links that count only if a joint above moves
         ranges: list[float] = []
         while row >= 0:
-            if (rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():
+            joint = joints[row]
+            if joint[COLUMN] >= 0 or joint[SHIFT_COLUMN] >= 0:
                 links, pending = links + pending, 0.0
-            if rows[row, KIND] == Kind.SLIDE and rows[row, COLUMN] >= 0:
-                lower, upper = ends[int(rows[row, FIRST_Q])]
-                ranges.append(abs(float(couple[row, RATIO])) * float(upper - lower))
+            if joint[KIND] == Kind.SLIDE and joint[COLUMN] >= 0:
+                limits = t.limits[variable_at[joint[FIRST_Q]]]
+                ranges.append(abs(float(couple[row, RATIO])) * float(limits[UPPER] - limits[LOWER]))
             pending += math.hypot(*fixed[row, ORIGIN:].tolist())
-            row = rows[row, PARENT]
+            row = joint[PARENT]
         most = links or min((width for width in ranges if 0.0 < width < np.inf), default=0.0)
         longest = max(longest, links + sum(min(width, most) for width in ranges))
     reach = longest or skeleton.size or 1.0

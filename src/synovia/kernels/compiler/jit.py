@@ -53,9 +53,19 @@ def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
         if cached and compiled():
             compile_events.guard(kernel)
             _keep(kernel, Path(function.__code__.co_filename))
+        elif compiled():
+            _take_literals_alike(kernel)
         return kernel
 
     return decorate
+
+
+def _take_literals_alike(kernel: Any) -> None:
+    """Have a helper compiled once for all whole numbers that are written as literals; numba would do so for each."""
+    from numba.core.types import unliteral
+
+    if find := getattr(kernel, "get_call_template", None):  # a part of numba that has no promise to stay
+        kernel.get_call_template = lambda args, kws: find(tuple(map(unliteral, args)), kws)
 
 
 def _keep(kernel: Any, file: Path) -> None:

@@ -38,14 +38,14 @@ try:
                 if one not in self._linking_libraries:
                     super().add_linking_library(one)
 
-        def _link_into(self, module):
+        def _link_into(self, module, linkage=Linkage.internal):
             """Link what was noted into a module; helpers may go once they are inlined."""
             for one in self._linking_libraries:
                 helper = isinstance(one, _Helper)
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
             for one in self._linking_libraries:
                 for name in getattr(one, "defined", ()):
-                    module.get_function(name).linkage = Linkage.linkonce_odr
+                    module.get_function(name).linkage = linkage
 
         def finalize(self):
             """Link, optimise once (numba's other round is for reference counts), and make ready to run."""
@@ -68,9 +68,16 @@ try:
     class _Helper(_Entry):
         """The library of a helper: linked into others, never run by itself."""
 
-        attribute = ""  # LLVM's, for each of its functions
+        inlined = True
         defined: tuple[str, ...] = ()
         whole: Any = None
+
+        def add_ir_module(self, ir_module):
+            """Add a module; where nothing is to be inlined its text says so, which every LLVM understands."""
+            for function in ir_module.functions:
+                if not (self.inlined or function.is_declaration):
+                    function.attributes.add("noinline")
+            super().add_ir_module(ir_module)
 
         def _optimize_functions(self, ll_module):
             ll_module.data_layout = self._codegen._data_layout
@@ -78,11 +85,7 @@ try:
         def finalize(self):
             """Close the module as it is."""
             self._inherit_reloads()
-            params = [function for function in self._final_module.functions if not function.is_declaration]
-            self.defined = tuple(function.name for function in params)
-            if self.attribute:
-                for function in params:
-                    function.add_function_attribute(self.attribute)
+            self.defined = tuple(one.name for one in self._final_module.functions if not one.is_declaration)
             self._finalize_dynamic_globals()
             self._finalized = True
 
@@ -90,7 +93,7 @@ try:
             """Return this helper with all its callees, for functions that numba compiles the ordinary way."""
             if self.whole is None:
                 self.whole = self._final_module.clone()
-                self._link_into(self.whole)
+                self._link_into(self.whole, Linkage.linkonce_odr)
                 for name in self.defined:
                     self.whole.get_function(name).linkage = Linkage.linkonce_odr
             return self.whole
@@ -113,7 +116,7 @@ try:
     class _Separate(_Helper):
         """The library of a helper that is not inlined, so that large kernels compile in time."""
 
-        attribute = "noinline"
+        inlined = False
 
     def _compiler(kind, *arguments):
         """Return numba's compiler for one function, with a library of this kind."""

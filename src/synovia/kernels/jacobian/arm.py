@@ -18,12 +18,12 @@ from synovia.kernels.goals.residuals import target_frame
 from synovia.kernels.jacobian.active_set import PUSH_NOISE
 from synovia.kernels.jacobian.arm_step import (
     add_column,
+    carried,
     clamp,
     diagonal6,
     dot6,
     free_column,
     hinge_column,
-    joint_frame,
 )
 from synovia.kernels.layout import (
     ANGULAR,
@@ -60,7 +60,7 @@ from synovia.kernels.math.rotations import (
     turn_z,
 )
 from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
-from synovia.kernels.math.vectors import add, cross, dot, load, scale, store, sub
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
 from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
 from synovia.kernels.search.multistart import multistart
 from synovia.kernels.search.restarts import random_scalars
@@ -85,12 +85,11 @@ def arm_forward(problem, q, axes):
         for j in range(min(BLOCK, n - first)):
             i = first + j
             G, g = load_rotation(tree.fixed, i, ORIENTATION), load(tree.fixed, i, ORIGIN)
-            shift = F(0)
             if tree.ints[i, KIND] == HINGE:
                 G = turn_z(G, S[0, j], C[0, j])
-            else:
-                shift = q[tree.ints[i, FIRST_Q]]
-            R, p = joint_frame(R, p, G, g, shift)
+            R, p = carried(R, p, G, g)
+            if tree.ints[i, KIND] != HINGE:
+                p = axpy(q[tree.ints[i, FIRST_Q]], column(R, 2), p)
             store(axes, i, AXIS, column(R, 2))
             store(axes, i, PIVOT, p)
     return matmul(R, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), add(

@@ -11,13 +11,18 @@ from synovia.kernels.math.vectors import add, axpy, cross, scale, sub
 
 
 @inline
+def carried(R, p, G, g):
+    """Return the frame (G, g) of a body in the world, from the frame (R, p) of the body that carries it."""
+    return matmul(R, G), add(p, apply(R, g))
+
+
+@inline
 def joint_frame(R, p, G, g, shift):
     """Return a joint's world frame from its parent's (R, p), its frame in the parent (G, g) and its shift along z.
 
     The rotation of a hinge is either part of G or applied to the result, whichever is faster for the caller.
     """
-    p = add(p, apply(R, g))
-    R = matmul(R, G)
+    R, p = carried(R, p, G, g)
     return R, axpy(shift, (R[2], R[5], R[8]), p)
 
 

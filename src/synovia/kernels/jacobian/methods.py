@@ -3,7 +3,7 @@
 Jacobian transpose, pseudo-inverse and damped least squares; ``selective`` has the fourth, by singular values.
 """
 
-from synovia.kernels.compiler.jit import F, device
+from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.jacobian.active_set import PUSH_NOISE, damped_step, hold_at_limits, largest
 from synovia.kernels.jacobian.selective import selective_step
 from synovia.kernels.jacobian.shared import clamp_largest
@@ -64,7 +64,7 @@ def pseudo_inverse_step(work):
         damped_step(work, MOST_DAMPING * (F(1) - d / SINGULAR) * (F(1) - d / SINGULAR))
 
 
-@device
+@apart
 def limited_step(problem, work, scratch, q, method, damping, max_turn):
     """Write the clamped step dq of a method from J and e, within the joint limits.
 

@@ -5,7 +5,9 @@
 The projector 1 - J⁺J needs a factorisation without damping: a damped one lets the objectives disturb the goals.
 """
 
-from synovia.kernels.compiler.jit import F, device
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.active_set import PUSH_NOISE, apply_dq, hold_at_limits, largest
@@ -49,7 +51,7 @@ def project_to_null_space(scratch, m, out):
                 out[j] -= scratch.b[i] * scratch.W[i, j]
 
 
-@device
+@apart
 def null_space_step(problem, work, scratch, q, gain):
     """Write scratch.z = -gain (1 - J⁺J) ∇H for the present J, without the directions that limits hold."""
     m, n = work.J.shape
@@ -84,7 +86,7 @@ def return_to_goals(problem, work, scratch, targets, q):
         if k == CORRECTIONS:
             break
         write_jacobian(problem, work, targets, q)
-        limited_step(problem, work, scratch, q, PSEUDO_INVERSE, F(0), problem.params[LARGEST_TURN])
+        limited_step(problem, work, scratch, q, np.int64(PSEUDO_INVERSE), F(0), problem.params[LARGEST_TURN])
         apply_dq(problem, work, q, F(1))
     return CORRECTIONS, cost, False
 

@@ -7,7 +7,7 @@ softer range inside the limits. Manipulability (Yoshikawa 1985): -log √det(J J
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.custom import JACOBIAN, custom_gradient, write_custom
 from synovia.kernels.jacobian.shared import write_built_in
 from synovia.kernels.layout import (
@@ -60,7 +60,7 @@ def range_cost(params, x):
     )
 
 
-@device
+@apart
 def ball_range_cost(params, limit, k, q):
     """Return H of a limited ball: the swing relative to its ellipse, the twist relative to its interval."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
@@ -131,14 +131,14 @@ def posture_gradient(problem, q, gradient):
     return total
 
 
-@device
+@apart
 def update_frames(problem, work, targets, q):
     """Write frames at q and the Jacobian of all goals except custom ones."""
     forward(problem.tree, q, work.frames)
     write_built_in(problem, work, targets, q)
 
 
-@device
+@apart
 def log_volume(work):
     """Return log √det(J Jᵀ), or log √det(Jᵀ J) if J has fewer columns than rows."""
     if work.J.shape[0] <= work.J.shape[1]:
@@ -184,7 +184,7 @@ def largest_curvature(problem):
     return curvature
 
 
-@device
+@apart
 def write_gradient(problem, work, targets, q, gradient):
     """Write ∇H by column (radians and reaches) and return H; frames and J are at q afterwards."""
     for v in range(gradient.shape[0]):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
 from synovia.kernels.goals.partial import partial_jacobian
@@ -58,7 +58,7 @@ def write_jacobian(problem, work, targets, q):
     write_custom(problem.general, problem, JACOBIAN, q, work.J)
 
 
-@device
+@apart
 def write_built_in(problem, work, targets, q):
     """Write the rows of J of all goals except custom ones, at the frames of q."""
     if problem.params[FORM] == PARTIAL:
