@@ -2,7 +2,7 @@
 
     python benchmarks/mutants.py                          # 400 random mutants
     python benchmarks/mutants.py --count 60 --seed 3 --only 'kernels/*' --only 'io/bvh/*'
-    python benchmarks/mutants.py --line kernels/math/spheres.py:40 --line io/npz.py:150-160   # every mutant of some lines
+    python benchmarks/mutants.py --line kernels/math/spheres.py:40 --line io/npz.py:150-160   # all mutants of these lines
     python benchmarks/mutants.py --list                   # which mutants a seed draws, without running them
 
 A first run (again after a change of the package or of its tests) finds out which tests run which line, with kernels

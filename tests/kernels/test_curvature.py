@@ -1,4 +1,4 @@
-"""Second derivatives of residuals: the whole Hessian of the cost against second differences, at every edge of an angle."""
+"""Second derivatives of residuals: the Hessian of the cost against second differences, at every edge of an angle."""
 
 import numpy as np
 import pytest
