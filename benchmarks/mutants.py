@@ -248,6 +248,11 @@ def skipped(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns, *node.decorator_list]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.kwonlyargs and not node.args.vararg:
+            first = node.args.kwonlyargs[0]  # before it stands the star alone, which is no product
+            before = [*node.args.posonlyargs, *node.args.args, *node.args.defaults]
+            begin = max(((one.end_lineno, one.end_col_offset) for one in before), default=(node.lineno, 0))
+            out.append((begin, (first.lineno, first.col_offset)))
         if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: a check of what is so
             found.append(node.value)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":

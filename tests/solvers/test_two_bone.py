@@ -314,3 +314,93 @@ def test_an_elbow_that_cannot_bend_enough_goes_to_the_end_that_comes_closest(far
     least = np.abs(0.8 * np.cos(0.5 * bends) - far).min()
     assert least > 1e-3
     assert np.linalg.norm(solution.pose.position("tip") - target) == pytest.approx(least, abs=1e-6)
+
+
+def bounded_limb(limit, hand=None):
+    """Return a limb of two balls with a hinge between, the limits of the root and of the hand given."""
+    return sy.Skeleton(
+        [
+            Joint("shoulder", kind=Kind.BALL, rest=at(0.1, 1.2, 0.0, (0.2, 0.1, -0.3)), limit=limit),
+            Joint("elbow", "shoulder", Kind.HINGE, at(0.3, 0, 0), axis=(0, 0, 1), limit=sy.Interval(0.0, 2.6)),
+            Joint("hand", "elbow", Kind.BALL, at(0.25, 0, 0), limit=hand),
+        ]
+    )
+
+
+def swivelled(body, pose, target, angle):
+    """Return the pose with the limb turned about the line from its root to its tip."""
+    line = unit(np.asarray(target) - pose.position("shoulder"))
+    own = pose.rotation("shoulder")
+    local = sy.Rotation.from_quat(pose["shoulder"]) * own.inv() * sy.Rotation.from_rotvec(angle * line) * own
+    return pose.with_values({"shoulder": local.as_quat()})
+
+
+def off_pole(pose, target, pole):
+    """Return the angle between elbow and pole about the line from shoulder to hand."""
+    root = pose.position("shoulder")
+    line = unit(np.asarray(target) - root)
+    a, b = (v - (v @ line) * line for v in (pose.position("elbow") - root, pole - root))
+    return np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_limb_turns_as_near_to_its_pole_as_the_limit_of_its_root_lets_it(seed):
+    """Where the limit takes some of the turn, the answer lies on its edge: a little nearer would be outside."""
+    rng = np.random.default_rng(seed)
+    limit = sy.SwingTwist.about((1, 0, 0), x=(0.9, 0.7), y=(0.8, 1.1), twist=(-0.4, 0.6))
+    body = bounded_limb(limit)
+    ik = sy.IK(body, [sy.PositionGoal("hand"), sy.PoleGoal("elbow", root="shoulder", tip="hand")], "two-bone")
+    inside = body.random_pose(seed)
+    target = inside.position("hand")
+    met = 0
+    for _ in range(8):
+        pole = inside.position("shoulder") + rng.normal(size=3)
+        solution = ik.solve({"hand": target, "elbow": pole}, inside)
+        assert solution.errors[0].position < 1e-9
+        assert not ik.outside(solution.pose)
+        if off_pole(solution.pose, target, pole) < 1e-6:
+            met += 1
+            continue
+        moved = [swivelled(body, solution.pose, target, side * 1e-4) for side in (1, -1)]
+        np.testing.assert_allclose(moved[0].position("hand"), target, atol=1e-9)
+        assert ik.outside(min(moved, key=lambda pose: off_pole(pose, target, pole)))
+    assert met < 8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_hand_that_cannot_turn_as_asked_still_goes_to_its_place(seed):
+    """The place goes before the rotation, and both limits hold."""
+    narrow = sy.SwingTwist.about((1, 0, 0), x=(0.1, 0.1), y=(0.1, 0.1), twist=(-0.1, 0.1))
+    body = bounded_limb(sy.SwingTwist.about((1, 0, 0), x=(1.5, 1.5), y=(1.5, 1.5), twist=(-1.0, 1.0)), narrow)
+    pose = body.random_pose(seed)
+    wanted = pose.transform("hand").copy()
+    wanted[:3, :3] = pose.matrix("hand") @ sy.Rotation.from_rotvec((0.0, 2.5, 0.0)).as_matrix()
+    ik = sy.IK(body, sy.PoseGoal("hand"), "two-bone")
+    solution = ik.solve({"hand": wanted}, pose)
+    assert solution.errors[0].position < 1e-9
+    assert not solution.reached
+    assert not ik.outside(solution.pose)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_place_behind_the_limits_of_a_limb_is_come_near_and_kept(seed):
+    """Root and elbow turn by turns until neither comes nearer; asked again, the answer stays."""
+    limit = sy.SwingTwist.about((1, 0, 0), x=(0.5, 0.5), y=(0.5, 0.5), twist=(-0.5, 0.5))
+    body = bounded_limb(limit)
+    shoulder = body.rest_pose().position("shoulder")
+    way = body.rest_pose().matrix("shoulder") @ unit([-0.2, *np.random.default_rng(seed).normal(size=2)])
+    target = shoulder + 0.4 * way
+    ik = sy.IK(body, sy.PositionGoal("hand"), "two-bone")
+    solution = ik.solve({"hand": target})
+    assert not ik.outside(solution.pose)
+    miss = solution.errors[0].position
+    assert miss > 0.05
+    for angle in (1e-3, -1e-3):  # neither joint alone comes nearer
+        for axis in np.eye(3):
+            turn = sy.Rotation.from_quat(solution.pose["shoulder"]) * sy.Rotation.from_rotvec(angle * axis)
+            other = solution.pose.with_values({"shoulder": turn.as_quat()})
+            assert ik.outside(other) or np.linalg.norm(other.position("hand") - target) > miss - 1e-6
+        other = solution.pose.with_values({"elbow": solution.pose["elbow"] + angle})
+        assert ik.outside(other) or np.linalg.norm(other.position("hand") - target) > miss - 1e-6
+    again = ik.solve({"hand": target}, solution.pose)
+    np.testing.assert_allclose(again.pose.q, solution.pose.q, atol=1e-6)
