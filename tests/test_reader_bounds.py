@@ -390,6 +390,12 @@ def test_other_packers_are_refused(tmp_path, way):
         sy.load_motion(path)
 
 
+def test_a_motion_without_frames_comes_back(tmp_path):
+    arm = sy.bundled("arm7")
+    sy.save_motion(sy.Motion(arm, np.empty((0, 7)), 30.0), tmp_path / "a.npz")
+    assert len(sy.load_motion(tmp_path / "a.npz")) == 0
+
+
 @pytest.mark.parametrize("code", [0xD7FF, 0xE000, 0x10FFFF])
 @pytest.mark.parametrize("order", ["little", "big"])
 def test_characters_at_the_edges_of_what_is_text(tmp_path, code, order):
