@@ -437,6 +437,31 @@ def tests_of(mutant: Mutant, lines: Lines) -> set[str]:
 # --- running them ---------------------------------------------------------------------------------------------------
 
 
+# Where the tests stand that need kernels compiled, by the room of the kernel; a mutant recompiles what imports it
+ROOMS = {
+    "hierarchy": ["solvers/test_full_body.py", "solvers/test_misses.py"],
+    "heuristic": [
+        "solvers/test_fabrik.py",
+        "solvers/test_ccd.py",
+        "solvers/test_particles.py",
+        "solvers/test_poles.py",
+    ],
+    "jacobian": ["ik/test_lm.py", "solvers/test_jacobian.py", "solvers/test_wishes.py", "solvers/test_chain_newton.py"],
+    "closed_form": ["solvers/test_closed_forms.py", "solvers/test_two_bone.py", "solvers/test_aim.py"],
+    "search": ["ik/test_lm.py", "solvers/test_misses.py", "ik/test_track.py"],
+    "goals": ["ik/test_further_goals.py", "ik/test_lm.py", "solvers/test_poles.py"],
+    "tree": ["ik/test_lm.py", "solvers/test_fabrik.py", "clips"],
+    "math": ["ik/test_lm.py", "solvers/test_full_body.py"],
+}
+COMPILED_LIMIT = 420.0  # seconds, compiling with it
+
+
+def compiled_tests(mutant: Mutant) -> list[str]:
+    """Return the arguments of pytest for the compiled tests of a kernel's room; none for other files."""
+    files = ROOMS.get(mutant.file.split("/")[1], []) if mutant.file.startswith("kernels/") else []
+    return [*(f"tests/{file}" for file in files), "-m", "compiled and not slow and not shared_data"] if files else []
+
+
 class Copy:
     """A copy of the repository in which one mutant at a time lives."""
 
@@ -459,12 +484,14 @@ class Copy:
             stamp = next(self.stamps)
         os.utime(path, (stamp, stamp))
 
-    def run(self, mutant: Mutant, tests: list[str], limit: float) -> tuple[str, str]:
-        """Return (caught, slow or survived; the test that caught it) of a mutant."""
+    def run(self, mutant: Mutant, tests: list[str], limit: float, compiled: bool = False) -> tuple[str, str]:
+        """Return (caught, slow or survived; the test that caught it) of a mutant; ``compiled``: with kernels compiled."""
         notes = self.folder / "notes"
         notes.unlink(missing_ok=True)
         self.write(mutant.file, mutant.code)
         env = environment(self.folder, {"MUTANTS_NOTES": str(notes), "MUTANTS_MEMORY": str(MEMORY)})
+        if compiled:
+            env |= {"NUMBA_DISABLE_JIT": "0", "SYNOVIA_CACHE_DIR": str(KEPT / "cache")}
         going = subprocess.Popen(
             [sys.executable, "-m", "pytest", *PYTEST, "-x", "--tb=no", *tests], cwd=self.folder, env=env,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -472,13 +499,13 @@ class Copy:
         try:
             code = going.wait(limit)
         except subprocess.TimeoutExpired:
-            return "slow", f"longer than {limit:.0f} s"
+            return ("survived" if compiled else "slow"), f"longer than {limit:.0f} s"  # compiling takes long as well
         finally:
             if going.poll() is None:
                 os.killpg(going.pid, signal.SIGKILL)
                 going.wait()
             self.write(mutant.file, (REPO / PACKAGE / mutant.file).read_text(encoding="utf-8"))
-        if code == 0:
+        if code in (0, 5):  # 5: no test fits
             return "survived", ""
         rows = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()] if notes.exists() else []
         by = next((test for test, outcome, _ in rows if outcome == "failed"), "")
@@ -518,6 +545,9 @@ def main() -> int:
         "--budget", type=float, default=60.0, help="seconds of tests for one mutant, as they took before"
     )
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a mutant counts as caught")
+    parser.add_argument(
+        "--compiled", action="store_true", help="survivors among kernels meet the compiled tests too (minutes each)"
+    )
     parser.add_argument("--keep-map", action="store_true", help="believe which tests run a line, though files changed")
     parser.add_argument("--also", action="append", default=[], help="a test that every mutant meets (again for more)")
     parser.add_argument("--bar", type=float, default=0.85, help="share that is to be caught, equivalents apart")
@@ -541,7 +571,8 @@ def main() -> int:
     for name, some in passes.items():
         for mutant in some:
             old = before.get(mutant.key)
-            if old and (old["end"] in ("caught", "slow") or old["tests"] == key):
+            tried = old and old["tests"] == key and (old.get("compiled", False) or not args.compiled)
+            if old and (old["end"] in ("caught", "slow") or tried):
                 rows.append(old)
             else:
                 todo.append((mutant, name))
@@ -558,13 +589,16 @@ def main() -> int:
             copy = idle.pop()
         try:
             end, by = copy.run(mutant, chosen, args.limit) if chosen else ("unseen", "")
+            if args.compiled and end in ("survived", "unseen") and (rooms := compiled_tests(mutant)):
+                caught, by = copy.run(mutant, rooms, COMPILED_LIMIT, compiled=True)
+                end = caught if caught == "caught" else end
         finally:
             with lock:
                 idle.append(copy)
         row = {
             "key": mutant.key, "end": end, "by": by, "file": mutant.file, "line": mutant.line,
             "operator": mutant.operator, "was": mutant.was, "now": mutant.now, "tests": key, "met": len(chosen),
-            "seconds": round(time.perf_counter() - began, 1),
+            "seconds": round(time.perf_counter() - began, 1), "compiled": args.compiled,
         }  # fmt: skip
         with lock:
             rows.append(row)
