@@ -485,7 +485,7 @@ class Copy:
         os.utime(path, (stamp, stamp))
 
     def run(self, mutant: Mutant, tests: list[str], limit: float, compiled: bool = False) -> tuple[str, str]:
-        """Return (caught, slow or survived; the test that caught it) of a mutant; ``compiled``: with kernels compiled."""
+        """Return (caught, slow or survived; the test that caught it) of a mutant, with kernels compiled or not."""
         notes = self.folder / "notes"
         notes.unlink(missing_ok=True)
         self.write(mutant.file, mutant.code)

@@ -248,6 +248,8 @@ def exact_branches(ik, pose):
     assert ((branches.q >= lower - 1e-12) & (branches.q <= upper + 1e-12)).all()
     for branch in branches:
         np.testing.assert_allclose(branch.pose.transform("tool"), target, atol=1e-8)
+    for i, q in enumerate(branches.q):  # each once
+        assert np.abs(np.delete(branches.q, i, axis=0) - q).max(axis=1, initial=0.0).min(initial=np.inf) > 1e-9
     return branches
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import synovia as sy
+from conftest import UNCOMPILED
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
@@ -287,14 +288,13 @@ def test_orientation_errors_do_not_vanish_at_half_a_turn(name, degrees):
     assert sy.solve(chain, goal, sy.solvers[name](attempts=1), start).reached
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("which", [0, 3, 6])
 def test_a_joint_at_its_limit_is_held_and_the_rest_makes_up_for_it(name, which):
     """Clipping alone loses the joint's share; the first and the last joint count too, and each is let go inward."""
     lower, upper = ARM.limits
     seen = 0
-    for seed in range(40):
+    for seed in range(8 if UNCOMPILED else 40):
         palm = sy.PositionGoal("tool", reaching(seed)[0].target[:3, 3], offset=(0.2, 0.1, 0.1))
         q = ARM.random_pose(seed + 10**6).q.copy()
         q[which] = upper[which] if seed % 2 else lower[which]
@@ -310,7 +310,7 @@ def test_a_joint_at_its_limit_is_held_and_the_rest_makes_up_for_it(name, which):
         assert not step.held[:, which].any()
         if name == "pinv" and 1.0 / np.trace(np.linalg.inv(rest @ rest.T)) > 2e-3:
             np.testing.assert_allclose(rest @ np.delete(step.dq, which), step.e, atol=1e-9)
-    assert seen > 5
+    assert seen > (1 if UNCOMPILED else 5)
 
 
 def hinge_free():
