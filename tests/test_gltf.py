@@ -819,6 +819,10 @@ def test_json_that_is_no_gltf_is_not_taken_for_one() -> None:
 
 def test_a_wrong_first_chunk_is_told_with_its_place(tmp_path: Path) -> None:
     data = bytearray(animated().write(tmp_path, "a.glb").read_bytes())
+    longer = data.copy()
+    struct.pack_into("<I", longer, 12, 10**6)
+    (tmp_path / "longer.glb").write_bytes(longer)
+    refused(tmp_path / "longer.glb", "byte 12", f"at most {len(data) - 20}")
     struct.pack_into("<I", data, 16, 7)
     (tmp_path / "a.glb").write_bytes(data)
     refused(tmp_path / "a.glb", "byte 16")

@@ -404,3 +404,33 @@ def test_a_place_behind_the_limits_of_a_limb_is_come_near_and_kept(seed):
         assert ik.outside(other) or np.linalg.norm(other.position("hand") - target) > miss - 1e-6
     again = ik.solve({"hand": target}, solution.pose)
     np.testing.assert_allclose(again.pose.q, solution.pose.q, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["two-bone", "aim"])
+def test_a_miss_in_the_middle_ends_neither_a_batch_nor_a_track(solver):
+    """Every row gets its own answer, as alone; in a track each begins where the one before ended."""
+    body = limb(Kind.HINGE) if solver == "two-bone" else bounded_limb(None)
+    if solver == "two-bone":
+        ik = sy.IK(body, sy.PositionGoal("foot"), solver)
+        root, reach = body.rest_pose().position("hip"), ik.reach
+        ways = np.array([unit(w) for w in ((1, -1, 0.2), (1, -1, 0.3), (1, -1, 0.4), (1, -1, 0.5))])
+        targets = {"foot": root + ways * reach * np.array([0.7, 1.6, 0.7, 0.8])[:, None]}
+        missed = [False, True, False, False]
+    else:
+        ik = sy.IK(body, sy.AimGoal("shoulder", axis=(1, 0, 0)), sy.Aim(weight=0.5))
+        targets = {"shoulder": body.rest_pose().position("shoulder") + np.array([[3.0, z, 0.3] for z in (0, 1, 2, 3)])}
+        missed = [True] * 4
+    name = next(iter(targets))
+    many, clip = ik.solve_many(targets), ik.track(targets)
+    assert list(~many.reached) == missed
+    assert list(~clip.reached) == missed
+    for row, target in enumerate(targets[name]):
+        np.testing.assert_allclose(many.q[row], ik.solve({name: target}).pose.q, atol=1e-12)
+        assert np.isfinite(clip.q[row]).all()
+        error = many.errors[row, 0].max()
+        assert clip.errors[row, 0].max() == pytest.approx(error, abs=1e-3)
+    broken = targets[name].copy()
+    broken[2, 1] = np.nan
+    for call in (ik.solve_many, ik.track):
+        with pytest.raises(sy.InputError, match=name):
+            call({name: broken})
