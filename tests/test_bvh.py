@@ -754,3 +754,11 @@ def test_rows_of_a_joint_that_no_longer_belong_together_are_written(tmp_path, ch
             np.testing.assert_allclose(
                 again.positions()[:, place], moved.positions()[:, skeleton.index(name)], rtol=0, atol=1e-9
             )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_mistakes_are_told_with_their_line_in_files_of_every_system(tmp_path, end):
+    """Also where the first line is empty."""
+    text = end.join(["", "HIERARCHY", "ROOT a", "{", "OFFSET 0 x 0", "}", ""])
+    with pytest.raises(FormatError, match="line 5"):
+        read_skeleton(saved(tmp_path, text))
