@@ -292,6 +292,8 @@ def skipped(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns, *node.decorator_list]
+        if isinstance(node, ast.ClassDef):
+            found += node.decorator_list
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.kwonlyargs and not node.args.vararg:
             first = node.args.kwonlyargs[0]  # before it stands the star alone, which is no product
             before = [*node.args.posonlyargs, *node.args.args, *node.args.defaults]

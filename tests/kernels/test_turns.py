@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synovia as sy
+from probes import Probe
 from synovia.kernels.compiler.jit import entry
-from synovia.kernels.jacobian.secondary import ball_price
+from synovia.kernels.jacobian.secondary import ball_price, volume_wish
 from synovia.kernels.math.two_segments import nearest_turn
-from synovia.kernels.tree.problem import open_any
+from synovia.kernels.tree.problem import open_any, open_work
 from synovia.kernels.tree.turn import hinge_angle
 
 PI = np.pi
@@ -121,3 +122,46 @@ def test_what_a_limit_costs_a_ball_counts_fractions_of_its_range(margins):
         for fraction in (0.0, 0.4, 0.9, 1.0):
             for part in (-1.0, -0.2, 0.0, 0.8):
                 assert price_of(fraction, angle, part) == pytest.approx(wanted(fraction) + wanted(part), abs=1e-9)
+
+
+@entry
+def volume_gradient(ints, floats, scratch, targets, q, wish):
+    """Write what the manipulability asks for."""
+    problem, work = open_any(ints, floats), open_work(ints, scratch)
+    volume_wish(problem, work, targets, q, wish)
+
+
+def test_the_wish_for_manipulability_is_the_gradient_of_the_volume():
+    """Of log √det(J Jᵀ) by differences along every column: of a hinge, a slide and the three of a ball."""
+    rest = np.eye(4)
+    rest[:3, 3] = 0.5, 0.2, 0.1
+    joints = [
+        sy.Joint("turn", kind=sy.Kind.HINGE, axis=(0, 1, 0.2)),
+        sy.Joint("slide", "turn", sy.Kind.SLIDE, rest, axis=(0, 0, 1)),
+        sy.Joint("ball", "slide", sy.Kind.BALL, rest),
+        sy.Joint("tip", "ball", rest=rest, tip=True),
+    ]
+    body = sy.Skeleton(joints)
+    settings = sy.LevenbergMarquardt(null_space=sy.NullSpace(manipulability=2.0))
+    ik = sy.IK(body, sy.PositionGoal("tip"), settings)
+    q = body.random_pose(3).q.copy()
+    probe = Probe(ik, q)
+
+    def volume(at):
+        J, _ = Probe(ik, at).jacobian()
+        return 0.5 * np.linalg.slogdet(J @ J.T + 1e-12 * np.eye(len(J)))[1]
+
+    def moved(column, h):
+        at = q.copy()
+        if column < 2:
+            at[column] += h * (ik.reach if column == 1 else 1.0)
+        else:
+            turn = sy.Rotation.from_quat(q[2:6]) * sy.Rotation.from_rotvec(h * np.eye(3)[column - 2])
+            at[2:6] = turn.as_quat()
+        return at
+
+    wish = np.zeros(probe.columns)
+    volume_gradient(*probe.packed, q, wish)
+    slopes = [(volume(moved(c, 1e-4)) - volume(moved(c, -1e-4))) / 2e-4 for c in range(probe.columns)]
+    np.testing.assert_allclose(wish, -2.0 * np.array(slopes), atol=1e-6)
+    assert np.abs(wish[2:]).max() > 1e-3

@@ -504,3 +504,14 @@ def test_branches_of_a_limb_come_nearest_first(seed):
     first, second = map(away, branches.q)
     assert first <= second
     np.testing.assert_allclose(ik.solve(target, start).q, branches.q[0], atol=1e-9)
+
+
+def test_branches_of_a_target_that_cannot_be_used_are_refused_by_its_name():
+    """The pole's, which comes second, as well as the hand's."""
+    body = sy.bundled("humanoid")
+    ik = sy.IK(body, [sy.PoseGoal("left_hand"), sy.PoleGoal("left_lower_arm", name="elbow")], "segments")
+    hand, nowhere = body.rest_pose().transform("left_hand"), np.full(3, np.nan)
+    with pytest.raises(sy.InputError, match="elbow"):
+        ik.branches({"left_hand": hand, "elbow": nowhere})
+    with pytest.raises(sy.InputError, match="left_hand"):
+        ik.branches({"left_hand": hand * np.nan, "elbow": np.zeros(3)})

@@ -76,3 +76,52 @@ def test_goals_that_pull_to_two_sides_are_a_conflict(solver):
     angles = np.linspace(0, 1.5, 15001)
     cost = (2 - 2 * np.cos(angles - 0.4)) + 4 * (2 - 2 * np.cos(angles - 1.0))
     assert solution.q[0] == pytest.approx(angles[np.argmin(cost)], abs=2e-3)
+
+
+def with_fingers(fingers):
+    """Return an arm of three stiff hinges, each with a value that it prefers, with or without a coupled pair beside."""
+    rest = np.eye(4)
+    rest[0, 3] = 0.5
+    joints = [
+        sy.Joint(
+            f"h{i}", f"h{i - 1}" if i else None, sy.Kind.HINGE, rest, axis=(0, 0, 1), stiffness=1.0 + i,
+            preferred=0.3 - 0.2 * i,
+        )
+        for i in range(3)
+    ]  # fmt: skip
+    joints.append(sy.Joint("tip", "h2", rest=rest, tip=True))
+    if fingers:
+        joints.append(sy.Joint("lead", "h0", sy.Kind.HINGE, rest, axis=(0, 1, 0)))
+        joints.append(sy.Joint("led", "lead", sy.Kind.HINGE, rest, axis=(0, 1, 0), mimic=sy.Mimic("lead", 0.5, 0.1)))
+        joints.append(sy.Joint("led too", "lead", sy.Kind.HINGE, rest, axis=(1, 0, 0), mimic=sy.Mimic("lead", -2.0)))
+    return sy.Skeleton(joints)
+
+
+@pytest.mark.parametrize("solver", ["lm", "dls", "ccd", "fabrik"])
+def test_what_joints_prefer_is_the_same_beside_coupled_joints(solver):
+    """A pair that no goal moves changes nothing, wherever its numbers are packed."""
+    answers = []
+    for fingers in (False, True):
+        body = with_fingers(fingers)
+        ik = sy.IK(body, sy.PositionGoal("tip"), sy.solvers[solver](attempts=1))
+        start = body.rest_pose().with_values({"h0": 0.5, "h1": -0.6, "h2": 0.9})
+        answers.append(ik.solve({"tip": (1.1, 0.7, 0.0)}, start))
+    assert answers[0].reached
+    for name in ("h0", "h1", "h2"):
+        assert answers[1].pose[name] == pytest.approx(answers[0].pose[name], abs=1e-6)
+
+
+def test_frames_that_a_velocity_holds_back_are_late_and_others_are_not():
+    """A pointer that may turn a tenth of a radian a frame follows a jump in the time that it needs."""
+    ik = sy.IK(BODY, sy.PositionGoal("tip"))
+    angles = np.array([0.0, 0.0, 0.55, 0.55, 0.55, 0.55, 0.55, 0.55, 0.55, 0.55])
+    targets = np.array([at(x) for x in angles])
+    clip = ik.track({"tip": targets}, [0.0], velocity=3.0, fps=30.0)
+    assert np.abs(np.diff(clip.q[:, 0])).max() <= 0.1 + 1e-9
+    assert clip.late == clip.missed_frames
+    assert set(clip.late) <= set(range(1, 8))
+    assert len(clip.late) >= 4
+    assert clip.smoothed_off == ()
+    targets[5] = (5.0, 0.0, 0.0)
+    assert 5 not in ik.track({"tip": targets}, [0.0], velocity=3.0, fps=30.0).late
+    assert ik.track({"tip": targets[:2]}, [0.0], velocity=3.0, fps=30.0).late == ()
