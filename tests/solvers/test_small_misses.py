@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import synovia as sy
 
@@ -125,3 +126,47 @@ def test_frames_that_a_velocity_holds_back_are_late_and_others_are_not():
     targets[5] = (5.0, 0.0, 0.0)
     assert 5 not in ik.track({"tip": targets}, [0.0], velocity=3.0, fps=30.0).late
     assert ik.track({"tip": targets[:2]}, [0.0], velocity=3.0, fps=30.0).late == ()
+
+
+def planar(bones, limit):
+    """Return hinges about z in a row, bones of length one, and a tip."""
+    rest = np.eye(4)
+    rest[0, 3] = 1.0
+    joints = []
+    for i in range(bones):
+        above = f"h{i - 1}" if i else None
+        at_end = rest if i else np.eye(4)
+        joints.append(sy.Joint(f"h{i}", above, sy.Kind.HINGE, at_end, axis=(0, 0, 1), limit=sy.Interval(-limit, limit)))
+    return sy.Skeleton([*joints, sy.Joint("tip", f"h{bones - 1}", rest=rest, tip=True)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("limit", [3.0, 0.9])
+def test_a_lower_level_does_what_the_level_above_leaves_it(seed, limit):
+    """A place of the middle holds, and the tip comes as near to where it cannot go as SciPy brings it from anywhere."""
+    rng = np.random.default_rng(seed)
+    body = planar(4, limit)
+    middle = body.random_pose(seed + 1).position("h2")
+    far = at(rng.uniform(-np.pi, np.pi), rng.uniform(4.2, 6.0))
+    goals = [sy.PositionGoal("h2", middle, name="held"), sy.PositionGoal("tip", far, priority=1, name="wanted")]
+    solution = sy.IK(body, goals, "full-body").solve()
+    assert np.linalg.norm(solution.pose.position("h2") - middle) < 4e-4
+    found = np.linalg.norm(solution.pose.position("tip") - far)
+
+    def places(q):
+        turns = np.cumsum(q)
+        steps = np.column_stack([np.cos(turns), np.sin(turns)])
+        return steps[:2].sum(axis=0), steps.sum(axis=0)
+
+    held = {"type": "eq", "fun": lambda q: places(q)[0] - middle[:2]}
+    best = np.inf
+    for start in range(6):
+        q = body.random_pose(100 + start).q
+        tried = minimize(
+            lambda q: ((places(q)[1] - far[:2]) ** 2).sum(), q, bounds=[(-limit, limit)] * 4, constraints=held
+        )
+        if tried.success and np.abs(places(tried.x)[0] - middle[:2]).max() < 1e-5:
+            best = min(best, np.sqrt(tried.fun))
+    assert np.isfinite(best)
+    assert found <= best + 2e-3
+    assert (np.abs(solution.q) <= limit + 1e-12).all()
