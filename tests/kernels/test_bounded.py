@@ -15,7 +15,7 @@ SLACK = 1e-12
 @entry
 def stepped(H, damping, g, box, K, y, slack, out):
     """Write y and whether it is a minimum."""
-    out[0] = float(bounded_step(H, damping, g, box, K, y, slack))
+    out[0] = 1.0 if bounded_step(H, damping, g, box, K, y, slack) else 0.0
 
 
 @entry

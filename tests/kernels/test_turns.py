@@ -70,7 +70,7 @@ def test_edges_of_a_hinge(x, way, lower, upper, wanted):
 def whole_turns(v, out):
     """Write the angle and whether there is one; v: the angle, what it should be near to, and the limits."""
     best, fits = nearest_turn(v[0], v[1], v[2], v[3])
-    out[0], out[1] = best, float(fits)
+    out[0], out[1] = best, 1.0 if fits else 0.0
 
 
 @given(angle=st.floats(-PI, PI), at=ENDS, lower=ENDS, width=st.floats(0, 15))
