@@ -3,6 +3,7 @@
 import itertools
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -743,3 +744,36 @@ def test_a_free_root_put_above_is_written(tmp_path):
     write_bvh(moved, tmp_path / "out.bvh")
     again = check_positions(tmp_path / "out.bvh")
     np.testing.assert_allclose(again.positions()[:, last_rows(again)], moved.positions(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("change", ["a second child", "another body", "both"])
+def test_rows_of_a_joint_that_no_longer_belong_together_are_written(tmp_path, change):
+    """A joint of two rows, one of which got another child or another body's name: positions stay the same."""
+    motion = read_motions(saved(tmp_path, arm(["Zrotation", "Xrotation"])))[0]
+    rng = np.random.default_rng(2)
+    joints = []
+    for joint, parent in zip(motion.skeleton.joints, motion.skeleton.parents, strict=True):
+        body = "other" if joint.name == "Knee.Zrotation" and change != "a second child" else joint.body
+        joints.append(replace(joint, parent=None if parent < 0 else motion.skeleton.joint_names[parent], body=body))
+    if change != "another body":
+        joints.append(Joint("more", "Knee.Zrotation", rest=random_rest(rng)))
+    skeleton = Skeleton(joints)
+    moved = Motion(skeleton, motion.q, motion.fps)
+    write_bvh(moved, tmp_path / "out.bvh")
+    again = check_positions(tmp_path / "out.bvh")
+    found = {joint.body or joint.name: row for row, joint in enumerate(again.skeleton.joints)}
+    for name in ("Knee.Xrotation", "more"):
+        if name in skeleton.joint_names:
+            place = found.get(name, found.get("Knee"))
+            assert place is not None
+            np.testing.assert_allclose(
+                again.positions()[:, place], moved.positions()[:, skeleton.index(name)], rtol=0, atol=1e-9
+            )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_mistakes_are_told_with_their_line_in_files_of_every_system(tmp_path, end):
+    """Also where the first line is empty."""
+    text = end.join(["", "HIERARCHY", "ROOT a", "{", "OFFSET 0 x 0", "}", ""])
+    with pytest.raises(FormatError, match="line 5"):
+        read_skeleton(saved(tmp_path, text))

@@ -291,6 +291,7 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
     path = _json(
         tmp_path,
         {"kind": "aim", "joint": "head", "point": [0, 1, 2], "axis": [0, 0, 2], "offset": [0, 0.1, 0]},
+        {"kind": "direction", "joint": "left_hand", "axis": [0, 3, 0], "direction": [0, -2, 0]},
         {"kind": "pole", "joint": "left_lower_arm", "root": "left_upper_arm", "tip": "left_hand", "name": "elbow"},
         {"kind": "distance", "joint": "left_hand", "other": "head", "minimum": 0.2, "maximum": 0.4},
         {"kind": "plane", "joint": "left_hand", "normal": [0, 2, 0], "priority": 1},
@@ -300,10 +301,14 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
         {"kind": "contact", "joint": "left_foot", "normal": [0, 1, 0]},
         {"kind": "rest", "values": {"left_lower_leg": 0.3}, "joints": {"left_lower_leg": 2}},
     )
-    aim, pole, distance, plane, within, center, relative, contact, rest = read_goals(path)
-    kinds = [goal.kind for goal in (aim, pole, distance, plane, within, center, relative, contact, rest)]
-    assert kinds == ["aim", "pole", "distance", "plane", "range", "center_of_mass", "relative", "contact", "rest"]
+    goals = read_goals(path)
+    assert [goal.kind for goal in goals] == [
+        "aim", "direction", "pole", "distance", "plane", "range", "center_of_mass", "relative", "contact", "rest",
+    ]  # fmt: skip
+    aim, direction, pole, distance, plane, within, center, relative, contact, rest = goals
     np.testing.assert_allclose(aim.offset, [[1, 0, 0, 0], [0, 1, 0, 0.1], [0, 0, 1, 0], [0, 0, 0, 1]])
+    np.testing.assert_allclose(direction.offset[:3, 2], (0, 1, 0), atol=1e-12)
+    np.testing.assert_allclose(direction.target[:3, 3], (0, -1, 0))
     assert pole.joints == ("left_lower_arm", "left_upper_arm", "left_hand")
     assert (distance.joints, plane.priority, center.weight) == (("left_hand", "head"), 1, 2)
     assert (within.lower, within.upper, within.priority) == (0.2, np.inf, 1)

@@ -14,7 +14,8 @@ import pytest
 import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
 from synovia.io.load import load_skeleton
-from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS
+from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS, Budget
+from synovia.io.xmltree import parse
 from synovia.model import Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
@@ -469,3 +470,28 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingExtraError, match=r'pip install "synovia\[mujoco\]"') as caught:
         load_skeleton(write(tmp_path, TWO))
     assert isinstance(caught.value, SynoviaError)
+
+
+@pytest.mark.parametrize(
+    ("place", "bone"), [("0.1 0.2 0.3", (0.1, 0.2, 0.3)), ("0.5 0 0", (0.5, 0, 0)), ("0 0 0", (0, 0, 1))]
+)
+def test_a_limited_ball_twists_about_the_way_to_its_mass(tmp_path: Path, place: str, bone: tuple[float, ...]) -> None:
+    """About its z axis where the mass is in the joint."""
+    geom = f'<geom type="sphere" size="0.1" mass="2" pos="{place}"/>'
+    skeleton = load_skeleton(write(tmp_path, f'<body name="b"><joint name="j" type="ball" range="0 90"/>{geom}</body>'))
+    limit = skeleton.joints[skeleton.index("j")].limit
+    assert isinstance(limit, SwingTwist)
+    axis = np.asarray(limit.frame)[:, 2]
+    np.testing.assert_allclose(axis, np.asarray(bone) / np.linalg.norm(bone), atol=1e-9)
+
+
+def test_points_of_composites_are_counted_by_their_numbers(tmp_path: Path) -> None:
+    """As many as are allowed along one line, and one more."""
+
+    def counted(count: int) -> None:
+        root = parse(f'<mujoco><composite count="{count} 1 1"/></mujoco>'.encode(), "a.xml", root="mujoco", most={})
+        Budget().count(root)
+
+    counted(int(MOST_POINTS))
+    with pytest.raises(FormatError, match="too many points"):
+        counted(int(MOST_POINTS) + 1)

@@ -42,6 +42,33 @@ def saved(tmp_path, content, name):
     return path
 
 
+# Sizes
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "mebibytes"),
+    [
+        pytest.param(sy.load_skeleton, "a.urdf", 128, id="urdf"),
+        pytest.param(sy.load_skeleton, "a.xml", 128, id="mjcf"),
+        pytest.param(sy.load_skeleton, "a.toml", 32, id="skeleton"),
+        pytest.param(lambda path: load_pose(path, sy.bundled("arm7")), "a.json", 64, id="pose"),
+        pytest.param(read_track, "a.json", 64, id="track"),
+        pytest.param(read_goals, "a.json", 16, id="goals"),
+        pytest.param(read_map, "a.toml", 16, id="map"),
+    ],
+)
+def test_files_are_looked_at_up_to_the_size_that_is_documented(tmp_path, read, name, mebibytes):
+    path = tmp_path / name
+    head = {"a.urdf": b"<robot", "a.xml": b"<mujoco", "a.toml": b'schema = "synovia.skeleton/1"\n'}.get(name, b"{")
+    path.write_bytes(head)
+    for size, refused in ((mebibytes << 20, False), ((mebibytes << 20) + 1, True)):
+        with path.open("r+b") as file:
+            file.truncate(size)  # what follows is nothing but zeros
+        with pytest.raises(sy.SynoviaError) as caught:
+            read(path)
+        assert ("too large" in str(caught.value)) is refused, caught.value
+
+
 # JSON and TOML
 
 
@@ -363,7 +390,23 @@ def test_other_packers_are_refused(tmp_path, way):
         sy.load_motion(path)
 
 
-@pytest.mark.parametrize("code", [0xD800, 0x110000])
+def test_a_motion_without_frames_comes_back(tmp_path):
+    arm = sy.bundled("arm7")
+    sy.save_motion(sy.Motion(arm, np.empty((0, 7)), 30.0), tmp_path / "a.npz")
+    assert len(sy.load_motion(tmp_path / "a.npz")) == 0
+
+
+@pytest.mark.parametrize("code", [0xD7FF, 0xE000, 0x10FFFF])
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_characters_at_the_edges_of_what_is_text(tmp_path, code, order):
+    path, content = motion_archive(tmp_path)
+    content.pop("name")
+    kind = "<U1" if order == "little" else ">U1"
+    repacked(path, content, **{"name.npy": npy("()", kind, code.to_bytes(4, order))})
+    assert sy.load_motion(path).name == chr(code)
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000])
 def test_texts_that_are_none(tmp_path, code):
     path, content = motion_archive(tmp_path)
     content["name"] = np.frombuffer(code.to_bytes(4, "little"), "<U1")[0:1].reshape(())

@@ -192,6 +192,14 @@ def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
     joints["hips"] = ("hips", "hipz")
     with pytest.raises(UnknownNameError, match="Did you mean 'hips'"):
         sy.retarget(clip, humanoid, joints)
+    for text in (
+        '[joints]\nhips = ["a", "b"]',
+        'schema = "synovia.map/1"\njoints = 3',
+        'schema = "synovia.map/1"\n[joints]',
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(sy.FormatError, match="joint map"):
+            sy.read_map(path)
     path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["a"]\n', encoding="utf-8")
     with pytest.raises(FormatError, match="'hips' has no pair"):
         sy.read_map(path)

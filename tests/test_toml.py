@@ -189,6 +189,20 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("x", "y"), [((-math.pi, math.pi), (0.0, 0.0)), ((0.0, math.pi), (-math.pi, 0.0)), ((-0.1, 0.2), (-0.3, 0.4))]
+)
+def test_swings_up_to_half_a_turn_with_rest_at_an_end(tmp_path: Path, x: tuple[float, float], y: tuple[float, float]):
+    joint = f'[[joint]]\nname = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x = {list(x)}\nswing_y = {list(y)}'
+    limit = read(tmp_path, joint).joints[0].limit
+    assert isinstance(limit, SwingTwist)
+    assert (limit.x, limit.y) == ((-x[0], x[1]), (-y[0], y[1]))
+    in_degrees = '[[joint]]\nname = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x_deg = [-180, 180]'
+    assert read(tmp_path, in_degrees).joints[0].limit == SwingTwist.about(
+        (0, 0, 1), x=(math.pi, math.pi), y=(math.pi, math.pi), twist=(-math.pi, math.pi)
+    )
+
+
+@pytest.mark.parametrize(
     ("joint", "line", "says"),
     [
         ('kind = "ball"', 3, "joint has no name"),
@@ -228,6 +242,14 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
         ('name = "b"\nkind = "ball"\nswing_x_deg = [0, 10]', 3, "expected bone (and x_axis), or frame"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x_deg = [5, 10]', 7, "swing_x is out of range"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_y_deg = [-181, 10]', 7, "swing_y is out of range"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_y = [-1, -0.5]', 7, "swing_y is out of range"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x = [-0.5, 3.2]', 7, "swing_x is out of range"),
+        (
+            'name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x = [-1, 0.5]\nframe = [1, 0, 0, 0, 1, 0, 0, 0, 1]',
+            3,
+            "one frame",
+        ),
+        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, 1]\nx_axis = [1, 0, 0]', 3, "one frame"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\ntwist_deg = [20, 10]', 7, "twist limit: expected"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 0]\ntwist_deg = [0, 10]', 3, "the bone: expected a vector"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nx_axis = [0, 0, 1]', 7, "not parallel to the bone"),

@@ -211,3 +211,23 @@ def test_a_table_says_how_it_is_read(tmp_path):
     for read in (sy.load_skeleton, sy.load_motion):
         with pytest.raises(FormatError, match=r"a\.csv: a table does not hold its skeleton.*read_csv"):
             read(tmp_path / "a.csv")
+
+
+def test_a_clip_has_channels_of_what_moves_alone(tmp_path):
+    """Of one joint that turns, and where nothing does one that says so."""
+    source = gltf(tmp_path, (1, 1, 1))
+    body = sy.load_skeleton(source)
+    q = np.repeat(body.rest_q[None], 5, axis=0)
+    place = body.q_slice("arm")
+    for turning in (False, True):
+        if turning:
+            turns = sy.Rotation.from_rotvec(np.linspace(0, 0.5, 5)[:, None] * (0, 0, 1.0)).as_quat()
+            q[:, place.stop - 4 : place.stop] = turns
+        out = tmp_path / f"out {turning}.gltf"
+        sy.save_motion(sy.Motion(body, q, 30.0), out, into=source)
+        content = json.loads(out.read_text(encoding="utf-8"))
+        targets = [channel["target"] for channel in content["animations"][-1]["channels"]]
+        assert [target["path"] for target in targets] == ["rotation"]
+        if turning:
+            assert content["nodes"][targets[0]["node"]]["name"] == "arm"
+        np.testing.assert_allclose(load_motions(out)[-1].positions(), sy.Motion(body, q, 30.0).positions(), atol=1e-6)

@@ -24,6 +24,7 @@ def some_goal(kind, skeleton, rng):
     below = 3.1 if skeleton.joints[own].kind is sy.Kind.BALL else 50.0
     return {
         "aim": lambda: sy.AimGoal(a, point, axis=rng.normal(size=3), offset=offset),
+        "direction": lambda: sy.DirectionGoal(a, rng.normal(size=3), point),
         "pole": lambda: sy.PoleGoal(a, point, root=b, tip=c),
         "too near": lambda: sy.DistanceGoal(a, b, minimum=20.0, offset=offset, other_offset=rng.normal(size=3)),
         "too far": lambda: sy.DistanceGoal(a, point=point, maximum=0.01, offset=offset),
@@ -40,7 +41,7 @@ def some_goal(kind, skeleton, rng):
 
 # rows that are linear in small motions; those of directions are rotation vectors, exact in the gradient
 EXACT = {"pole", "too near", "too far", "plane", "range", "centre", "support", "relative position"}
-KINDS = [*sorted(EXACT), "aim", "relative", "relative rotation", "normal"]
+KINDS = [*sorted(EXACT), "aim", "direction", "relative", "relative rotation", "normal"]
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])
