@@ -18,7 +18,7 @@ from trees import random_frame, random_tree
 @entry
 def curvature_at(ints, floats, scratch, targets, q, H):
     """Write what the Jacobian leaves out of the Hessian."""
-    problem, work = kp.open_any(ints, floats), kp.open_work(ints, scratch)
+    problem, work = kp.open_general(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     curvature(problem, q, work.frames, targets, H)
 

@@ -94,7 +94,7 @@ def test_whole_turns_come_within_the_limits_as_near_as_they_can(angle, at, lower
 def prices(ints, floats, q, out):
     """Write what the limit of the first variable costs."""
     problem = open_general(ints, floats)
-    out[0] = ball_range_cost(problem.own, problem.limits, 0, q)
+    out[0] = ball_range_cost(problem.params, problem.limits, 0, q)
 
 
 @pytest.mark.parametrize("margins", [0.0, 3.0])

@@ -9,7 +9,7 @@ from synovia.solver import Solver
 from trees import random_frame
 
 QUICK = ("ccd", "fabrik", "particles")  # interpreted too
-GENERAL = [name for name, kind in sy.solvers.items() if kind.tighten is Solver.tighten]
+GENERAL = [name for name, kind in sy.solvers.items() if kind.restrict is Solver.restrict]
 
 
 def placed(x, y, z):

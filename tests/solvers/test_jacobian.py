@@ -413,10 +413,10 @@ def test_the_projector_holds_in_a_singular_pose():
 def test_wishes_have_the_gradient_that_differences_have(seed):
     """Middle of the range, margins and manipulability, on hinges and on limited balls."""
     body = sy.bundled("humanoid")
-    write_references = sy.NullSpace(center=0.7, margins=0.4, margin=0.6, manipulability=0.3)
+    wishes = sy.NullSpace(center=0.7, margins=0.4, margin=0.6, manipulability=0.3)
     for skeleton, tip in ((ARM, "tool"), (body, "left_hand")):
         pose = skeleton.random_pose(seed)
-        solver = free("lm", null_space=write_references)
+        solver = free("lm", null_space=wishes)
         step = Step(skeleton, sy.PositionGoal(tip, (0.3, 0.2, 0.1)), solver, pose)
         if skeleton is body:
             continue

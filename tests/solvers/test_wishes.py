@@ -185,15 +185,15 @@ def railed(scale):
     "wishes", [{"posture": 1.0}, {"posture": 0.0, "center": 1.0}, None], ids=["posture", "center", "rest"]
 )
 @pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01])
-def test_what_a_slide_wishes_is_least_in_any_unit_of_length(write_references, scale):
+def test_what_a_slide_wishes_is_least_in_any_unit_of_length(wishes, scale):
     """Beside the tip's goal the wish is as small as SciPy finds it: a slide counts in reaches, a hinge in radians."""
     body = railed(scale)
     goals: list[object] = [sy.PositionGoal("tip", scale * np.array([0.5, 0.7, 0.0]))]
     liked = np.array([-0.2, 0.4, 0.6, 0.8])
-    if write_references is None:
+    if wishes is None:
         goals.append(sy.RestGoal(body.rest_pose().with_values({"rail": 0.3 * scale, "turn1": 0.5})))
         liked = np.array([0.3, 0.0, 0.5, 0.0])
-    solver = sy.LevenbergMarquardt(null_space=None if write_references is None else sy.NullSpace(**write_references))
+    solver = sy.LevenbergMarquardt(null_space=None if wishes is None else sy.NullSpace(**wishes))
     ik = sy.IK(body, goals, solver, tolerance=(1e-6 * scale, 1e-6))
     solution = ik.solve()
     assert solution.reached
@@ -202,9 +202,9 @@ def test_what_a_slide_wishes_is_least_in_any_unit_of_length(write_references, sc
     reach = ik.reach / scale
 
     def wish(x):
-        if write_references is not None and "center" in write_references:
+        if wishes is not None and "center" in wishes:
             return np.sum(((x - 0.5 * (low + high)) / (0.5 * (high - low))) ** 2)
-        stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if write_references is not None else np.ones(4)
+        stiffness = np.array([0.7, 0.4, 0.4, 0.4]) if wishes is not None else np.ones(4)
         return np.sum(stiffness * ((x - liked) / [reach, 1.0, 1.0, 1.0]) ** 2)
 
     def place(x):

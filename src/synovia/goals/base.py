@@ -154,7 +154,9 @@ class Goal(_Immutable):
         try:
             yield
         except InputError as error:
-            place = f"{self.kind} goal" if self.joint is None else f"goal on {self.joint!r}"
+            named = getattr(self, "name", None)  # unset in a class that never called __init__
+            whole = f"goal {named!r}" if isinstance(named, str) else f"{self.kind} goal"
+            place = whole if self.joint is None else f"goal on {self.joint!r}"
             raise restated(error, InputError, error.where or place) from error
 
     def _aim_at(self, position: Any = None, rotation: Any = None) -> None:

@@ -49,7 +49,7 @@ def as_solver(solver: object) -> Solver:
             raise UnknownNameError(
                 f"no solver named {solver!r}",
                 expected="one of " + ", ".join(solvers),
-                hint=near if (near := did_you_mean(solver, solvers)).startswith("did") else None,
+                hint=near if (near := did_you_mean(solver, solvers)).startswith("Did") else None,
             )
         return _by_name[solver]()
     if isinstance(solver, Solver):

@@ -74,7 +74,7 @@ _OTHERS: Final = {
     ),
     "tree.tables.random_rows": (("int32", 2), ("float64", 2), ("float64", 2), ("int64", 0), ("uint64", 1)),
 }  # fmt: skip
-_PRECISION: Final = ("like", "room")  # the argument whose type is the precision of a SIMD batch
+_PRECISION: Final = ("like", "memory")  # the argument whose type is the precision of a SIMD batch
 
 
 def entry_of(function: Any) -> Entry | None:

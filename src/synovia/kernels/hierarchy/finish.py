@@ -11,7 +11,7 @@ unchanged.
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
-from synovia.kernels.compiler.views import bits, vector
+from synovia.kernels.compiler.views import bits, matrix, vector
 from synovia.kernels.compiler.watch import halted
 from synovia.kernels.hierarchy.basis import DIRECTION, NO_POSTURE, open_levels
 from synovia.kernels.hierarchy.descent import descend_levels
@@ -19,8 +19,8 @@ from synovia.kernels.hierarchy.inequalities import slack_count
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
 from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
 from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, keep_errors, smallest_tolerance
-from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, LARGEST_MOVE, OTHERS, STATE
-from synovia.kernels.search.finish import BEST, stored_poses
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, FINALISTS, LARGEST_MOVE, OTHERS, STATE
+from synovia.kernels.search.finish import BEST
 from synovia.kernels.search.polish import SADDLE_STEP
 from synovia.kernels.tree.chart import INFINITE, write_bounds
 from synovia.kernels.tree.problem import copy
@@ -180,7 +180,8 @@ def first_polish(problem, work, targets, q):
         return 0, F(is_near_start(problem, q, start))
     steps, converged = refine_all(problem, work, targets, q, h)
     better = is_better(problem, work, targets, start, q, h)
-    if stored_poses(work, q.shape[0])[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
+    if stored[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
         copy(start, q)
         taken, converged = refine_all(problem, work, targets, q, h)
         steps += taken
@@ -216,7 +217,7 @@ def is_clearly_better(problem, work, targets, q):
     """Return 1 if q is clearly better than the stored best pose, in the first level where their errors differ."""
     h = open_hierarchy(problem, work)
     met = smallest_tolerance(problem)
-    evaluate_levels(problem, work, targets, stored_poses(work, q.shape[0])[BEST], h)
+    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST], h)
     keep_errors(h)
     evaluate_levels(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):

@@ -49,25 +49,19 @@ CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to rep
 MAX_RESTARTS = 25  # coarse descents of one missed problem
 SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
 COARSE_STEPS = 20  # of the heuristics, from a random start: enough to rank the minima
-BEST = FINALISTS  # row of ``stored_poses`` that holds the best pose
-
-
-@inline
-def stored_poses(work, nq):
-    """Return the stored poses, one a row: the finalists, then the best. Behind q: cost and attempt."""
-    return matrix(work.watch, OTHERS, FINALISTS + 1, nq + 2)
+BEST = FINALISTS  # row of the stored poses that holds the best one
 
 
 @inline
 def store_best(work, q):
     """Store q as the best pose."""
-    copy(q, stored_poses(work, q.shape[0])[BEST])
+    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST])
 
 
 @inline
 def load_pose(work, k, q):
     """Write stored pose k to q; return its attempt."""
-    stored = stored_poses(work, q.shape[0])
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
     for i in range(q.shape[0]):
         q[i] = stored[k, i]
     return stored[k, q.shape[0] + 1]
@@ -76,7 +70,7 @@ def load_pose(work, k, q):
 @inline
 def store_start(work, start, attempt):
     """Store the start of the problem, and the attempt that led to q, in the row of the first finalist."""
-    stored = stored_poses(work, start.shape[0])
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + 2)
     copy(start, stored[0])
     stored[0, start.shape[0] + 1] = attempt
 
@@ -103,7 +97,7 @@ def cost_of(coarse, problem, work, targets, q):
 @device
 def insert_finalist(work, count, q, cost, attempt, tolerance):
     """Insert q into the finalists, which are sorted by cost; return their number. A cost of NaN is left out."""
-    finalists, nq = stored_poses(work, q.shape[0]), q.shape[0]
+    finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2), q.shape[0]
     place = count if cost < F(math.inf) else FINALISTS
     for k in range(count):
         if abs(cost - finalists[k, nq]) <= tolerance * cost:
