@@ -204,7 +204,7 @@ def _beyond(skeleton: sy.Skeleton, q: np.ndarray) -> float:
 def levels(arguments: argparse.Namespace) -> bool:
     """Limits by an active set that lets go of bounds, and by saturation in the null space, on the same hierarchies."""
     from synovia.kernels.hierarchy.basis import levels_size
-    from synovia.kernels.hierarchy.levels import bare_levels
+    from synovia.kernels.hierarchy.levels import solve_hierarchy
 
     rng, n, edges = np.random.default_rng(7), 35, np.array([0, 12, 15, 27], np.int32)
     lost, times, solves = 0, {True: [], False: []}, {True: [], False: []}
@@ -216,7 +216,7 @@ def levels(arguments: argparse.Namespace) -> bool:
         for releases in (True, False):
             x, scratch = np.zeros(n), np.empty(levels_size(27, n))
             before = time.perf_counter_ns()
-            solves[releases].append(bare_levels(A, e, edges, bounds, scratch, x, 1e-12, 0.0, 1e9, releases))
+            solves[releases].append(solve_hierarchy(A, e, edges, bounds, scratch, x, 1e-12, 0.0, 1e9, releases))
             times[releases].append(time.perf_counter_ns() - before)
             errors[releases] = [np.linalg.norm((A @ x - e)[a:b]) for a, b in pairwise(edges)]
         first = next((k for k in range(3) if abs(errors[True][k] - errors[False][k]) > 1e-6), None)

@@ -159,6 +159,7 @@ def any_goal(rng: np.random.Generator, pose: sy.Pose, name: str) -> sy.Goal:
         lambda: sy.RotationGoal(j, T[:3, :3], **own),
         lambda: sy.PoseGoal(j, transform=T, offset=offset, **own),
         lambda: sy.AimGoal(j, p + rng.normal(size=3), axis=rng.normal(size=3), **own),
+        lambda: sy.DirectionGoal(j, rng.normal(size=3), rng.normal(size=3), **own),
         lambda: sy.DistanceGoal(j, another(), minimum=float(rng.uniform(0.5, 3)), **own),
         lambda: sy.PlaneGoal(j, p, rng.normal(size=3), **own),
         lambda: sy.CenterOfMassGoal(pose.center_of_mass() + rng.normal(size=3) * rng.choice([0, 0.3]), **own),

@@ -107,6 +107,8 @@ def errors(ik: sy.IK, world: Array, targets: Mapping[str, Array]) -> tuple[Array
             d = t - p
             off = angle_to(F[:, :3, 2], d)
             angles[:, g] = np.where(length(d) > 1e-6 * ik.reach, off, 0.0)
+        elif isinstance(goal, sy.DirectionGoal):
+            angles[:, g] = angle_to(F[:, :3, 2], t)
         elif isinstance(goal, sy.PoleGoal):
             root, tip = world[:, joints[1], :3, 3], world[:, joints[2], :3, 3]
             line = tip - root
@@ -135,9 +137,9 @@ def errors(ik: sy.IK, world: Array, targets: Mapping[str, Array]) -> tuple[Array
             elif goal.keep == "pose":
                 angles[:, g] = angle_between(F[:, :3, :3], T[:, :3, :3])
         elif isinstance(goal, sy.PositionGoal | sy.RotationGoal | sy.PoseGoal):
-            if goal.what & 1:
+            if goal.pose_parts & 1:
                 lengths[:, g] = length(t - p)
-            if goal.what & 2:
+            if goal.pose_parts & 2:
                 angles[:, g] = angle_between(F[:, :3, :3], T[:, :3, :3])
         elif not isinstance(goal, sy.RangeGoal | sy.RestGoal):
             raise TypeError(f"no judge for {goal!r}")

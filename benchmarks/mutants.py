@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py                          # 400 random mutants
     python benchmarks/mutants.py --count 60 --seed 3 --only 'kernels/*' --only 'io/bvh/*'
+    python benchmarks/mutants.py --line kernels/math/spheres.py:40 --line io/npz.py:150-160   # all of these lines
     python benchmarks/mutants.py --list                   # which mutants a seed draws, without running them
 
 A first run (again after a change of the package or of its tests) finds out which tests run which line, with kernels
@@ -46,21 +47,22 @@ EQUIVALENT = Path(__file__).parent / "mutants.toml"
 PACKAGE = "src/synovia/"
 SOURCES = (
     "kernels/*", "io/*", "model/limits/*", "files/goals.py", "files/tracks.py", "tracking/track.py",
-    "tracking/jumps.py", "clips/points.py", "clips/pointfile.py", "retargeting/mapfile.py",
+    "tracking/jumps.py", "clips/points.py", "clips/pointfile.py", "retargeting/joint_map.py",
 )  # fmt: skip
 # Lanes run compiled alone, and are held to their scalar kernels there; the compiler has tests of its own.
 LEFT_OUT = ("kernels/simd/*", "kernels/compiler/*")
 SMALL = ["-m", "not slow and not compiled and not shared_data"]
+# Much for little: laws that the solvers' own tests hold too, and refusals before any kernel
+NOT_RUN = ("tests/solvers/test_conformance.py", "tests/ik/test_ik_input.py", "tests/kernels/test_seam.py")
 PASSES = {
     "kernels": [
-        "tests/kernels", "tests/ik", "tests/solvers", "tests/clips", "--ignore", "tests/solvers/test_conformance.py",
-        "--ignore", "tests/ik/test_ik_input.py", "--ignore", "tests/kernels/test_seam.py", *SMALL,
+        "tests/kernels", "tests/ik", "tests/solvers", "tests/clips", "tests/test_geometry.py",
+        "tests/test_jacobian_of_pose.py",
     ],
     "files": [
-        "tests/ik/test_goal_writing.py", "tests/ik/test_track.py", "tests/ik/test_ik_input.py", "tests/clips",
+        "tests/ik/test_goal_writing.py", "tests/ik/test_track.py", "tests/clips",
         *(f"tests/test_{name}.py" for name in ("bvh", "gltf", "urdf", "toml", "mjcf", "writers", "models", "limits",
-          "skeleton", "pose_motion", "cli_files", "cli_solve", "cli_animate", "retarget")),
-        *SMALL,
+          "skeleton", "pose_motion", "cli_files", "cli_solve", "cli_animate", "retarget", "reader_bounds")),
     ],
 }  # fmt: skip
 
@@ -144,6 +146,16 @@ def environment(folder: Path, extra: dict[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPATH": paths, "CI": "true", "SYNOVIA_DATA": data, "NUMBA_DISABLE_JIT": "1", **extra}
 
 
+def is_test(file: str) -> bool:
+    """Return whether a file holds tests, and not what they share."""
+    return bool(re.fullmatch(r"tests/(\w+/)*test_\w+\.py", file))
+
+
+def in_pass(name: str, file: str) -> bool:
+    """Return whether a pass runs a file of tests."""
+    return file not in NOT_RUN and any(file == one or file.startswith(f"{one}/") for one in PASSES[name])
+
+
 PYTEST = ["-n", "0", "-q", "-p", "mutants", "-p", "no:cacheprovider", "--no-header"]
 
 
@@ -160,30 +172,64 @@ class Lines:
         self.seconds, self.tests = seconds, tests
 
     @classmethod
-    def of(cls, name: str, key: str, keep: bool) -> Lines:
-        """Return what one pass of the tests shows, from ``.mutants/`` if it was made before (``keep``: whenever)."""
+    def of(cls, name: str, files: list[str], keep: bool) -> Lines:
+        """Return what one pass of the tests shows.
+
+        What was found before comes from ``.mutants/``: only files of tests that changed since are run, and all of them
+        if the package or what tests share has changed (``keep``: only new files of tests).
+        """
+        place = KEPT / f"{name}.json"
+        shared = digest([file for file in files if not is_test(file)])
+        known: dict[str, Any] = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+        before = known.get("files", {}) if keep or known.get("shared") == shared else {}
+        now = {file: digest([file]) for file in files if is_test(file) and in_pass(name, file)}
+        found = {file: before[file] for file in now if file in before and (keep or before[file]["digest"] == now[file])}
+        stale = [file for file in now if file not in found]
+        if stale:
+            print(
+                f"finding out which tests run which line of the {name} ({len(stale)} files)",
+                file=sys.stderr,
+                flush=True,
+            )
+            seconds, tests = cls.make(name, stale)
+            for file in stale:
+                own = {test: took for test, took in seconds.items() if test.startswith(f"{file}::")}
+                number = {test: i for i, test in enumerate(own)}
+                lines = {
+                    source: {
+                        line: some for line, met in lines.items() if (some := [number[t] for t in met if t in own])
+                    }
+                    for source, lines in tests.items()
+                }
+                found[file] = {"digest": now[file], "seconds": own, "tests": lines}
+            place.write_text(json.dumps({"shared": shared, "files": found}), encoding="utf-8")
+        out = cls({}, {})
+        for one in found.values():
+            out.seconds.update(one["seconds"])
+            names = list(one["seconds"])
+            for source, lines in one["tests"].items():
+                to = out.tests.setdefault(source, {})
+                for line, some in lines.items():
+                    to.setdefault(int(line), []).extend(names[i] for i in some)
+        return out
+
+    @classmethod
+    def make(cls, name: str, files: list[str]) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
+        """Run files of tests, and return how long each test took and which lines of the package it ran."""
         import coverage
 
-        place = KEPT / f"{name}-{key}.json"
-        if keep:
-            place = next(KEPT.glob(f"{name}-*.json"), place)
-        if not place.exists():
-            print(f"finding out which tests run which line of the {name} (minutes)", file=sys.stderr, flush=True)
-            for old in KEPT.glob(f"{name}-*.json"):
-                old.unlink()
-            notes, data = KEPT / f"{name}.notes", KEPT / f"{name}.coverage"
-            for old in (notes, data):
-                old.unlink(missing_ok=True)
-            env = environment(REPO, {"MUTANTS_NOTES": str(notes), "COVERAGE_FILE": str(data)})
-            cover = ["--cov", "--cov-context=test", "--cov-report="]
-            subprocess.run(
-                [sys.executable, "-m", "pytest", *PYTEST, *PASSES[name], *cover], cwd=REPO, env=env, check=False
-            )
-            kept = coverage.CoverageData(str(data))
-            kept.read()
-            place.write_text(json.dumps(cls.read(notes, kept)), encoding="utf-8")
-        seconds, tests = json.loads(place.read_text(encoding="utf-8"))
-        return cls(seconds, {file: {int(n): found for n, found in lines.items()} for file, lines in tests.items()})
+        notes, data = KEPT / f"{name}.notes", KEPT / f"{name}.coverage"
+        for old in (notes, data):
+            old.unlink(missing_ok=True)
+        notes.touch()
+        env = environment(REPO, {"MUTANTS_NOTES": str(notes), "COVERAGE_FILE": str(data)})
+        cover = ["--cov", "--cov-context=test", "--cov-report="]
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *PYTEST, *files, *SMALL, *cover], cwd=REPO, env=env, check=False
+        )
+        kept = coverage.CoverageData(str(data))
+        kept.read()
+        return cls.read(notes, kept)
 
     @staticmethod
     def read(notes: Path, data: Any) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
@@ -246,6 +292,13 @@ def skipped(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found += [node.returns, *node.decorator_list]
+        if isinstance(node, ast.ClassDef):
+            found += node.decorator_list
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.kwonlyargs and not node.args.vararg:
+            first = node.args.kwonlyargs[0]  # before it stands the star alone, which is no product
+            before = [*node.args.posonlyargs, *node.args.args, *node.args.defaults]
+            begin = max(((one.end_lineno, one.end_col_offset) for one in before), default=(node.lineno, 0))
+            out.append((begin, (first.lineno, first.col_offset)))
         if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: a check of what is so
             found.append(node.value)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -333,6 +386,18 @@ def draw(wanted: int, seed: int, only: list[str]) -> list[Mutant]:
     return out
 
 
+def every(places: list[str]) -> list[Mutant]:
+    """Return all mutants of lines of files, each given as FILE:LINE or FILE:FIRST-LAST."""
+    out: list[Mutant] = []
+    for place in places:
+        file, _, lines = place.rpartition(":")
+        first, _, last = lines.partition("-")
+        for at, ways in sorted(sites(file).items()):
+            if int(first) <= at[0] <= int(last or first):
+                out += [made for way in ways if (made := make(file, *way)) is not None]
+    return out
+
+
 def tests_of(mutant: Mutant, lines: Lines) -> set[str]:
     """Return the tests that may notice a mutant: those that run its line, or use the name that the line defines."""
     source = (REPO / PACKAGE / mutant.file).read_text(encoding="utf-8")
@@ -374,6 +439,31 @@ def tests_of(mutant: Mutant, lines: Lines) -> set[str]:
 # --- running them ---------------------------------------------------------------------------------------------------
 
 
+# Where the tests stand that need kernels compiled, by the room of the kernel; a mutant recompiles what imports it
+ROOMS = {
+    "hierarchy": ["solvers/test_full_body.py", "solvers/test_misses.py"],
+    "heuristic": [
+        "solvers/test_fabrik.py",
+        "solvers/test_ccd.py",
+        "solvers/test_particles.py",
+        "solvers/test_poles.py",
+    ],
+    "jacobian": ["ik/test_lm.py", "solvers/test_jacobian.py", "solvers/test_wishes.py", "solvers/test_chain_newton.py"],
+    "closed_form": ["solvers/test_closed_forms.py", "solvers/test_two_bone.py", "solvers/test_aim.py"],
+    "search": ["ik/test_lm.py", "solvers/test_misses.py", "ik/test_track.py"],
+    "goals": ["ik/test_further_goals.py", "ik/test_lm.py", "solvers/test_poles.py"],
+    "tree": ["ik/test_lm.py", "solvers/test_fabrik.py", "clips"],
+    "math": ["ik/test_lm.py", "solvers/test_full_body.py"],
+}
+COMPILED_LIMIT = 420.0  # seconds, compiling with it
+
+
+def compiled_tests(mutant: Mutant) -> list[str]:
+    """Return the arguments of pytest for the compiled tests of a kernel's room; none for other files."""
+    files = ROOMS.get(mutant.file.split("/")[1], []) if mutant.file.startswith("kernels/") else []
+    return [*(f"tests/{file}" for file in files), "-m", "compiled and not slow and not shared_data"] if files else []
+
+
 class Copy:
     """A copy of the repository in which one mutant at a time lives."""
 
@@ -396,12 +486,14 @@ class Copy:
             stamp = next(self.stamps)
         os.utime(path, (stamp, stamp))
 
-    def run(self, mutant: Mutant, tests: list[str], limit: float) -> tuple[str, str]:
-        """Return (caught, slow or survived; the test that caught it) of a mutant."""
+    def run(self, mutant: Mutant, tests: list[str], limit: float, compiled: bool = False) -> tuple[str, str]:
+        """Return (caught, slow or survived; the test that caught it) of a mutant, with kernels compiled or not."""
         notes = self.folder / "notes"
         notes.unlink(missing_ok=True)
         self.write(mutant.file, mutant.code)
         env = environment(self.folder, {"MUTANTS_NOTES": str(notes), "MUTANTS_MEMORY": str(MEMORY)})
+        if compiled:
+            env |= {"NUMBA_DISABLE_JIT": "0", "SYNOVIA_CACHE_DIR": str(KEPT / "cache")}
         going = subprocess.Popen(
             [sys.executable, "-m", "pytest", *PYTEST, "-x", "--tb=no", *tests], cwd=self.folder, env=env,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -409,13 +501,13 @@ class Copy:
         try:
             code = going.wait(limit)
         except subprocess.TimeoutExpired:
-            return "slow", f"longer than {limit:.0f} s"
+            return ("survived" if compiled else "slow"), f"longer than {limit:.0f} s"  # compiling takes long as well
         finally:
             if going.poll() is None:
                 os.killpg(going.pid, signal.SIGKILL)
                 going.wait()
             self.write(mutant.file, (REPO / PACKAGE / mutant.file).read_text(encoding="utf-8"))
-        if code == 0:
+        if code in (0, 5):  # 5: no test fits
             return "survived", ""
         rows = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()] if notes.exists() else []
         by = next((test for test, outcome, _ in rows if outcome == "failed"), "")
@@ -449,11 +541,15 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", default=[], help="files of the package, such as 'io/*' (again for more)"
     )
+    parser.add_argument("--line", action="append", default=[], help="every mutant of FILE:LINE, or of FILE:FIRST-LAST")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
         "--budget", type=float, default=60.0, help="seconds of tests for one mutant, as they took before"
     )
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a mutant counts as caught")
+    parser.add_argument(
+        "--compiled", action="store_true", help="survivors among kernels meet the compiled tests too (minutes each)"
+    )
     parser.add_argument("--keep-map", action="store_true", help="believe which tests run a line, though files changed")
     parser.add_argument("--also", action="append", default=[], help="a test that every mutant meets (again for more)")
     parser.add_argument("--bar", type=float, default=0.85, help="share that is to be caught, equivalents apart")
@@ -461,7 +557,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the results there")
     args = parser.parse_args()
     KEPT.mkdir(exist_ok=True)
-    drawn = draw(args.count, args.seed, args.only)
+    drawn = every(args.line) if args.line else draw(args.count, args.seed, args.only)
     if args.list:
         print("\n".join(map(str, drawn)))
         return 0
@@ -471,13 +567,14 @@ def main() -> int:
     known, before = equivalents(), kept_results()
     passes = {"kernels": [m for m in drawn if m.file.startswith("kernels/")]}
     passes["files"] = [m for m in drawn if m not in passes["kernels"]]
-    lines = {name: Lines.of(name, key, args.keep_map) for name, some in passes.items() if some}
+    lines = {name: Lines.of(name, sources, args.keep_map) for name, some in passes.items() if some}
     rows: list[dict[str, Any]] = []
     todo: list[tuple[Mutant, str]] = []
     for name, some in passes.items():
         for mutant in some:
             old = before.get(mutant.key)
-            if old and (old["end"] in ("caught", "slow") or old["tests"] == key):
+            tried = old and old["tests"] == key and (old.get("compiled", False) or not args.compiled)
+            if old and (old["end"] in ("caught", "slow") or tried):
                 rows.append(old)
             else:
                 todo.append((mutant, name))
@@ -494,13 +591,16 @@ def main() -> int:
             copy = idle.pop()
         try:
             end, by = copy.run(mutant, chosen, args.limit) if chosen else ("unseen", "")
+            if args.compiled and end in ("survived", "unseen") and (rooms := compiled_tests(mutant)):
+                caught, by = copy.run(mutant, rooms, COMPILED_LIMIT, compiled=True)
+                end = caught if caught == "caught" else end
         finally:
             with lock:
                 idle.append(copy)
         row = {
             "key": mutant.key, "end": end, "by": by, "file": mutant.file, "line": mutant.line,
             "operator": mutant.operator, "was": mutant.was, "now": mutant.now, "tests": key, "met": len(chosen),
-            "seconds": round(time.perf_counter() - began, 1),
+            "seconds": round(time.perf_counter() - began, 1), "compiled": args.compiled,
         }  # fmt: skip
         with lock:
             rows.append(row)

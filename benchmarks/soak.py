@@ -25,6 +25,7 @@ from common import data_folder, machine, table
 
 import synovia as sy
 from synovia.errors import SynoviaError
+from synovia.goals import kinds as goal_kinds
 from synovia.kernels.tree.tables import clamp_rows, random_rows
 from synovia.model import Kind
 from synovia.model.pose import world_frames
@@ -39,8 +40,8 @@ BLOCK = 100
 SLACK = 1e-9  # beyond a limit
 GOALS = (sy.PositionGoal, sy.RotationGoal, sy.PoseGoal)
 WIDE = (
-    *("position", "rotation", "pose", "aim", "pole", "distance", "plane", "center_of_mass", "relative", "contact"),
-    "range",
+    *("position", "rotation", "pose", "aim", "direction", "pole", "distance", "plane", "center_of_mass", "relative"),
+    *("contact", "range"),
 )  # kinds of goals
 POSES = ("random", "rest", "limits", "folded")  # targets made by forward kinematics
 OTHERS = ("far", "edge", "root", "anywhere")  # targets that may be out of reach
@@ -236,7 +237,7 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
                 "anywhere": bases[b, g, :3, 3] + rng.normal(size=3) * ik.reach,
             }[str(kinds[b])]
     parts = {1: np.s_[:, :3, 3], 2: np.s_[:, :3, :3], 3: np.s_[:, :, :]}
-    targets = {f"g{g}": np.ascontiguousarray(frames[:, g][parts[goal.what]]) for g, goal in enumerate(goals)}
+    targets = {f"g{g}": np.ascontiguousarray(frames[:, g][parts[goal.pose_parts]]) for g, goal in enumerate(goals)}
     return Case(model, ik, targets, frames, starts, np.isin(kinds, POSES))
 
 
@@ -318,6 +319,10 @@ def wide_goal(kind: str, skeleton: sy.Skeleton, q: np.ndarray, world: np.ndarray
         axis = rng.normal(size=3)
         T[:, :3, 3] = point + far * (world[:, row, :3, :3] @ (axis / np.linalg.norm(axis)))
         return sy.AimGoal(row, axis=axis, offset=offset, **common), T
+    if kind == "direction":
+        axis = rng.normal(size=3)
+        T[:, :3, 3] = far * (world[:, row, :3, :3] @ (axis / np.linalg.norm(axis)))
+        return sy.DirectionGoal(row, axis, **common), T
     if kind == "pole":
         root, middle, tip = limb_rows(skeleton, rng)
         r, m, t = (world[:, i, :3, 3] for i in (root, middle, tip))
@@ -338,7 +343,7 @@ def wide_goal(kind: str, skeleton: sy.Skeleton, q: np.ndarray, world: np.ndarray
     if kind == "plane":
         T[:, :3, :3] = judge.turn_matrix(rng.normal(size=(count, 4)))
         T[:, :3, 3] = point - far * T[:, :3, 2] * rng.choice([0.0, 1.0], size=(count, 1))
-        return sy.PlaneGoal(row, offset=offset, **common), T
+        return sy.PlaneGoal(row, normal=(0, 0, 1), offset=offset, **common), T
     if kind == "center_of_mass":
         T[:, :3, 3] = judge.center_of_mass(skeleton, world)
         return sy.CenterOfMassGoal(**common), T
@@ -357,6 +362,11 @@ def wide_goal(kind: str, skeleton: sy.Skeleton, q: np.ndarray, world: np.ndarray
             return None, T
         return sy.RangeGoal(row, float(v.min()), float(v.max()), **common), T
     raise ValueError(kind)
+
+
+def honoured(solver: type[Solver]) -> list[str]:
+    """Return the kinds of goals that a solver takes."""
+    return [kind for kind in WIDE if goal_kinds()[kind].needs in solver.supported_goals]
 
 
 def depth(skeleton: sy.Skeleton, row: int) -> int:
@@ -387,7 +397,7 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
         world = judge.frames(skeleton, truth)
         if max(np.abs(world).max(), np.abs(truth).max(), np.abs(starts).max()) > OUTERMOST:
             continue
-        pool = [kind for kind in WIDE if kind in solver.supported_goals]
+        pool = honoured(solver)
         goals, frames = [], []
         for g in range(int(rng.choice([1, 2, 3], p=[0.5, 0.3, 0.2])) if solver.restrict is Solver.restrict else 1):
             goal, T = wide_goal(str(rng.choice(pool)), skeleton, truth, world, f"g{g}", rng)

@@ -72,7 +72,7 @@ def test_angles_between():
 def test_bad_input():
     with pytest.raises(InputError, match="count is out of range"):
         make_problems(sy.bundled("arm7"), count=0)
-    with pytest.raises(UnknownNameError, match="did you mean"):
+    with pytest.raises(UnknownNameError, match="Did you mean"):
         make_problems(sy.bundled("arm7"), ["tol"])
 
 

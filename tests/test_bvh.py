@@ -3,6 +3,7 @@
 import itertools
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,22 @@ from hypothesis import strategies as st
 
 import synovia.io.bvh as bvh
 from synovia.errors import FileError, FormatError, SynoviaError, UnknownNameError
-from synovia.io.bvh import read_motions, read_skeleton, write_bvh
+from synovia.io.bvh import write_bvh
 from synovia.io.bvh.euler import from_quat, to_quat
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import quat_to_matrix, rigid
 from synovia.model.motion import Motion
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine
+
+
+def read_skeleton(path: Path) -> Skeleton:
+    return bvh.FORMAT.read(path).skeleton
+
+
+def read_motions(path: Path) -> list[Motion]:
+    return bvh.FORMAT.read(path).motions()
+
 
 REAL = ["bvhtoolbox_walk01", "cmu_07_01_walk", "cmu_jumping_jacks", "pymo_8walk"]
 EDGE = ["bom", "crlf", "name_with_colon", "ok", "one_dof_joint", "one_line_braces", "rot_before_pos"]
@@ -401,9 +411,12 @@ BROKEN = {
     "no opening brace": (PLAIN.replace("JOINT Knee\n  {", "JOINT Knee\n"), "line 8: joint 'Knee' does not begin"),
     "no offset": (PLAIN.replace("OFFSET 1 5 2", ""), "line 13: End Site has no OFFSET"),
     "two offsets": (PLAIN.replace("OFFSET 1 5 2", "OFFSET 1 5 2 OFFSET 1 5 2"), "line 12: .*two OFFSETs"),
-    "short offset": (PLAIN.replace("OFFSET 1 5 2", "OFFSET 1 5"), "line 13: OFFSET .*not a number, got '}'"),
+    "short offset": (PLAIN.replace("OFFSET 1 5 2", "OFFSET 1 5"), "line 13: OFFSET .*not a number: .*got '}'"),
     "long offset": (PLAIN.replace("OFFSET 1 5 2", "OFFSET 1 5 2 9"), "line 12: unexpected word"),
-    "offset in words": (PLAIN.replace("1 5 2", "1 five 2"), "line 12: OFFSET of End Site is not a number, got 'five'"),
+    "offset in words": (
+        PLAIN.replace("1 5 2", "1 five 2"),
+        "line 12: OFFSET of End Site is not a number: expected a number, got 'five'",
+    ),
     "underscores": (PLAIN.replace("1 5 2", "1_0 5 2"), "line 12: .*not a number"),
     "offset NaN": (PLAIN.replace("1 5 2", "1 nan 2"), "line 12: .*not finite"),
     "offset infinite": (PLAIN.replace("1 5 2", "1 5 -inf"), "line 12: .*not finite"),
@@ -446,7 +459,10 @@ BROKEN = {
     ),
     "one more number": (PLAIN + "7", r"line 22: .*more.*28 \(3 frames and 1 numbers\)"),
     "one number missing": (PLAIN.rstrip().rpartition(" ")[0], r"fewer.*26 \(2 frames and 8 numbers\)"),
-    "garbage after frames": (PLAIN + "thanks\n", "line 22: unexpected word in the motion, got 'thanks'"),
+    "garbage after frames": (
+        PLAIN + "thanks\n",
+        "line 22: unexpected word in the motion: expected a number, got 'thanks'",
+    ),
     "zeros after frames": (PLAIN + "\0\0\0", "line 22: unexpected word in the motion"),
     "word in a frame": (PLAIN.replace(_VALUES.split()[12], "O.5"), "line 20: unexpected word.*'O.5'"),
     "decimal comma": (PLAIN.replace(_VALUES.split()[12], "0,5"), "line 20: unexpected word.*'0,5'"),
@@ -728,3 +744,36 @@ def test_a_free_root_put_above_is_written(tmp_path):
     write_bvh(moved, tmp_path / "out.bvh")
     again = check_positions(tmp_path / "out.bvh")
     np.testing.assert_allclose(again.positions()[:, last_rows(again)], moved.positions(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("change", ["a second child", "another body", "both"])
+def test_rows_of_a_joint_that_no_longer_belong_together_are_written(tmp_path, change):
+    """A joint of two rows, one of which got another child or another body's name: positions stay the same."""
+    motion = read_motions(saved(tmp_path, arm(["Zrotation", "Xrotation"])))[0]
+    rng = np.random.default_rng(2)
+    joints = []
+    for joint, parent in zip(motion.skeleton.joints, motion.skeleton.parents, strict=True):
+        body = "other" if joint.name == "Knee.Zrotation" and change != "a second child" else joint.body
+        joints.append(replace(joint, parent=None if parent < 0 else motion.skeleton.joint_names[parent], body=body))
+    if change != "another body":
+        joints.append(Joint("more", "Knee.Zrotation", rest=random_rest(rng)))
+    skeleton = Skeleton(joints)
+    moved = Motion(skeleton, motion.q, motion.fps)
+    write_bvh(moved, tmp_path / "out.bvh")
+    again = check_positions(tmp_path / "out.bvh")
+    found = {joint.body or joint.name: row for row, joint in enumerate(again.skeleton.joints)}
+    for name in ("Knee.Xrotation", "more"):
+        if name in skeleton.joint_names:
+            place = found.get(name, found.get("Knee"))
+            assert place is not None
+            np.testing.assert_allclose(
+                again.positions()[:, place], moved.positions()[:, skeleton.index(name)], rtol=0, atol=1e-9
+            )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_mistakes_are_told_with_their_line_in_files_of_every_system(tmp_path, end):
+    """Also where the first line is empty."""
+    text = end.join(["", "HIERARCHY", "ROOT a", "{", "OFFSET 0 x 0", "}", ""])
+    with pytest.raises(FormatError, match="line 5"):
+        read_skeleton(saved(tmp_path, text))

@@ -98,11 +98,11 @@ def test_frames_out_of_reach_are_told(track):
     ("old", "new", "word"),
     [
         ("time = 1", "time = -1", ">= 0"),
-        ("time = 1,", "time = 0,", "rising"),
+        ("time = 1,", "time = 0,", "increasing"),
         ("synovia.track/1", "synovia.goals/1", "synovia.track/1"),
-        ("time = 1,", "time = 1e9,", "too long"),
+        ("time = 1,", "time = 1e9,", "number of frames"),
         ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "goals[0].keys[1]: unknown field 'rotatoin'"),
-        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "did you mean 'rotation'?"),
+        ("[0.4, -0.1, 0.5], rotation", "[0.4, -0.1, 0.5], rotatoin", "Did you mean 'rotation'?"),
         ('joint = "tool"', 'joint = "tool"\nweight = 0', "weight"),
     ],
 )
@@ -239,7 +239,7 @@ def test_points_in_files(tmp_path):
     [
         ("a.x,a.y,a.z\n1,2,3\n", "first column"),
         ("time,a.x,a.y\n0,1,2\n", "a.z"),
-        ("time,a.x,a.y,a.z,a.x\n0,1,2,3,4\n", "stands twice"),
+        ("time,a.x,a.y,a.z,a.x\n0,1,2,3,4\n", "is repeated"),
         ("time,a.x,a.y,a.z\n0,1,2\n", "line 2"),
         ("time,a.x,a.y,a.z\n0,1,2,3\n0,1,2,3\n", "increase"),
         ("time,tool.x,tool.y,tool.z\n", "no point was seen"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.files.goals import Turn, json_schema, read_goals, to_matrix
+from synovia.files.goals import RotationSpec, json_schema, read_goals, to_matrix
 from synovia.files.poses import load_pose, save_pose, values_of
 
 HEAD = 'schema = "synovia.goals/1"\n'
@@ -96,7 +96,7 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
     order = "".join(axes)
     order = order.upper() if upper else order
     angles = [data.draw(st.floats(-400, 400)) for _ in axes]
-    turn = Turn(euler=order, degrees=angles)
+    turn = RotationSpec(euler=order, degrees=angles)
     if any(a == b for a, b in pairwise(order)):
         with pytest.raises(sy.InputError, match="none twice in a row"):
             to_matrix(turn)
@@ -108,7 +108,7 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
 @pytest.mark.parametrize(
     ("goal", "words"),
     [
-        ({"kind": "positon", "joint": "hand"}, ["goals[1].kind", "'positon'", "did you mean 'position'?"]),
+        ({"kind": "positon", "joint": "hand"}, ["goals[1].kind", "'positon'", "Did you mean 'position'?"]),
         ({"joint": "hand"}, ["goals[1]", "'kind' is missing", "position, rotation, pose"]),
         ({"kind": "position"}, ["goals[1]", "'joint' is missing"]),
         ({"kind": "position", "joint": "hand", "positon": [1, 2, 3]}, ["goals[1]", "'positon'", "mean 'position'?"]),
@@ -129,22 +129,25 @@ def test_euler_angles_are_those_of_scipy(axes: list[str], upper: bool, data: st.
             ["goals[1].keep", "'nrmal'", "normal, point, pose", "mean 'normal'?"],
         ),
         ({"kind": "rotation", "joint": "hand", "rotation": [0, 0, 0, 1]}, ["goals[1].rotation"]),
-        ({"kind": "rotation", "joint": "hand", "rotation": {}}, ["goals[1]", "given in 0 ways", "quat_xyzw"]),
+        ({"kind": "rotation", "joint": "hand", "rotation": {}}, ["goals[1]", "rotation: expected one of", "quat_xyzw"]),
         ({"kind": "rotation", "joint": "h", "rotation": {"quat": [1]}}, ["goals[1].rotation", "mean 'quat_"]),
         (
             {"kind": "rotation", "joint": "h", "rotation": {"quat_xyzw": [0, 0, 0, 1], "euler": "x", "degrees": [1]}},
-            ["goals[1]", "given in 2 ways"],
+            ["goals[1]", "rotation: expected one of"],
         ),
         ({"kind": "rotation", "joint": "h", "rotation": {"euler": "xyz"}}, ["goals[1]", "degrees"]),
-        ({"kind": "rotation", "joint": "h", "rotation": {"degrees": [1]}}, ["goals[1]", "0 ways"]),
+        ({"kind": "rotation", "joint": "h", "rotation": {"degrees": [1]}}, ["goals[1]", "rotation: expected one of"]),
         ({"kind": "rotation", "joint": "h", "rotation": {"euler": "xyw", "degrees": [1, 2, 3]}}, ["goals[1].rotation"]),
         ({"kind": "rotation", "joint": "h", "rotation": {"euler": "xyz", "degrees": [1]}}, ["goals[1]", "3 finite"]),
         ({"kind": "rotation", "joint": "h", "rotation": {"quat_xyzw": [0, 0, 0, 0]}}, ["goals[1]", "unit quaternion"]),
         (
             {"kind": "rotation", "joint": "h", "rotation": {"matrix": [[1, 0, 0], [0, 1, 0], [0, 0, -1]]}},
-            ["goals[1]", "mirrors"],
+            ["goals[1]", "It mirrors"],
         ),
-        ({"kind": "pose", "joint": "hand", "position": [1, 2, 3]}, ["goals[1]", "only the position", "PositionGoal"]),
+        (
+            {"kind": "pose", "joint": "hand", "position": [1, 2, 3]},
+            ["goals[1]", "position and rotation together", "PositionGoal"],
+        ),
         (3, ["goals[1]", "object"]),
         (None, ["goals[1]", "object"]),
     ],
@@ -165,8 +168,11 @@ def test_mistakes_in_a_goal(goal: Any, words: list[str], tmp_path: Path) -> None
         ('{"goals": [{"kind": "pose", "joint": "tool"}]}', ["'schema' is missing", "synovia.goals/1"]),
         ('{"schema": "synovia.goals/2", "goals": []}', ["'synovia.goals/2'", "'synovia.goals/1'"]),
         ('{"schema": "synovia.goals/1", "goals": []}', ["goals", "length >= 1"]),
-        ('{"schema": "synovia.goals/1", "goal": []}', ["unknown field 'goal'", "did you mean 'goals'?"]),
-        ('{"schema": "synovia.goals/1", "schema": "synovia.goals/1", "goals": []}', ["'schema' stands twice"]),
+        ('{"schema": "synovia.goals/1", "goal": []}', ["unknown field 'goal'", "Did you mean 'goals'?"]),
+        (
+            '{"schema": "synovia.goals/1", "schema": "synovia.goals/1", "goals": []}',
+            ["'schema': expected each name once"],
+        ),
         ('{"schema": "synovia.goals/1", "goals": [NaN]}', ["NaN"]),
         ('{"schema": "synovia.goals/1", "goals": [-Infinity]}', ["Infinity"]),
         ("[" * 100_000, ["nested too deeply"]),
@@ -184,8 +190,8 @@ def test_mistakes_in_json(text: str, words: list[str], tmp_path: Path) -> None:
         ("schema = ", ["is not TOML"]),
         (HEAD + "[[goals]]\nkind = 'position'\nkind = 'pose'", ["is not TOML", "overwrite"]),
         (HEAD + "a b = 3", ["line 2"]),
-        (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[nan,0,0]", ["goals[0]", "not finite"]),
-        (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[0,inf,0]", ["goals[0]", "not finite"]),
+        (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[nan,0,0]", ["goals[0]", "finite numbers"]),
+        (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nposition=[0,inf,0]", ["goals[0]", "finite numbers"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nweight=nan", ["goals[0]", "weight"]),
         (HEAD + "[[goals]]\nkind='position'\njoint='tool'\nweight=inf", ["goals[0]", "weight"]),
         ("a = " + "[" * 100_000, ["nested too deeply"]),
@@ -242,10 +248,10 @@ def test_joints_that_a_pose_file_does_not_name_are_at_rest(tmp_path: Path) -> No
     [
         ("", ["empty"]),
         ("{", ["line 1"]),
-        ("[]", ["not a pose file", "synovia.pose/1"]),
-        ('{"schema": "synovia.goals/1", "q": {}}', ["not a pose file"]),
-        ('{"schema": "synovia.pose/1"}', ["no joint values"]),
-        ('{"schema": "synovia.pose/1", "q": []}', ["no joint values"]),
+        ("[]", ["expected an object with", "synovia.pose/1"]),
+        ('{"schema": "synovia.goals/1", "q": {}}', ["expected an object with"]),
+        ('{"schema": "synovia.pose/1"}', ["expected joint values"]),
+        ('{"schema": "synovia.pose/1", "q": []}', ["expected joint values"]),
         ('{"schema": "synovia.pose/1", "q": {}, "Q": {}}', ["unknown field 'Q'"]),
         ('{"schema": "synovia.pose/1", "q": {"jiont1": 1}}', ["no joint named 'jiont1'", "'joint1'"]),
         ('{"schema": "synovia.pose/1", "q": {"joint1": "1"}}', ["joint 'joint1'", "a finite number"]),
@@ -255,7 +261,7 @@ def test_joints_that_a_pose_file_does_not_name_are_at_rest(tmp_path: Path) -> No
         ('{"schema": "synovia.pose/1", "q": {"joint1": NaN}}', ["NaN"]),
         ('{"schema": "synovia.pose/1", "q": {"joint1": 1e999}}', ["joint 'joint1'", "finite"]),
         ('{"schema": "synovia.pose/1", "q": {"joint1": 1' + "0" * 400 + "}}", ["joint 'joint1'", "finite"]),
-        ('{"schema": "synovia.pose/1", "q": {"joint1": 1, "joint1": 2}}', ["'joint1' stands twice"]),
+        ('{"schema": "synovia.pose/1", "q": {"joint1": 1, "joint1": 2}}', ["'joint1': expected each name once"]),
         ('{"schema": "synovia.pose/1", "q": {"base": 1}}', ["joint 'base'", "fixed"]),
     ],
 )
@@ -285,6 +291,7 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
     path = _json(
         tmp_path,
         {"kind": "aim", "joint": "head", "point": [0, 1, 2], "axis": [0, 0, 2], "offset": [0, 0.1, 0]},
+        {"kind": "direction", "joint": "left_hand", "axis": [0, 3, 0], "direction": [0, -2, 0]},
         {"kind": "pole", "joint": "left_lower_arm", "root": "left_upper_arm", "tip": "left_hand", "name": "elbow"},
         {"kind": "distance", "joint": "left_hand", "other": "head", "minimum": 0.2, "maximum": 0.4},
         {"kind": "plane", "joint": "left_hand", "normal": [0, 2, 0], "priority": 1},
@@ -294,10 +301,14 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
         {"kind": "contact", "joint": "left_foot", "normal": [0, 1, 0]},
         {"kind": "rest", "values": {"left_lower_leg": 0.3}, "joints": {"left_lower_leg": 2}},
     )
-    aim, pole, distance, plane, within, center, relative, contact, rest = read_goals(path)
-    kinds = [goal.kind for goal in (aim, pole, distance, plane, within, center, relative, contact, rest)]
-    assert kinds == ["aim", "pole", "distance", "plane", "range", "center_of_mass", "relative", "contact", "rest"]
+    goals = read_goals(path)
+    assert [goal.kind for goal in goals] == [
+        "aim", "direction", "pole", "distance", "plane", "range", "center_of_mass", "relative", "contact", "rest",
+    ]  # fmt: skip
+    aim, direction, pole, distance, plane, within, center, relative, contact, rest = goals
     np.testing.assert_allclose(aim.offset, [[1, 0, 0, 0], [0, 1, 0, 0.1], [0, 0, 1, 0], [0, 0, 0, 1]])
+    np.testing.assert_allclose(direction.offset[:3, 2], (0, 1, 0), atol=1e-12)
+    np.testing.assert_allclose(direction.target[:3, 3], (0, -1, 0))
     assert pole.joints == ("left_lower_arm", "left_upper_arm", "left_hand")
     assert (distance.joints, plane.priority, center.weight) == (("left_hand", "head"), 1, 2)
     assert (within.lower, within.upper, within.priority) == (0.2, np.inf, 1)
@@ -306,5 +317,5 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
     assert rest.resolved(body).reference[body.q_slice("left_lower_leg")] == 0.3
     assert_refused(
         run("solve", "humanoid", "-g", _json(tmp_path, {"kind": "aim", "joint": "head", "points": [0, 0, 1]})),
-        "did you mean 'point'",
+        "Did you mean 'point'",
     )

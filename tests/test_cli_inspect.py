@@ -203,7 +203,7 @@ def test_doctor_finds_a_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "msgspec" in run("doctor", "--json").data["packages"]["msgspec"]["problem"]
 
 
-FEW = ("tree.forward.forward_many", "tree.tables.admit", "tree.tables.random_rows")  # what takes a second or two
+FEW = ("tree.forward.forward_many", "tree.tables.validate", "tree.tables.random_rows")  # what takes a second or two
 
 
 @pytest.mark.compiled
@@ -273,5 +273,5 @@ def test_ambiguous_names(tmp_path: Path) -> None:
         + "}\nMOTION\nFrames: 0\nFrame Time: 0.1\n"
     )
     ran = run("solve", tmp_path / "m.bvh", "-t", "knee=0,1,0")
-    assert_refused(ran, "'knee' means several joints", "hips/knee (joint 1)", "number")
+    assert_refused(ran, "'knee' means several joints", "hips/knee (joint 1)", "row")
     assert run("solve", tmp_path / "m.bvh", "-t", "1=0.6,0.8,0", "--json").code in (0, 1)

@@ -193,6 +193,10 @@ def test_seeds_and_attempts() -> None:
     one, two = run(*common, "--seed", "7").data, run(*common, "--seed", "7").data
     del one["seconds"], two["seconds"]
     assert one == two
+    for option, setting in (("--attempts", "attempts"), ("--seed", "seed")):
+        refused = run(*common, "--solver", "hinges", option, "5")
+        assert refused.code == 2
+        assert f"'hinges' has no {setting}" in refused.err
 
 
 def test_files_that_exist_are_kept_unless_forced(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from PIL import Image
 
 import synovia as sy
 from cli_runs import run
-from synovia.draw.film import picked
+from synovia.draw.film import film_frames
 from synovia.draw.render import Strip
 from synovia.draw.theme import theme_of
 from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
@@ -37,10 +37,10 @@ def tracked(arm):
 
 
 def test_frames_are_picked_by_time():
-    assert picked(61, 120.0, None) == (list(range(0, 61, 4)), 30.0)
-    assert picked(61, 120.0, 240.0)[0] == list(range(61))
-    assert picked(1, 30.0, None) == ([0], 30.0)
-    shown, _ = picked(1000, 25.0, 10.0, most=8)
+    assert film_frames(61, 120.0, None) == (list(range(0, 61, 4)), 30.0)
+    assert film_frames(61, 120.0, 240.0)[0] == list(range(61))
+    assert film_frames(1, 30.0, None) == ([0], 30.0)
+    shown, _ = film_frames(1000, 25.0, 10.0, most=8)
     assert (shown[0], len(shown)) == (0, 8)
     assert shown[-1] >= 997
 

@@ -130,7 +130,7 @@ def test_rest_is_that_of_the_node_matrices(shared_data, name) -> None:
 @pytest.mark.parametrize("name", CHARACTERS)
 def test_every_frame_of_every_clip_is_that_of_the_node_matrices(shared_data, name) -> None:
     path = shared_data / "character" / name
-    reference, motions = Reference(path), FORMAT.read_motions(path)
+    reference, motions = Reference(path), FORMAT.read(path).motions()
     assert len(motions) == len(reference.json["animations"])
     for clip, motion in enumerate(motions):
         skeleton = motion.skeleton
@@ -425,7 +425,7 @@ def test_several_skins_make_one_skeleton_with_their_ancestors(tmp_path) -> None:
 def test_a_clip_without_channels_of_the_skeleton_is_its_rest(tmp_path) -> None:
     maker = Maker([*two(), {}], joints=[1]).channel(2, "translation", [0, 1], [[0, 0, 0], [9, 9, 9]])
     maker.json["animations"].append({"channels": [], "samplers": []})
-    motions = FORMAT.read_motions(maker.write(tmp_path))
+    motions = FORMAT.read(maker.write(tmp_path)).motions()
     assert [(m.name, len(m)) for m in motions] == [("clip", 1), ("animation1", 1)]
 
 
@@ -664,7 +664,7 @@ def test_numbers_that_overflow_are_refused(tmp_path) -> None:
     for node in nodes:
         node["scale"] = [1e200] * 3
     maker = Maker(nodes).channel(0, "translation", [0, 1], [[0, 0, 0], [1, 0, 0]])
-    refused(maker.write(tmp_path), "too far away")
+    refused(maker.write(tmp_path), "rest position: expected numbers of at most")
 
 
 @pytest.mark.parametrize("joints", [None, [MAX_JOINTS]])
@@ -707,10 +707,9 @@ def test_buffers_stay_in_the_folder(tmp_path, uri) -> None:
 def test_no_gltf_at_all(tmp_path, name, content) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    for read in (FORMAT.read_skeleton, FORMAT.read_motions):
-        with pytest.raises((FormatError, FileError)) as caught:
-            read(path)
-        assert name in str(caught.value)
+    with pytest.raises((FormatError, FileError)) as caught:
+        FORMAT.read(path)
+    assert name in str(caught.value)
 
 
 def test_the_content_decides_not_the_extension(tmp_path) -> None:
@@ -727,9 +726,8 @@ def test_cut_off_anywhere(tmp_path, name) -> None:
     path = tmp_path / ("cut_" + name)
     for size in np.unique(np.linspace(0, len(whole) - 1, 200).astype(int)):
         path.write_bytes(whole[:size])
-        for read in (FORMAT.read_skeleton, FORMAT.read_motions):
-            with pytest.raises((FormatError, FileError)):
-                read(path)
+        with pytest.raises((FormatError, FileError)):
+            FORMAT.read(path)
 
 
 @pytest.mark.parametrize("at", [4, 8, 12, 16])
@@ -752,7 +750,7 @@ def test_any_byte_may_be_wrong(tmp_path) -> None:
             data[at] = rng.integers(256)
         path.write_bytes(data)
         try:
-            motions = FORMAT.read_motions(path)
+            motions = FORMAT.read(path).motions()
         except SynoviaError:
             continue
         assert all(np.isfinite(m.q).all() for m in motions)
@@ -767,3 +765,62 @@ def test_nodes_that_give_only_a_place_stay_as_they_are(tmp_path: Path) -> None:
     frames = [load_skeleton(path).rest_pose().transform(row) for row in range(3)]
     np.testing.assert_array_equal([T[:3, 3] for T in frames], [[1, 2, 3], [5, 7, 9], [5, 7, 9]])
     np.testing.assert_array_equal([T[:3, :3] for T in frames], [np.eye(3)] * 3)
+
+
+@pytest.mark.parametrize(("kind", "component"), [("<u1", 5121), ("<u2", 5123), ("<u4", 5125)])
+def test_indices_of_sparse_accessors_have_every_unsigned_type(tmp_path: Path, kind: str, component: int) -> None:
+    maker = Maker(two())
+    sparse = {
+        "count": 2,
+        "indices": {"bufferView": maker.view(np.array([0, 2], kind).tobytes()), "componentType": component},
+        "values": {"bufferView": maker.view(np.float32([[7, 8, 9], [1, 2, 3]]).tobytes())},
+    }
+    maker.json["accessors"].append({"componentType": 5126, "count": 3, "type": "VEC3", "sparse": sparse})
+    maker.channel(0, "translation", [0, 0.5, 1], 0)
+    got = load_motion(maker.write(tmp_path)).positions()[[0, 15, 30], 0]
+    np.testing.assert_allclose(got, [[7, 8, 9], [0, 0, 0], [1, 2, 3]], atol=1e-12)
+    sparse["indices"]["componentType"] = {5121: 5120, 5123: 5122, 5125: 5126}[component]
+    with pytest.raises(FormatError, match="componentType"):
+        load_motion(maker.write(tmp_path))
+
+
+def test_channels_of_nodes_that_are_no_joints_leave_the_others(tmp_path: Path) -> None:
+    """Of a camera beside the skeleton, of a path that no joint has, and of no node at all."""
+    nodes = [*two(), {"name": "camera", "camera": 0}]
+    maker = Maker(nodes, joints=[0, 1])
+    maker.json["scenes"][0]["nodes"] = [0, 2]
+    maker.channel(2, "rotation", [0, 1], QUATS[:2]).channel(0, "weights", [0, 1], [0.0, 1.0])
+    maker.channel(0, "rotation", [0, 1], QUATS[:2])
+    maker.json["animations"][0]["channels"].insert(0, {"sampler": 0, "target": {"path": "rotation"}})
+    motion = load_motion(maker.write(tmp_path))
+    assert motion.skeleton.joint_names == ("n0", "n1")
+    turned = angles(motion)[-1] * angles(motion)[0].inv()
+    wanted = Rotation.from_quat(QUATS[1]) * Rotation.from_quat(QUATS[0]).inv()
+    assert (turned.inv() * wanted).magnitude() < 1e-6
+    assert wanted.magnitude() > 0.1
+
+
+def test_frames_of_many_joints_count_each_joint(tmp_path: Path) -> None:
+    """Where one joint turns and many stand still, it is what all of them take that is bounded."""
+    small = Maker(chain(*[(0, 1, 0)] * 3)).channel(1, "rotation", [0, 300], QUATS[:2])
+    assert len(load_motion(small.write(tmp_path))) == 9001
+    large = Maker(chain(*[(0, 1, 0)] * 90)).channel(1, "rotation", [0, 300], QUATS[:2])
+    with pytest.raises(FormatError, match="memory"):
+        load_motion(large.write(tmp_path, "large.gltf"))
+
+
+def test_json_that_is_no_gltf_is_not_taken_for_one() -> None:
+    assert not FORMAT.looks_like(b'{"schema": "synovia.goals/1", "goals": []}')
+    assert not FORMAT.looks_like(b'say "asset" and "version" and "nodes"')
+    assert FORMAT.looks_like(b'\xef\xbb\xbf \n{"asset": {"version": "2.0"}, "nodes": []}')
+
+
+def test_a_wrong_first_chunk_is_told_with_its_place(tmp_path: Path) -> None:
+    data = bytearray(animated().write(tmp_path, "a.glb").read_bytes())
+    longer = data.copy()
+    struct.pack_into("<I", longer, 12, 10**6)
+    (tmp_path / "longer.glb").write_bytes(longer)
+    refused(tmp_path / "longer.glb", "byte 12", f"at most {len(data) - 20}")
+    struct.pack_into("<I", data, 16, 7)
+    (tmp_path / "a.glb").write_bytes(data)
+    refused(tmp_path / "a.glb", "byte 16")

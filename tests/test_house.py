@@ -22,11 +22,7 @@ SHARED = {"base", "describe", "xmltree"}
 MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz"}  # choosers; an archive around the text format
 
 # Modules of less than 30 lines that are still to be merged into their neighbours.
-SHORT = (
-    "kernels/goals/trajectory.py",
-    "kernels/jacobian/derivative.py",
-    "model/limits/base.py",
-)
+SHORT = ("model/limits/base.py",)
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
 HEAVY = {"scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich"}

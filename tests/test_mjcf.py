@@ -14,7 +14,8 @@ import pytest
 import synovia as sy
 from synovia.errors import FormatError, MissingExtraError, SynoviaError
 from synovia.io.load import load_skeleton
-from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS
+from synovia.io.mjcf.budget import MOST_BODIES, MOST_POINTS, Budget
+from synovia.io.xmltree import parse
 from synovia.model import Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
@@ -191,7 +192,7 @@ SPATIAL = '<tendon><spatial name="f"><site site="s"/><site site="t"/></spatial><
         (FIXED.format(""), None),
         (
             FIXED.format(' range="-1 1"'),
-            "The limits of tendon 'f', which bind joints 'x', 'y' together, were not kept.",
+            "The limits of tendon 'f', which restrict joints 'x', 'y' together, were not kept.",
         ),
         (
             SPATIAL + '<equality><tendon tendon1="f"/></equality>',
@@ -297,7 +298,7 @@ def test_meshes_that_cannot_be_opened_do_not_matter(tmp_path: Path, mesh: str, p
     s = told(write(folder, body, asset(mesh.format(place))))
     assert len(s.notes) == 2
     assert s.notes[0].endswith("Kinematics does not need them.")
-    assert s.notes[1] == "The masses of these bodies would follow from such shapes, and count as 0: 'b'."
+    assert s.notes[1] == "The masses of these bodies depend on such shapes, and count as 0: 'b'."
     assert [joint.mass for joint in s.joints] == pytest.approx([0.0, 2.0, 0.0, 3.0])
     assert np.allclose([joint.com for joint in s.joints], [[0, 0, 0], [0.1, 0.2, 0.3], [0, 0, 0], [0, 0, 1]])
     assert s.rest_pose().position("c").tolist() == [2.0, 0.0, 0.0]
@@ -358,8 +359,8 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", asset('<texture name="t" type="2d" builtin="flat" width="99999" height="99999"/>'), "too many cells"),
         ("", asset('<texture name="t" builtin="flat" width="2000" height="2000"/>'), "too many cells"),
         ("", asset('<hfield name="t" nrow="99999" ncol="99999" size="1 1 1 1"/>'), "too many cells"),
-        ("", asset('<mesh name="t" builtin="supersphere" params="5000 1 1"/>'), "too many corners"),
-        ("", asset(9 * '<mesh builtin="cone" params="99 .5"/>'), "too many corners"),
+        ("", asset('<mesh name="t" builtin="supersphere" params="5000 1 1"/>'), "too many vertices"),
+        ("", asset(9 * '<mesh builtin="cone" params="99 .5"/>'), "too many vertices"),
         ("", '<size nuser_body="100000000"/>', "nuser_body of <size> is too large"),
         ("", '<size nuser_body="500"/>', "nuser_body of <size> is too large"),
         ("", '<size nuserdata="500000"/>', "nuserdata of <size> is too large"),
@@ -367,11 +368,11 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", '<custom><numeric name="n" size="999999"/></custom>', "size of <numeric> is too large"),
         ("", '<compiler><lengthrange inttotal="1e9"/></compiler>', "too many steps"),
         ("", '<compiler><lengthrange timestep="1e-9"/></compiler>', "too many steps"),
-        (f'<replicate count="100000"><body>{BALL}</body></replicate>', "", ":4: <body> makes too many bodies"),
+        (f'<replicate count="100000"><body>{BALL}</body></replicate>', "", ":4: <body> creates too many bodies"),
         (f'<replicate count="1e9x"><body>{BALL}</body></replicate>', "", "MuJoCo cannot compile it"),
-        ('<replicate count="90"><replicate count="90"><body/></replicate></replicate>', "", "makes too many bodies"),
-        (f'<replicate count="2000"><body>{40 * BALL}</body></replicate>', "", "makes too many elements"),
-        ('<flexcomp name="f" type="grid" count="50 50 1" spacing="1 1 1"/>', "", "makes too many points"),
+        ('<replicate count="90"><replicate count="90"><body/></replicate></replicate>', "", "creates too many bodies"),
+        (f'<replicate count="2000"><body>{40 * BALL}</body></replicate>', "", "creates too many elements"),
+        ('<flexcomp name="f" type="grid" count="50 50 1" spacing="1 1 1"/>', "", "creates too many points"),
         ("<body>" * 6000 + "</body>" * 6000, "", "nested too deep"),
         ("<body>" * 700 + "</body>" * 700, "", "MuJoCo cannot compile it"),
         ("<body/>" * 6000, "", "too many <body>"),
@@ -430,7 +431,7 @@ def test_copies_are_counted_with_all_others(tmp_path: Path) -> None:
         (thin, "bodies", MOST_BODIES),
         (grid, "points", MOST_POINTS),
     ):
-        with pytest.raises(FormatError, match=f"makes too many {what}, got .* at most {most} in all"):
+        with pytest.raises(FormatError, match=f"creates too many {what}: .* at most {most} in all"):
             load_skeleton(write(tmp_path, body))
 
 
@@ -469,3 +470,28 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingExtraError, match=r'pip install "synovia\[mujoco\]"') as caught:
         load_skeleton(write(tmp_path, TWO))
     assert isinstance(caught.value, SynoviaError)
+
+
+@pytest.mark.parametrize(
+    ("place", "bone"), [("0.1 0.2 0.3", (0.1, 0.2, 0.3)), ("0.5 0 0", (0.5, 0, 0)), ("0 0 0", (0, 0, 1))]
+)
+def test_a_limited_ball_twists_about_the_way_to_its_mass(tmp_path: Path, place: str, bone: tuple[float, ...]) -> None:
+    """About its z axis where the mass is in the joint."""
+    geom = f'<geom type="sphere" size="0.1" mass="2" pos="{place}"/>'
+    skeleton = load_skeleton(write(tmp_path, f'<body name="b"><joint name="j" type="ball" range="0 90"/>{geom}</body>'))
+    limit = skeleton.joints[skeleton.index("j")].limit
+    assert isinstance(limit, SwingTwist)
+    axis = np.asarray(limit.frame)[:, 2]
+    np.testing.assert_allclose(axis, np.asarray(bone) / np.linalg.norm(bone), atol=1e-9)
+
+
+def test_points_of_composites_are_counted_by_their_numbers(tmp_path: Path) -> None:
+    """As many as are allowed along one line, and one more."""
+
+    def counted(count: int) -> None:
+        root = parse(f'<mujoco><composite count="{count} 1 1"/></mujoco>'.encode(), "a.xml", root="mujoco", most={})
+        Budget().count(root)
+
+    counted(int(MOST_POINTS))
+    with pytest.raises(FormatError, match="too many points"):
+        counted(int(MOST_POINTS) + 1)

@@ -41,9 +41,9 @@ def turn(*rotvec_deg: float) -> np.ndarray:
 def test_names() -> None:
     assert bundled_names() == NAMES
     assert [bundled(name).name for name in NAMES] == list(NAMES)
-    with pytest.raises(UnknownNameError, match=r"'humanoide'; did you mean 'humanoid'\?"):
+    with pytest.raises(UnknownNameError, match=r"'humanoide'. Did you mean 'humanoid'\?"):
         bundled("humanoide")
-    with pytest.raises(UnknownNameError, match="there are 'arm7', 'humanoid', 'quadruped'"):
+    with pytest.raises(UnknownNameError, match="There are 'arm7', 'humanoid', 'quadruped'"):
         bundled("../secret")
 
 

@@ -65,7 +65,7 @@ REPRS = {
     "PositionGoal('tool', position=(0.4, 0.1, 0.5))": sy.PositionGoal("tool", (0.4, 0.1, 0.5)),
     "PoseGoal('tool', weight=2, offset=(0, 0, 0.1))": sy.PoseGoal("tool", weight=2.0, offset=(0, 0, 0.1)),
     "RotationGoal('tool', rotation=<array (3, 3)>, priority=1)": sy.RotationGoal("tool", np.eye(3), priority=1),
-    "AimGoal('tool', axis=(1, 0, 0), offset=(0, 0, 0.2))": sy.AimGoal("tool", axis=(1, 0, 0), offset=(0, 0, 0.2)),
+    "AimGoal('tool', offset=(0, 0, 0.2), axis=(1, 0, 0))": sy.AimGoal("tool", axis=(1, 0, 0), offset=(0, 0, 0.2)),
     "DirectionGoal('tool', direction=(0, -1, 0))": sy.DirectionGoal("tool", direction=(0, -2, 0)),
     "DistanceGoal('a', other='b', maximum=0.3)": sy.DistanceGoal("a", "b", maximum=0.3),
     "Fabrik(attempts=1)": sy.Fabrik(attempts=1),

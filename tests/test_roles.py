@@ -97,7 +97,7 @@ def test_a_body_that_is_not_recognized_has_no_roles():
 
 
 def test_a_name_that_is_nearly_a_role_is_suggested():
-    with pytest.raises(sy.UnknownNameError, match="did you mean 'left_hand'"):
+    with pytest.raises(sy.UnknownNameError, match="Did you mean 'left_hand'"):
         mixamo().index("left_hnd")
 
 

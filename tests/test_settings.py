@@ -10,6 +10,7 @@ import synovia as sy
 from synovia.errors import InputError, UnknownNameError
 
 NAMES = sorted(sy.solvers)
+ITERATING = [name for name in NAMES if not sy.solvers[name].closed]
 
 
 def numbers(name):
@@ -29,7 +30,7 @@ def test_every_setting_is_a_finite_number(name, value):
             sy.solvers[name](**{setting: value})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ITERATING)
 def test_numbers_of_numpy_are_taken_as_plain_ones(name):
     for kind in (np.int64, np.uint8, np.int32):
         given = sy.solvers[name](max_steps=kind(7), attempts=kind(3), seed=kind(1))
@@ -41,7 +42,7 @@ def test_numbers_of_numpy_are_taken_as_plain_ones(name):
         sy.solvers[name](max_steps=np.float64(7.0))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ITERATING)
 def test_settings_are_frozen_and_replaced(name):
     given = sy.solvers[name]()
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -51,15 +52,34 @@ def test_settings_are_frozen_and_replaced(name):
         given.replace(seed=-1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ITERATING)
 def test_a_misspelt_setting_is_told_the_nearest(name):
     """In the settings and in what changes them; what is left can be seen by editors."""
     kind = sy.solvers[name]
     for build in (lambda: kind(attemps=1), lambda: kind().replace(attemps=1)):
         with pytest.raises(
-            UnknownNameError, match=f"{kind.__name__} has no argument 'attemps'; did you mean 'attempts'"
+            UnknownNameError, match=f"{kind.__name__} has no argument 'attemps'. Did you mean 'attempts'"
         ):
             build()
-    with pytest.raises(InputError, match="each argument by its name"):
+    with pytest.raises(InputError, match="expected arguments by name"):
         kind(3)
     assert "attempts" in inspect.signature(kind).parameters
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(ITERATING)))
+def test_closed_forms_have_no_settings_of_a_search(name):
+    """One step gives the answer, so they refuse settings that could not change it."""
+    kind = sy.solvers[name]
+    for setting in {"max_steps", "attempts", "seed", "finish"} - ({"seed"} if name == "segments" else set()):
+        assert setting not in inspect.signature(kind).parameters
+        with pytest.raises(UnknownNameError, match=f"{kind.__name__} has no argument '{setting}'"):
+            kind(**{setting: 1})
+    assert kind().search[:2] == (1, 1)
+    assert kind().without_restarts() == kind()
+
+
+def test_the_seed_of_segments_reaches_its_kernel():
+    from synovia.kernels.layout import SEED
+
+    ik = sy.IK(sy.bundled("arm7"), sy.PoseGoal("tool"), sy.Segments(seed=7))
+    assert ik.ints[SEED] == 7

@@ -84,8 +84,8 @@ def test_parents_by_index_stay_right_when_the_list_is_reordered():
         ([hinge("a", mimic=Mimic("a"))], "'a' follows itself"),
         ([hinge("a", mimic=Mimic("b")), hinge("b", mimic=Mimic("a"))], "follows itself"),
         ([hinge("a"), Joint("b", "a"), hinge("c", "b", mimic=Mimic("b"))], "follows 'b', a FIXED joint"),
-        ([hinge("a", None, 0, 1), hinge("b", "a", 2, 3, mimic=Mimic("a", binds=True))], "no common value"),
-        ([hinge("a"), hinge("b", "a", 2, 3, mimic=Mimic("a", 0.0, 1.0, binds=True))], "outside its limits"),
+        ([hinge("a", None, 0, 1), hinge("b", "a", 2, 3, mimic=Mimic("a", binds=True))], "limits that overlap"),
+        ([hinge("a"), hinge("b", "a", 2, 3, mimic=Mimic("a", 0.0, 1.0, binds=True))], "value of joint 'b'"),
     ],
 )
 def test_trees_that_cannot_be_are_refused(joints, match):
@@ -105,22 +105,22 @@ def test_units_are_positive(unit):
 
 
 def test_too_many_joints():
-    with pytest.raises(InputError, match="too many joints"):
+    with pytest.raises(InputError, match="number of joints"):
         Skeleton([Joint("a")] * (MAX_JOINTS + 1))
 
 
 @pytest.mark.parametrize(
     ("bad", "match"),
     [
-        ({"kind": Kind.HINGE}, "axis has no direction"),
+        ({"kind": Kind.HINGE}, "axis: expected a vector"),
         ({"kind": Kind.HINGE, "axis": (0, np.nan, 0)}, "axis"),
         (
             {"kind": Kind.HINGE, "axis": Z, "limit": SwingTwist(x=(1, 1), y=(1, 1))},
-            "HINGE joint cannot have this limit",
+            "limit of a HINGE joint",
         ),
         ({"kind": Kind.BALL, "limit": Interval()}, "expected SwingTwist"),
         ({"limit": Interval()}, "expected none"),
-        ({"kind": Kind.BALL, "mimic": Mimic("b")}, "cannot follow"),
+        ({"kind": Kind.BALL, "mimic": Mimic("b")}, "mimic: expected"),
         ({"rest": 2 * np.eye(4)}, "rest transform"),
         ({"com": (1, 2)}, "centre of mass"),
         ({"mass": -1.0}, "mass"),
@@ -153,7 +153,7 @@ def test_names_bodies_roles_and_rows_address_a_joint():
     for bad in (-1, 4, "HAND", None, True, [1], 1.0, ""):
         with pytest.raises(UnknownNameError):
             s.index(bad)
-    with pytest.raises(UnknownNameError, match="did you mean 'hand', 'hand_link'"):
+    with pytest.raises(UnknownNameError, match="Did you mean 'hand', 'hand_link'"):
         s.index("handl")
 
 
@@ -308,7 +308,7 @@ def test_chain():
     for bad in ([(0, 0, 0)], [], [(0, 0)], "abc", [(0, 0, 0), (np.nan, 0, 0)]):
         with pytest.raises(InputError):
             Skeleton.chain(bad)
-    with pytest.raises(InputError, match="names or limits"):
+    with pytest.raises(InputError, match="names and limits"):
         Skeleton.chain([(0, 0, 0), (1, 0, 0)], names=["a"])
 
 
@@ -342,11 +342,11 @@ def test_limits_can_be_replaced():
 @pytest.mark.parametrize(
     ("limits", "match"),
     [
-        ({"knee": (2.0, 1.0)}, "limits leave no value"),
-        ({"knee": SwingTwist(x=(1, 1), y=(1, 1))}, "HINGE joint cannot have this limit"),
-        ({"hip": (0.0, 1.0)}, "BALL joint cannot have this limit"),
+        ({"knee": (2.0, 1.0)}, "limits: expected lower <= upper"),
+        ({"knee": SwingTwist(x=(1, 1), y=(1, 1))}, "limit of a HINGE joint"),
+        ({"hip": (0.0, 1.0)}, "limit of a BALL joint"),
         ({"knee": 1.0}, "limit of joint 'knee'"),
-        ({"knee": None, 2: None}, "joint has two limits"),
+        ({"knee": None, 2: None}, "each joint once"),
     ],
 )
 def test_limits_that_a_joint_cannot_have_are_refused(limits, match):
@@ -376,7 +376,7 @@ def test_a_free_root_can_be_fixed():
     assert (t.nq, t.joints[0].kind) == (s.nq - 7, Kind.FIXED)
     np.testing.assert_allclose(t.rest_pose().frames, s.rest_pose().frames, atol=1e-14)
     assert t.with_root("fixed") is t
-    with pytest.raises(InputError, match="root cannot be used"):
+    with pytest.raises(InputError, match="root: expected 'fixed'"):
         s.with_root("loose")
 
 

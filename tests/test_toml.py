@@ -189,45 +189,71 @@ def test_written_by_hand_in_degrees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("x", "y"), [((-math.pi, math.pi), (0.0, 0.0)), ((0.0, math.pi), (-math.pi, 0.0)), ((-0.1, 0.2), (-0.3, 0.4))]
+)
+def test_swings_up_to_half_a_turn_with_rest_at_an_end(tmp_path: Path, x: tuple[float, float], y: tuple[float, float]):
+    joint = f'[[joint]]\nname = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x = {list(x)}\nswing_y = {list(y)}'
+    limit = read(tmp_path, joint).joints[0].limit
+    assert isinstance(limit, SwingTwist)
+    assert (limit.x, limit.y) == ((-x[0], x[1]), (-y[0], y[1]))
+    in_degrees = '[[joint]]\nname = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x_deg = [-180, 180]'
+    assert read(tmp_path, in_degrees).joints[0].limit == SwingTwist.about(
+        (0, 0, 1), x=(math.pi, math.pi), y=(math.pi, math.pi), twist=(-math.pi, math.pi)
+    )
+
+
+@pytest.mark.parametrize(
     ("joint", "line", "says"),
     [
         ('kind = "ball"', 3, "joint has no name"),
         ('name = "b"', 3, "joint has no kind"),
-        ('name = "b"\nkind = "bal"', 5, "kind is not known, got 'bal'; expected one of fixed, hinge"),
+        ('name = "b"\nkind = "bal"', 5, "kind is not known: expected one of fixed, hinge"),
         ('name = "b"\nkind = 3', 5, "kind is not text"),
-        ('name = "b"\nkind = "ball"\nswing_z_deg = [0, 1]', 6, "unknown key 'swing_z_deg'; did you mean 'swing_"),
-        ('name = "b"\nkind = "fixed"\nparent = "roof"', 6, "parent does not exist, got 'roof'; did you mean 'root'?"),
+        ('name = "b"\nkind = "ball"\nswing_z_deg = [0, 1]', 6, "unknown key 'swing_z_deg'. Did you mean 'swing_"),
+        ('name = "b"\nkind = "fixed"\nparent = "roof"', 6, "parent does not exist, got 'roof'. Did you mean 'root'?"),
         ('name = "b"\nkind = "fixed"\nparent = 1.5', 6, "parent is not a joint"),
         ('name = "b"\nkind = "fixed"\nparent = true', 6, "parent is not a joint"),
         ('name = "b"\nkind = "fixed"\nposition = [1, 2]', 6, "expected a list of 3 numbers"),
         ('name = "b"\nkind = "fixed"\nposition = "up"', 6, "expected a list of 3 numbers"),
         ('name = "b"\nkind = "fixed"\nposition = [0, nan, 0]', 6, "position is not finite"),
-        ('name = "b"\nkind = "fixed"\nposition = [0, true, 0]', 6, "position is not a number, got True"),
+        (
+            'name = "b"\nkind = "fixed"\nposition = [0, true, 0]',
+            6,
+            "position is not a number: expected a number, got True",
+        ),
         ('name = "b"\nkind = "fixed"\nposition = [0, 1e999, 0]', 6, "position is not finite"),
         (f'name = "b"\nkind = "fixed"\nmass = {"9" * 400}', 6, "mass is not finite"),
         ('name = "b"\nkind = "fixed"\nmass = 1979-05-27', 6, "mass is not a number"),
         ('name = "b"\nkind = "fixed"\nmass = -1', 3, "mass and stiffness not negative"),
         ('name = "b"\nkind = "fixed"\ntip = 1', 6, "expected true or false"),
-        ('name = "b"\nkind = "fixed"\nrotation_xyzw = [0, 0, 0, 0]', 6, "is not a unit quaternion"),
+        ('name = "b"\nkind = "fixed"\nrotation_xyzw = [0, 0, 0, 0]', 6, "expected a unit quaternion"),
         ('name = "b"\nkind = "fixed"\nrotation_xyzw = [0, 0, 0, 1]\nrpy_deg = [0, 0, 1]', 6, "both"),
         ('name = "b"\nkind = "fixed"\nrpy = [0, 0, 1]\nrpy_deg = [0, 0, 1]', 7, "both rpy and rpy_deg are given"),
-        ('name = "b"\nkind = "fixed"\nlimit = [0, 1]', 3, "cannot have this limit"),
-        ('name = "b"\nkind = "hinge"', 3, "axis has no direction"),
-        ('name = "b"\nkind = "hinge"\naxis = [0, 0, 0]', 6, "axis has no direction"),
-        ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nlimit_deg = [10, -10]', 3, "limits leave no value"),
+        ('name = "b"\nkind = "fixed"\nlimit = [0, 1]', 6, "limit of a FIXED joint"),
+        ('name = "b"\nkind = "hinge"', 3, "axis: expected a vector"),
+        ('name = "b"\nkind = "hinge"\naxis = [0, 0, 0]', 6, "axis: expected a vector"),
+        ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nlimit_deg = [10, -10]', 3, "limits: expected lower <= upper"),
         ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nlimit = [nan, 1]', 7, "limit is not finite"),
         ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\ntwist = [0, 1]', 7, "a hinge joint cannot have twist"),
         ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nmimic = { ratio = 2 }', 7, "mimic has no leader"),
-        ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nmimic = { lead = "a" }', 7, "did you mean 'leader'"),
+        ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nmimic = { lead = "a" }', 7, "Did you mean 'leader'"),
         ('name = "b"\nkind = "hinge"\naxis = [0, 0, 1]\nmimic = "root"', 7, "mimic has the wrong form"),
         ('name = "b"\nkind = "slide"\naxis = [0, 0, 1]\nlimit_deg = [0, 1]', 7, "a slide joint cannot have limit_deg"),
         ('name = "b"\nkind = "ball"\nswing_x_deg = [0, 10]', 3, "expected bone (and x_axis), or frame"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x_deg = [5, 10]', 7, "swing_x is out of range"),
         ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_y_deg = [-181, 10]', 7, "swing_y is out of range"),
-        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\ntwist_deg = [20, 10]', 7, "twist limit is out of range"),
-        ('name = "b"\nkind = "ball"\nbone = [0, 0, 0]\ntwist_deg = [0, 10]', 3, "the bone has no direction"),
-        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nx_axis = [0, 0, 1]', 7, "x_axis is parallel to the bone"),
-        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, -1]', 3, "limit frame mirrors"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_y = [-1, -0.5]', 7, "swing_y is out of range"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x = [-0.5, 3.2]', 7, "swing_x is out of range"),
+        (
+            'name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nswing_x = [-1, 0.5]\nframe = [1, 0, 0, 0, 1, 0, 0, 0, 1]',
+            3,
+            "one frame",
+        ),
+        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, 1]\nx_axis = [1, 0, 0]', 3, "one frame"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\ntwist_deg = [20, 10]', 7, "twist limit: expected"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 0]\ntwist_deg = [0, 10]', 3, "the bone: expected a vector"),
+        ('name = "b"\nkind = "ball"\nbone = [0, 0, 1]\nx_axis = [0, 0, 1]', 7, "not parallel to the bone"),
+        ('name = "b"\nkind = "ball"\nframe = [1, 0, 0, 0, 1, 0, 0, 0, -1]', 3, "limit frame: expected an orthonormal"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) -> None:
@@ -251,16 +277,19 @@ def test_mistakes_are_named(tmp_path: Path, joint: str, line: int, says: str) ->
         (HEAD + "joint = 3", "has no joints"),
         (HEAD + "joint = [3]", "has no joints"),
         (HEAD + "[joint]\nname = 1", "has no joints"),
-        (HEAD + "nam = 1\njoint = []", "did you mean 'name'"),
-        (HEAD + 'up = "w"\njoint = [{ name = "a", kind = "ball" }]', "up is not known, got 'w'"),
-        (HEAD + 'meters_per_unit = 0\njoint = [{ name = "a", kind = "ball" }]', "meters_per_unit is not positive"),
+        (HEAD + "nam = 1\njoint = []", "Did you mean 'name'"),
+        (HEAD + 'up = "w"\njoint = [{ name = "a", kind = "ball" }]', "up is not known: expected one of"),
+        (
+            HEAD + 'meters_per_unit = 0\njoint = [{ name = "a", kind = "ball" }]',
+            "meters_per_unit: expected a number above 0",
+        ),
         (HEAD + 'joint = [{ name = "a", kind = "ball", parent = "a" }]', "its own ancestor"),
         (HEAD + 'joint = [{ name = "a", kind = "ball", parent = -1 }]', "parent -1 of joint 'a' does not exist"),
         (HEAD + 'joint = [{ name = "a", kind = "ball", mass = "1" }]', "joint 'a': mass is not a number"),
         (HEAD + 'joint = [{ name = "a", kind = "slide", axis = [1, 0, 0], mimic = { leader = "c" } }]', "named 'c'"),
         (HEAD + "joint = " + "[" * 100_000, "nested too deeply"),
         (HEAD + "x = " + "1" * 5000, "too many digits"),
-        (HEAD + "x." * 20_000 + "x = 1", "line 2: key has too many parts"),
+        (HEAD + "x." * 20_000 + "x = 1", "line 2: dotted key: expected at most"),
     ],
 )
 def test_files_that_are_no_skeletons(tmp_path: Path, text: str, says: str) -> None:

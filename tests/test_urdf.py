@@ -182,30 +182,30 @@ GOOD = f"""<robot name="r">
             'parent link="c"/><child link="c"',
             ":4: joint 'j2' joins link 'c' to itself",
         ),
-        ('child link="c"', 'child link="cc"', ":4: child link 'cc' of joint 'j2' does not exist; did you mean 'c'?"),
+        ('child link="c"', 'child link="cc"', ":4: child link 'cc' of joint 'j2' does not exist. Did you mean 'c'?"),
         ('parent link="b"', 'parent link="elbow"', ":4: parent link 'elbow' of joint 'j2' does not exist"),
         ('<child link="c"/>', "", ":4: joint 'j2' has no <child>"),
         ('<child link="c"/>', "<child/>", ":4: <child> has no link"),
         ('<child link="c"/>', '<child link="c"/><child link="a"/>', ":4: second <child> in one <joint>"),
-        ('name="j2"', 'name="j1"', ":4: joint 'j1' is there twice; the first is on line 3"),
-        ('<link name="c"/>', '<link name="c"/><link name="a"/>', ":2: link 'a' is there twice"),
-        ('<link name="c"/>', '<link name="c"/><link name="z"/>', ":2: there are 2 root links, got ['a', 'z']"),
-        ('xyz="0 0 1"', 'xyz="nan 0 1"', ":4: xyz of <origin> cannot be used, got 'nan 0 1'"),
+        ('name="j2"', 'name="j1"', ":4: joint 'j1' is defined twice. The first is on line 3"),
+        ('<link name="c"/>', '<link name="c"/><link name="a"/>', ":2: link 'a' is defined twice"),
+        ('<link name="c"/>', '<link name="c"/><link name="z"/>', ":2: there are 2 root links: expected one"),
+        ('xyz="0 0 1"', 'xyz="nan 0 1"', ":4: xyz of <origin> cannot be used: expected finite numbers"),
         ('xyz="0 0 1"', 'xyz="0 inf 1"', ":4: xyz of <origin> cannot be used"),
         ('xyz="0 0 1"', 'xyz="0 1e300 1"', ":4: xyz of <origin> cannot be used"),
         ('xyz="0 0 1"', 'xyz="0 9999999999999999999999999999 1"', ":4: xyz of <origin> cannot be used"),
-        ('xyz="0 0 1"', 'xyz="0 1"', ":4: xyz of <origin> has 2 numbers, got '0 1'; expected 3 numbers"),
+        ('xyz="0 0 1"', 'xyz="0 1"', ":4: xyz of <origin> has 2 numbers: expected 3 numbers"),
         ('xyz="0 0 1"', 'xyz="0, 0, 1"', ":4: xyz of <origin> is not numeric"),
         ('xyz="0 0 1"', 'xyz="0 0 1_0"', ":4: xyz of <origin> is not numeric"),
         ('xyz="0 0 1"', 'xyz="0 0 ${z}"', "run `xacro"),
         ('rpy="0 0 0"', 'rpy="0 0"', ":4: rpy of <origin> has 2 numbers"),
         ('rpy="0 0 0"', 'rpy=""', ":4: <origin> has no rpy"),
-        ('axis xyz="0 1 0"', 'axis xyz="0 0 0"', ":4: axis of joint 'j2' has no direction, got '0 0 0'"),
-        ('lower="-1"', 'lower="3"', "limits of joint 'j1' are reversed, got (3.0, 2.0); expected lower <= upper"),
+        ('axis xyz="0 1 0"', 'axis xyz="0 0 0"', ":4: axis of joint 'j2' has no direction: expected three numbers"),
+        ('lower="-1"', 'lower="3"', "limits of joint 'j1' are reversed: expected lower <= upper, got (3.0, 2.0)"),
         ('lower="-1"', 'lower="nan"', ":3: lower of <limit> cannot be used"),
         ('lower="-1"', 'lower="inf"', ":3: limits of joint 'j1' are reversed"),
         (LIMIT, "", ":3: revolute joint 'j1' has no <limit>"),
-        ('type="revolute"', 'type="Revolute"', ":3: joint 'j1' has an unknown type, got 'Revolute'"),
+        ('type="revolute"', 'type="Revolute"', ":3: joint 'j1' has an unknown type: expected one of fixed"),
         ('type="revolute"', "", ":3: <joint> has no type"),
         ('name="j2"', "", ":4: <joint> has no name"),
         ('<link name="c"/>', "<link/>", ":2: <link> has no name"),
@@ -217,7 +217,7 @@ GOOD = f"""<robot name="r">
         (
             '<link name="c"/>',
             '<link name="c"><inertial><mass value="-1"/></inertial></link>',
-            "mass is negative, got -1",
+            "mass is negative: expected kilograms",
         ),
         ('<link name="c"/>', '<link name="c"><inertial><mass value="1e400"/></inertial></link>', "cannot be used"),
         ("</robot>", "<xacro:arm/></robot>", ":5: holds an unexpanded macro <xacro:arm>"),
@@ -274,7 +274,9 @@ def test_a_cycle_beside_the_root_is_found(tmp_path: Path) -> None:
     text = f"""<robot name="r">{links("a", "b", "c", "d")}
     {joint("j1", "a", "b")}{joint("j2", "c", "d")}
     {joint("j3", "d", "c")}</robot>"""
-    with pytest.raises(FormatError, match=r":2: joints form a cycle that the root does not reach, got \['j2', 'j3'\]"):
+    with pytest.raises(
+        FormatError, match=r":2: joints form a cycle that the root does not reach: .*got \['j2', 'j3'\]"
+    ):
         load_skeleton(write(tmp_path, text))
 
 
@@ -337,7 +339,7 @@ def test_3000_links_in_a_row_take_less_than_two_seconds(tmp_path: Path) -> None:
 def test_too_many_links_fail_within_a_second(tmp_path: Path) -> None:
     path = write(tmp_path, chain(100_000))
     start = time.process_time()
-    with pytest.raises(FormatError, match=f"too many <link>; expected at most {MAX_JOINTS}"):
+    with pytest.raises(FormatError, match=f"too many <link>: expected at most {MAX_JOINTS}"):
         load_skeleton(path)
     assert time.process_time() - start < HANG
 

@@ -46,11 +46,11 @@ def test_columns_may_stand_in_any_order_and_be_missing(tmp_path):
     ("text", "message"),
     [
         ("a,b\n1,2\n", "first column is not time"),
-        ("time,joint9\n0,1\n", "did you mean"),
+        ("time,joint9\n0,1\n", "Did you mean"),
         ("time,joint1\n", "no frames"),
         ("time,joint1\n0,x\n", "line 2"),
         ("time,joint1\n0,1,2\n", "line 2"),
-        ("time,joint1\n0,nan\n", "not finite"),
+        ("time,joint1\n0,nan\n", "finite numbers"),
         ("time,joint1\n1,0\n0,0\n", "do not increase"),
         ("", "empty"),
     ],
@@ -181,7 +181,7 @@ def test_a_format_is_one_module(tmp_path, monkeypatch):
     import types
 
     from synovia.io import load
-    from synovia.io.base import Format
+    from synovia.io.base import Contents, Format
 
     arm = sy.bundled("arm7")
     module = types.ModuleType("synovia.io.lines")
@@ -189,11 +189,11 @@ def test_a_format_is_one_module(tmp_path, monkeypatch):
         name="Lines",
         extensions=(".lines",),
         looks_like=lambda head: head.startswith(b"LINES"),
-        read_skeleton=lambda path: arm,
-        read_motions=lambda path: [sy.Motion(arm, np.loadtxt(path, skiprows=1), 30.0)],
-        write_motion=lambda motion, path, force: path.write_text(
+        read=lambda path: Contents(arm, lambda: [sy.Motion(arm, np.loadtxt(path, skiprows=1), 30.0)]),
+        write=lambda motion, path, force: path.write_text(
             "LINES\n" + "\n".join(" ".join(map(repr, row)) for row in motion.q.tolist())
         ),
+        holds_motions=True,
     )
     monkeypatch.setitem(sys.modules, "synovia.io.lines", module)
     monkeypatch.setattr(load, "_MODULES", (*load._MODULES, "lines"))
@@ -211,3 +211,23 @@ def test_a_table_says_how_it_is_read(tmp_path):
     for read in (sy.load_skeleton, sy.load_motion):
         with pytest.raises(FormatError, match=r"a\.csv: a table does not hold its skeleton.*read_csv"):
             read(tmp_path / "a.csv")
+
+
+def test_a_clip_has_channels_of_what_moves_alone(tmp_path):
+    """Of one joint that turns, and where nothing does one that says so."""
+    source = gltf(tmp_path, (1, 1, 1))
+    body = sy.load_skeleton(source)
+    q = np.repeat(body.rest_q[None], 5, axis=0)
+    place = body.q_slice("arm")
+    for turning in (False, True):
+        if turning:
+            turns = sy.Rotation.from_rotvec(np.linspace(0, 0.5, 5)[:, None] * (0, 0, 1.0)).as_quat()
+            q[:, place.stop - 4 : place.stop] = turns
+        out = tmp_path / f"out {turning}.gltf"
+        sy.save_motion(sy.Motion(body, q, 30.0), out, into=source)
+        content = json.loads(out.read_text(encoding="utf-8"))
+        targets = [channel["target"] for channel in content["animations"][-1]["channels"]]
+        assert [target["path"] for target in targets] == ["rotation"]
+        if turning:
+            assert content["nodes"][targets[0]["node"]]["name"] == "arm"
+        np.testing.assert_allclose(load_motions(out)[-1].positions(), sy.Motion(body, q, 30.0).positions(), atol=1e-6)

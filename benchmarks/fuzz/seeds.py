@@ -18,7 +18,7 @@ from synovia.files.tracks import SCHEMA as TRACK
 from synovia.io.toml.write import skeleton_text
 from synovia.model import Kind
 from synovia.model.geometry import matrix_to_quat
-from synovia.retargeting.mapfile import write_map
+from synovia.retargeting.joint_map import write_map
 
 LARGEST = 40_000  # bytes of a real file that is taken: what is changed should be found in a small file
 
@@ -204,6 +204,7 @@ GOAL_ENTRIES = [
     {"kind": "rotation", "joint": "head", "rotation": {"euler": "xyz", "degrees": [10, 20, 30]}, "name": "look"},
     {"kind": "pose", "joint": 3, "position": [0, 1, 0], "rotation": {"quat_wxyz": [1, 0, 0, 0]}, "ancestors": 2},
     {"kind": "aim", "joint": "head", "point": [1, 1, 1], "axis": [0, 0, 1], "offset": [0, 0.1, 0]},
+    {"kind": "direction", "joint": "left_hand", "axis": [0, 0, 1], "direction": [0, -1, 0.5]},
     {"kind": "pole", "joint": "left_lower_leg", "point": [0, 1, 2], "root": "left_upper_leg", "tip": "left_foot"},
     {"kind": "distance", "joint": "left_hand", "other": "right_hand", "minimum": 0.1, "maximum": 0.5},
     {"kind": "plane", "joint": "left_foot", "point": [0, 0, 0], "normal": [0, 1, 0]},

@@ -30,7 +30,7 @@ from synovia.files.poses import load_pose, save_pose
 from synovia.files.tracks import read_track
 from synovia.io.load import load_motions
 from synovia.io.toml import write_skeleton
-from synovia.retargeting.mapfile import read_map, write_map
+from synovia.retargeting.joint_map import read_map, write_map
 
 SECONDS = 1.0
 MEMORY = 512 * 2**20

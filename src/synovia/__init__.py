@@ -1,6 +1,6 @@
 """Synovia: inverse kinematics for anything with joints.
 
-One goal language, any algorithm, any skeleton, one honest answer:
+Describe goals once, and solve them for any skeleton with any algorithm:
 
     import synovia as sy
 
@@ -8,7 +8,7 @@ One goal language, any algorithm, any skeleton, one honest answer:
     solution = sy.solve(arm, sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
     print(solution)
 
-Names are loaded when they are first used, so that ``import synovia`` is fast.
+Names are imported when they are first used, so that ``import synovia`` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls: misspelt and surplus arguments are refused, and objects are shown as the call that makes them."""
+"""Check the arguments of constructors, and show objects as constructor calls."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from synovia.errors import InputError, UnknownNameError, did_you_mean
 
 
 class ChecksArguments:
-    """Base of classes that refuse unknown arguments with an error of Synovia's own instead of a ``TypeError``.
+    """Base of classes that refuse unknown arguments with a ``SynoviaError`` instead of a ``TypeError``.
 
     Raises:
-        UnknownNameError: If an argument is given by a name that does not exist.
-        InputError: If more arguments are given by position than it takes.
+        UnknownNameError: If a keyword argument does not exist.
+        InputError: If there are too many positional arguments.
     """
 
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
-        """Keep ``__repr__``: a dataclass would replace the one that it inherits."""
+        """Keep the inherited ``__repr__``, which a dataclass would replace."""
         cls.__repr__ = cls.__repr__
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the constructor call, without defaults."""
         return as_call(self)
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
-        """Check names and number of the arguments before ``__init__`` sees them."""
+        """Check the names and the number of the arguments before ``__init__``."""
         if args or named:
             known, places, open_ended = _arguments(cls)
             for name in named:
@@ -41,9 +41,10 @@ class ChecksArguments:
                         f"{cls.__name__} has no argument {name!r}", hint=did_you_mean(name, sorted(known))
                     )
             if len(args) > places:
-                expected = f"{places:g} of them at most" if places else "each argument by its name"
+                expected = f"at most {places:g}" if places else "arguments by name"
                 raise InputError(
-                    f"{cls.__name__} is given {len(args)} without a name",
+                    f"{cls.__name__}: positional arguments",
+                    value=len(args),
                     expected=expected,
                     hint="it takes " + ", ".join(f"{name}=" for name in known),
                 )
@@ -52,7 +53,7 @@ class ChecksArguments:
 
 @functools.cache
 def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
-    """Return the names that a class takes, how many of them by place, and whether it takes any others."""
+    """Return the argument names of a class, the number of positional ones, and whether it takes others."""
     given = list(inspect.signature(cls.__init__).parameters.values())[1:]
     placed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -64,15 +65,15 @@ def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
     )
 
 
-_LONGEST: Final = 6  # numbers or items that are shown one by one
+_LONGEST: Final = 6  # most numbers or items that are shown
 
 
 def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:
-    """Return an object as the call that makes it, without the arguments that have their defaults.
+    """Return an object as a constructor call, without arguments equal to their defaults.
 
     Args:
         thing: The object.
-        values: Its arguments by name; None for its attributes of these names.
+        values: Its arguments by name; None for its attributes.
     """
     parts: list[str] = []
     for parameter in list(inspect.signature(type(thing).__init__).parameters.values())[1:]:
@@ -86,7 +87,7 @@ def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value in a few words, as ``as_call`` shows it."""
+    """Return a short text of a value for ``as_call``."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     shape: tuple[int, ...] = getattr(value, "shape", ())

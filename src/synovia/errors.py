@@ -1,15 +1,17 @@
 """Every error that Synovia raises on purpose: one tree, one form of message.
 
-A message says what is wrong, where, which value was found, what was expected and what to do about it:
+A message says where the error is, what was expected, which value was found, and how to correct it:
 
-    no joint named 'handl' in man.glb; did you mean 'hand.L', 'hand.R'?
+    goal on 'hand': weight: expected a finite number above 0, got -1.0
+    no joint named 'handl' in man.glb. Did you mean 'hand.L', 'hand.R'?
 
-Each class is also the built-in exception that fits, so that ``except ValueError`` works as people expect.
+Each class also derives from the built-in exception that fits, so ``except ValueError`` works as usual.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
@@ -17,18 +19,21 @@ _MANY: Final = 1000  # difflib takes up to 0.3 ms a pair; beyond this many names
 _LONGEST_NAME: Final = 100  # letters of a name that others are compared with: difflib is quadratic
 _LONGEST_VALUE: Final = 120
 _LONGEST_PART: Final = 1000  # letters of a part of a message, which may hold a name or a path
+_LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")  # code such as ``sy.solve`` or ``root=`` is not capitalised
 _E = TypeVar("_E", bound="SynoviaError")
 
 
 class SynoviaError(Exception):
     """Root of the tree.
 
+    The message is ``<where>: <what>: expected <expected>, got <value>. <Hint>.``
+
     Args:
-        what: One clause that says what is wrong.
-        where: File, line, joint or argument that it concerns.
-        value: The offending value; shortened when long.
-        expected: What would have been accepted.
-        hint: The nearest fix.
+        what: The argument that cannot be used, empty if ``where`` names it; without ``expected`` what is wrong.
+        where: File, line, joint or goal that it concerns.
+        value: The value that was found; shortened if it is long.
+        expected: Which values are accepted.
+        hint: How to correct it, one clause.
     """
 
     def __init__(
@@ -50,22 +55,22 @@ class SynoviaError(Exception):
 
     def __str__(self) -> str:
         """Return the whole message on one line."""
-        text = f"{_cut(self.where)}: {self.what}" if self.where else self.what
+        expected = f"expected {_cut(self.expected)}" if self.expected else ""
+        text = ": ".join(part for part in (_cut(self.where or ""), self.what, expected) if part)
         if self.value is not None:
             text += f", got {_short(self.value)}"
-        if self.expected:
-            text += f"; expected {_cut(self.expected)}"
         if self.hint:
-            text += f"; {_cut(self.hint)}"
+            hint = _LOWER_WORD.sub(lambda word: word[0].capitalize(), _cut(self.hint), count=1)
+            text += f". {hint}" if hint.endswith((".", "?")) else f". {hint}."
         return text
 
 
 class InputError(SynoviaError, ValueError):
-    """An argument has a value that cannot be used (NaN, wrong shape, no rotation, out of range)."""
+    """An argument has an invalid value: NaN, a wrong shape, a matrix that is not a rotation, a number out of range."""
 
 
 class UnknownNameError(SynoviaError, LookupError):
-    """A joint, goal, model, solver or format of that name does not exist, or the name is ambiguous."""
+    """A name of a joint, goal, model, solver or format is unknown or ambiguous."""
 
 
 class FileError(SynoviaError, OSError):
@@ -73,29 +78,31 @@ class FileError(SynoviaError, OSError):
 
 
 class FormatError(SynoviaError, ValueError):
-    """A file can be read, but what it says is malformed or contradicts itself."""
+    """The content of a file is malformed or contradicts itself."""
 
 
 class UnsupportedError(SynoviaError, TypeError):
-    """A request is well formed, but this solver, format or skeleton cannot honour it."""
+    """A valid request that this solver, format or skeleton does not support."""
 
 
 class MissingExtraError(SynoviaError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is required but not installed."""
 
 
 class UnsolvedError(SynoviaError, RuntimeError):
-    """Raised by ``Solution.raise_for_status`` when not every goal was reached."""
+    """A goal was not reached; raised by ``Solution.raise_for_status``."""
 
 
 def _cut(text: str) -> str:
-    """Return a text, without its middle where it is long: a damaged file may hold a name of megabytes."""
+    """Return a text without its middle if it is long: a damaged file may contain a name of megabytes."""
     return text if len(text) <= _LONGEST_PART else f"{text[: _LONGEST_PART // 2]} ... {text[-_LONGEST_PART // 4 :]}"
 
 
 def _short(value: object) -> str:
-    """Return ``repr(value)``, cut so that a message stays on one screen; numbers of NumPy print as plain ones."""
+    """Return ``repr(value)``, shortened to fit a message; NumPy numbers print as plain numbers."""
     plain: Any = value
+    if isinstance(value, type):
+        return value.__name__
     size = getattr(plain, "size", None)
     if isinstance(size, int) and size < _LONGEST_VALUE and hasattr(plain, "tolist"):
         plain = plain.tolist()
@@ -109,11 +116,11 @@ def _short(value: object) -> str:
 
 
 def restated(error: SynoviaError, kind: type[_E], where: str) -> _E:
-    """Return an error that says the same as another, as one of another class or about another place.
+    """Return a copy of an error with another class and another place.
 
     Args:
-        error: The error that was raised where less was known.
-        kind: The class of the new one.
+        error: The error.
+        kind: Class of the copy.
         where: File, line, joint or argument that it concerns.
     """
     return kind(error.what, where=where, value=error.value, expected=error.expected, hint=error.hint)
@@ -123,15 +130,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint with the names nearest to ``name``, or with a few that exist.
 
     Args:
-        name: What was asked for.
+        name: The unknown name.
         known: The names that exist.
 
     Returns:
-        A clause for ``hint``, for example ``did you mean 'hand.L', 'hand.R'?``.
+        A clause for ``hint``, for example ``Did you mean 'hand.L', 'hand.R'?``.
     """
     names = list(known)
     if not names:
-        return "there are none"
+        return "There are none"
     if len(names) <= _MANY and len(name) <= _LONGEST_NAME:
         folded = {other.lower(): other for other in names if len(other) <= _LONGEST_NAME}
         near = [folded[key] for key in difflib.get_close_matches(name.lower(), list(folded), n=3, cutoff=0.6)]
@@ -139,17 +146,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     else:
         near = [other for other in names if other.lower().startswith(name[:3].lower())]
     if near:
-        return "did you mean " + ", ".join(repr(other) for other in near[:3]) + "?"
+        return "Did you mean " + ", ".join(repr(other) for other in near[:3]) + "?"
     shown = ", ".join(repr(other) for other in names[:6])
-    return f"there are {shown}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return f"There are {shown}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], where: str | None = None) -> UnknownNameError:
     """Return the error for a name that does not exist, with the nearest ones that do.
 
     Args:
-        kind: What the name should name, for example ``joint``.
-        name: What was asked for.
+        kind: Kind of thing that was searched, for example ``joint``.
+        name: The unknown name.
         known: The names that exist.
         where: Container that was searched, for example a file.
     """

@@ -1,4 +1,4 @@
-"""``IK`` and ``solve``: what users ask, over the compiled problem, its diagnosis, and tracking."""
+"""``IK`` and ``solve``: the interface to the compiled problem, its diagnosis, and tracking."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
-from synovia.solver import Solver, SolverName, lister_of
+from synovia.solver import Solver, SolverName
 from synovia.solver.base import Kernel
 from synovia.tracking import track
 
 _empty = np.empty  # one look-up less in each call
 _MOST_BRANCHES = 64
-_DISTANCE = 4  # column in which a kernel that lists branches leaves how far each is from the start
+_DISTANCE = 4  # column of a branch's distance from the start, in the rows that list branches
 
 
 class IK(CompiledProblem):
@@ -35,35 +35,35 @@ class IK(CompiledProblem):
         skeleton: The skeleton.
         goals: One goal or several.
         solver: Settings such as ``LevenbergMarquardt()``, a solver's name, or None for the default.
-        tolerance: (position in length units, angle in radians) within which a goal is reached; None for 1e-4 of the
+        tolerance: (position in length units, angle in radians) within which a goal is met; None for 1e-4 of the
             reach and 1e-3 rad.
-        root: ``"fixed"`` keeps a free root where the start has it; ``"free"`` lets it move, and puts a free joint
-            before a skeleton that has none (``ik.skeleton`` is then that one). Axes such as ``"xy"``, ``"x,y,yaw"`` or
-            ``("x", "yaw")`` let it slide along and turn about those of the world alone (x, y, z, roll, pitch, yaw).
+        root: ``"fixed"`` keeps a free root where the start has it. ``"free"`` lets it move, and adds a free joint to a
+            skeleton that has none (see ``ik.skeleton``). Axes such as ``"xy"``, ``"x,y,yaw"`` or ``("x", "yaw")`` let
+            it move only along and about these world axes (x, y, z, roll, pitch, yaw).
 
     Raises:
         InputError: If a goal or setting cannot be used.
         UnknownNameError: If a joint or the solver does not exist.
-        UnsupportedError: If the solver cannot honour a goal, or is not made for these joints.
+        UnsupportedError: If the solver does not support a goal or these joints.
     """
 
     diagnosis = diagnosis
-    _lister: Kernel | None = None  # lists the branches of a closed form
+    _branch_kernel: Kernel | None = None
 
     def solve(
         self, targets: Targets | None = None, start: Start | None = None, deadline: float | None = None
     ) -> Solution:
-        """Return the pose that meets the goals, or the best that was met, and how far it got.
+        """Find the pose that meets the goals, or the best pose.
 
         Args:
             targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
-                transform. It may stand alone where one goal takes a target. Goals without one keep their own; without
-                that they stay where the start is.
+                transform. If only one goal takes a target, the target alone is enough. Other goals keep their own
+                targets, or those of the start.
             start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; the rest pose
-                without.
-            deadline: Seconds after which the best pose so far comes back, as a miss with status ``MAX_STEPS`` unless it
-                reaches the goals; ``solution.interrupted`` tells. A kernel's first use is loaded or compiled whole:
-                ``precompile()`` does that ahead.
+                by default.
+            deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
+                the goals; see ``solution.interrupted``. Loading or compiling a kernel at its first use cannot be
+                interrupted; call ``precompile()`` before.
 
         Raises:
             InputError: If a value cannot be used.
@@ -97,9 +97,9 @@ class IK(CompiledProblem):
         return Solution(self, row, start)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
-        """Return every pose within the limits that a closed form finds for the goals, the nearest to the start first.
+        """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
 
-        Where one parameter stays free (the swivel of an elbow), each branch has it as ``solve`` would choose it.
+        If one parameter stays free, such as the swivel of an elbow, each branch uses the value that ``solve`` chooses.
 
         Args:
             targets: As in ``solve``.
@@ -110,10 +110,10 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used.
         """
         pose = self.default_start if start is None else self.as_start(start)
-        kernel = self._lister = self._lister or lister_of(self.solver, self.reduced)
+        kernel = self._branch_kernel = self._branch_kernel or self.solver.branch_kernel(self.reduced)
         workspace = self.new_workspace()
         self.writer.fill(targets, workspace)
-        out = self.new_rows(_MOST_BRANCHES + 1)  # one row is the kernel's own
+        out = self.new_rows(_MOST_BRANCHES + 1)  # the kernel uses one more row
         count = kernel(self.ints, self.floats, workspace.table, pose.inside, out, workspace.scratch, False, 0)
         if count < 0:
             self.writer.refuse(count, targets)
@@ -123,7 +123,7 @@ class IK(CompiledProblem):
     track = track
 
     def precompile(self) -> None:
-        """Load or compile also what only a miss needs, ahead of the first."""
+        """Load or compile the kernels that only a miss needs, before the first miss."""
         self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
 
     def solve_many(
@@ -136,24 +136,24 @@ class IK(CompiledProblem):
         progress: Progress | None = None,
         deadline: float | None = None,
     ) -> Solutions:
-        """Return the answers of many problems: the same bits as ``solve`` one by one, on all cores.
+        """Solve a batch of problems on all cores; the results are identical to those of ``solve``.
 
         Args:
             targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
                 or (B, 4, 4).
-            starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose without.
-            threads: Number of threads; all cores without.
-            simd: True solves the problems of an arm (lm, dls) or of a plain chain of balls (fabrik) in lockstep,
-                ``"single"`` in single precision: several times as fast; each answer is verified in double precision,
-                but the bits are not those of ``solve``.
+            starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose by default.
+            threads: Number of threads; all cores by default.
+            simd: True solves several problems at once, for an arm (lm, dls) or a chain of balls without limits
+                (fabrik); ``"single"`` does so in single precision. It is several times as fast. Each result is
+                verified in double precision, but may differ from that of ``solve`` in the last bits.
             progress: Called after each block of problems with (problems done, all).
-            deadline: Seconds after which all problems end, as in ``solve``; those not begun stay at their starts, with
-                their errors measured.
+            deadline: Seconds after which all problems end, as in ``solve``. Problems not begun return their starts,
+                with errors.
 
         Raises:
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
-            UnsupportedError: If there are no lanes for this problem.
+            UnsupportedError: If there is no SIMD kernel for this problem.
         """
         workers = checked_threads(threads)
         watch = Watch(deadline_of(deadline))
@@ -167,21 +167,21 @@ class IK(CompiledProblem):
         return Solutions(self, rows, given)
 
     def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
-        """Return errors (B, goals, 2) when the first attempt is stopped after so many steps: position, angle (radians).
+        """Return the errors (B, goals, 2) of the first attempt after a number of steps: position, angle (radians).
 
-        Asked for one number of steps after the other it shows how a solver converges. Nothing is given up, restarted or
-        polished on the way.
+        Errors for increasing numbers of steps show how a solver converges. There are no restarts, early stops or
+        polish steps.
 
         Args:
-            steps: Steps, a whole number from 0 for the errors at the start.
-            targets: As in ``solve_many``; one problem with the goals' own targets without.
+            steps: Number of steps; 0 for the errors at the start.
+            targets: As in ``solve_many``; by default one problem with the goals' own targets.
             starts: As in ``solve_many``.
 
         Raises:
             InputError: If a value cannot be used.
         """
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
-            raise InputError("steps is out of range", value=steps, expected="a whole number from 0 to 1e+06")
+            raise InputError("steps", value=steps, expected="a whole number from 0 to 1,000,000")
         table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
         first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
         out = self.new_rows(len(table))
@@ -207,7 +207,7 @@ def solve(
     root: Root = "fixed",
     deadline: float | None = None,
 ) -> Solution:
-    """Return the pose of a skeleton that meets goals; build an ``IK`` instead to ask more than once.
+    """Find the pose of a skeleton that meets goals. To solve more than once, build an ``IK``.
 
     Args:
         skeleton: The skeleton.
@@ -216,6 +216,6 @@ def solve(
         start: As in ``IK.solve``.
         tolerance: As in ``IK``.
         root: As in ``IK``.
-        deadline: As in ``IK.solve``, from when the problem is packed and its kernel loaded.
+        deadline: As in ``IK.solve``; it begins once the problem is packed and its kernel loaded.
     """
     return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)

@@ -1,6 +1,6 @@
-"""JSON and TOML: read strictly, where what the standards forbid or leave open is an error and never a guess.
+"""Read JSON and TOML strictly, and write texts and keys of TOML.
 
-And the words that writers of TOML need: texts and keys.
+Content that the standards forbid or leave undefined is an error.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 
-_MOST_PARTS: Final = 16  # of a dotted key; time and memory of tomllib grow with the square of their number
+_MOST_PARTS: Final = 16  # of a dotted key; tomllib's time and memory grow with the square of this number
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
-# Only where a key may begin: names in quotes may hold dots, and from every place the search would be quadratic.
+# Search only where a key may begin; a search from every position would take quadratic time.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
@@ -29,25 +29,25 @@ def parse_json(text: str, where: str) -> object:
         where: File that it comes from, for messages.
 
     Raises:
-        FormatError: If it is malformed, a name stands twice in one object, a number is NaN or infinite, a text holds
-            half of a character, or it is nested too deeply.
+        FormatError: If it is malformed or nested too deeply, an object repeats a name, a number is NaN or infinite, or
+            a text contains half of a surrogate pair.
     """
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) < len(pairs):
             left = dict.fromkeys(out, 1)
             for name, _ in pairs:
                 left[name] -= 1
                 if left[name] < 0:
-                    raise FormatError(f"field {name!r} stands twice in one object", where=where)
+                    raise FormatError(f"field {name!r}", where=where, expected="each name once in an object")
         return out
 
-    def no_number(word: str) -> float:
-        raise FormatError(f"{word} is no number", where=where, expected="finite numbers")
+    def refuse(word: str) -> float:
+        raise FormatError("number", where=where, value=word, expected="a finite number")
 
     try:
-        value = json.loads(text, object_pairs_hook=once, parse_constant=no_number)
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -55,12 +55,14 @@ def parse_json(text: str, where: str) -> object:
             f"is not JSON: {error.msg}", where=f"{where}: line {error.lineno}, column {error.colno}"
         ) from error
     except RecursionError as error:
-        raise FormatError("is nested too deeply", where=where) from error
+        raise FormatError("the content is nested too deeply", where=where) from error
     except FormatError:
         raise
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
-        raise FormatError("a text holds half of a character", where=where, value=half, expected="Unicode") from error
+        raise FormatError(
+            "text", where=where, value=half, expected="Unicode", hint="it contains half of a surrogate pair"
+        ) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
     return value
@@ -78,19 +80,17 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
-        raise FormatError(
-            "key has too many parts", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} between dots"
-        )
+        raise FormatError("dotted key", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} parts")
     try:
         content = tomllib.loads(text)
         if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
-            line = text.count("\n", 0, long.start()) + 1  # or below, where this one stands in a text
+            line = text.count("\n", 0, long.start()) + 1  # or below, if this match is part of a text
             raise FormatError("a number has too many digits", where=f"{where}, line {line}")
         return content
     except FormatError:
         raise
     except RecursionError as error:
-        raise FormatError("is nested too deeply", where=where) from error
+        raise FormatError("the content is nested too deeply", where=where) from error
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"is not TOML: {error}", where=where) from error
     except ValueError as error:  # a whole number of thousands of digits
@@ -98,7 +98,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def _holds_long_number(content: dict[str, Any]) -> bool:
-    """Return whether a whole number in a TOML document is too long to be printed."""
+    """Return whether the content of a TOML file has a whole number too long to print."""
     waiting: list[Any] = [content]
     while waiting:
         value = waiting.pop()
@@ -112,10 +112,10 @@ def _holds_long_number(content: dict[str, Any]) -> bool:
 
 
 def toml_text(value: str) -> str:
-    """Return a text as TOML writes it, in quotes."""
+    """Return a text in TOML syntax, in quotes."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which JSON allows and TOML does not
 
 
 def toml_key(name: str) -> str:
-    """Return a key as TOML writes it: bare where that is allowed, else in quotes."""
+    """Return a key in TOML syntax: bare if allowed, else in quotes."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from synovia.clips.points import pieces_of
+from synovia.clips.points import pieces_of, points_of
 from synovia.errors import InputError, UnknownNameError
 from synovia.tracking.trajectory import Model, Terms, spread
 from synovia.tracking.trajectory.solve import _cost, _normal_equations
@@ -174,3 +174,16 @@ def test_noise_in_few_frames_is_no_trouble(frames):
     seen = truth + np.random.default_rng(2).normal(0, 0.005, truth.shape)
     fitted = sy.fit_positions(wander(frames=2).skeleton, seen, fps=30.0)
     assert np.sqrt(np.mean((fitted.positions() - truth) ** 2)) < 0.008
+
+
+def test_a_point_that_was_not_seen_leaves_the_others_of_its_frame():
+    """One number that is missing hides its own point alone; what is never seen is left out."""
+    body = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+    positions = np.random.default_rng(0).normal(size=(4, 3, 3))
+    positions[1, 0, 2] = np.nan
+    positions[:, 2] = np.nan
+    found = points_of(body, positions, None, None, np.array([[1.0, 0.5, 1.0]] * 3 + [[0.0, np.nan, 1.0]]))
+    assert list(found.rows) == [0, 1]
+    np.testing.assert_allclose(found.weights, [[1.0, 0.5], [0.0, 0.5], [1.0, 0.5], [0.0, 0.0]])
+    np.testing.assert_array_equal(found.places[1], [(0, 0, 0), positions[1, 1]])
+    np.testing.assert_array_equal(found.places[0], positions[0, :2])

@@ -34,7 +34,7 @@ def test_a_slide_adds_its_travel_to_what_is_reached():
         ]
     )
     text = " ".join(sy.solve(lift, sy.PositionGoal("tip", (0.0, 0.0, 9.0))).explain())
-    assert "'lift', the first joint that moves it; from there it reaches 1.2 units at most" in text
+    assert "from 'lift', the first joint that moves; the chain from there reaches 1.2 units at most" in text
 
 
 def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
@@ -42,7 +42,7 @@ def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
     solution = sy.solve(body, sy.PositionGoal("left_hand", (3.0, 1.0, 0.0)))
     assert "left_lower_leg" in solution.active_limits  # straight, as at rest
     text = " ".join(solution.explain())
-    assert "At a limit" in text
+    assert "at a limit" in text.lower()
     assert "left_lower_leg" not in text
     knee = Relief("left_lower_leg", GoalError(0.1, 0.0))  # with the foot planted it would be its reason
     assert "left_lower_leg" in _limits_in_the_way(solution, [Reason(0, (), (knee,), None, None)])
@@ -50,7 +50,7 @@ def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
 
 def test_raising_carries_the_explanation():
     solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.0)))
-    with pytest.raises(sy.UnsolvedError, match="beyond the reach of its chain"):
+    with pytest.raises(sy.UnsolvedError, match="the chain from there reaches"):
         solution.raise_for_status()
 
 
@@ -71,15 +71,15 @@ def test_a_hole_is_told_as_a_hole():
 
 def test_what_nothing_moves_is_told():
     arm = sy.bundled("arm7")
-    line = sy.solve(arm, sy.PositionGoal("base", (1.0, 0.0, 0.0))).explain()[-1]
-    assert line.startswith("No joint moves 'base': it is a part of the fixed root")
+    line = sy.solve(arm, sy.PositionGoal("base", (1.0, 0.0, 0.0))).explain()[0]
+    assert line.startswith("Unreachable: no joint moves 'base'; it is part of the fixed root")
 
 
 def test_millimetres_given_to_metres_are_told():
     """A question at the end of the line; none for what is just far away, nor where lengths are millimetres."""
     arm = sy.bundled("arm7")
     solution = sy.solve(arm, sy.PositionGoal("tool", (400.0, 100.0, 500.0)))
-    assert "did you mean metres" in str(solution)
+    assert "Did you mean metres" in str(solution)
     assert any("(0.4, 0.1, 0.5)" in line for line in solution.explain())
     for target in ((4.0, 0.0, 0.0), (4e5, 0.0, 0.0)):
         assert "metres" not in str(sy.solve(arm, sy.PositionGoal("tool", target)))
@@ -104,7 +104,7 @@ def test_goals_and_all_that_holds_them_are_copied_and_pickled():
 
 
 def test_lengths_whose_squares_overflow_are_refused():
-    with pytest.raises(sy.InputError, match="too far away"):
+    with pytest.raises(sy.InputError, match=r"at most 1e\+15"):
         sy.Skeleton.chain([(0, 0, 0), (1e160, 0, 0)])
     for goal in (
         lambda: sy.CenterOfMassGoal(polygon=[(0, 0, 0), (1e200, 0, 0), (0, 0, 1e200)]),
@@ -112,7 +112,7 @@ def test_lengths_whose_squares_overflow_are_refused():
         lambda: sy.RelativeGoal("tool", "joint1", other_offset=(0, 1e200, 0)),
         lambda: sy.DistanceGoal("tool", "joint1", minimum=1e200),
     ):
-        with pytest.raises(sy.InputError, match="too far away"):
+        with pytest.raises(sy.InputError, match=r"at most 1e\+15"):
             goal()
 
 
@@ -140,9 +140,9 @@ def test_too_few_joints_for_a_pose_are_told_with_their_number():
     target[:3, :3] = target[:3, :3] @ sy.Rotation.from_euler("y", 40, degrees=True).as_matrix()
     solver = sy.LevenbergMarquardt(attempts=2)
     text = " ".join(sy.solve(arm, sy.PoseGoal("tool", transform=target), solver).explain())
-    assert "Only 5 numbers move 'tool', and a pose has 6" in text
+    assert "Only 5 joint values move 'tool', but a pose needs 6" in text
     assert "more attempts" not in text
-    assert "A PositionGoal asks for 3 alone" in text
+    assert "A PositionGoal needs only 3" in text
     far = " ".join(sy.solve(arm, sy.PositionGoal("tool", (9, 0, 0)), solver).explain())
     assert "Only" not in far
     target[:3, 3] = 9.0
@@ -155,4 +155,4 @@ def test_a_body_without_a_moving_joint_is_told(solver):
     rigid = sy.Skeleton([sy.Joint("base"), sy.Joint("tip", "base", rest=[[1, 0, 0, 1], [0, 1, 0, 0], *np.eye(4)[2:]])])
     solution = sy.solve(rigid, sy.PositionGoal("tip", (1.0, 0.0, 5.0)), solver)
     assert solution.status is sy.Status.UNREACHABLE
-    assert any("No joint moves 'tip'" in line for line in solution.explain())
+    assert any("no joint moves 'tip'" in line for line in solution.explain())

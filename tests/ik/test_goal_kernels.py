@@ -12,7 +12,7 @@ from conftest import UNCOMPILED
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry, perform
 from synovia.kernels.goals.curvature import curvature
-from synovia.kernels.goals.reach import prove, prove_arm
+from synovia.kernels.goals.reach import prove_arm_unreachable, prove_unreachable
 from synovia.kernels.goals.residuals import jacobian, measure, residual, to_units
 from synovia.kernels.math.linear import factor6, finish6, solve_ldl
 from synovia.kernels.tree import problem as kp
@@ -51,14 +51,14 @@ def proof_and_errors(ints, floats, scratch, targets, q, errors):
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
     forward(problem.tree, q, work.frames)
     worst = measure(problem, q, work.frames, targets, errors)
-    return perform(prove, problem, work, targets, q)[0], worst
+    return perform(prove_unreachable, problem, work, targets, q)[0], worst
 
 
 @entry
 def arm_proof(ints, floats, scratch, targets, q):
     """Return whether the goal of an arm is proved out of reach."""
     problem, work = kp.open_problem(ints, floats), kp.open_work(ints, scratch)
-    return perform(prove_arm, problem, work, targets, q)[0]
+    return perform(prove_arm_unreachable, problem, work, targets, q)[0]
 
 
 @entry
@@ -87,7 +87,7 @@ def random_goals(rng, skeleton, pose=None):
         offset = random_frame(rng, 0.3)
         frame = random_frame(rng) if pose is None else pose.transform(joint) @ offset
         kind = {"weight": float(rng.uniform(0.1, 5)), "offset": offset, "name": f"g{number}"}
-        parts = [frame[:3, 3]] * (cls.what & 1) + [frame[:3, :3]] * (cls.what >> 1)
+        parts = [frame[:3, 3]] * (cls.pose_parts & 1) + [frame[:3, :3]] * (cls.pose_parts >> 1)
         goals.append(cls(joint, *parts, **kind))
     return goals
 

@@ -67,7 +67,7 @@ TARGETS = {
     "unknown": {"tol": wanted()},
     "unknown number": {99: wanted()},
     "joint without goal": {"joint3": wanted()},
-    "twice": {"tool": wanted(), 10: wanted()},
+    "only one of": {"tool": wanted(), 10: wanted()},
     "too far": {"tool": spoiled(0, 3, 1e200)},
     "masked": {"tool": np.ma.masked_greater(wanted(), 0.2)},
     "masked in a pair": {"tool": (np.ma.array((0.3, 0.1, 0.5), mask=(0, 1, 0)), np.eye(3))},
@@ -98,23 +98,23 @@ def test_an_error_names_goal_and_fault():
     ik = sy.IK(ARM, sy.PoseGoal("tool"))
     with pytest.raises(InputError, match=r"'tool'.*finite"):
         ik.solve({"tool": spoiled(0, 3, NAN)})
-    with pytest.raises(InputError, match="'tool' mirrors"):
+    with pytest.raises(InputError, match=r"'tool': .*It mirrors"):
         ik.solve({"tool": MIRRORED})
-    with pytest.raises(UnknownNameError, match="did you mean 'tool'"):
+    with pytest.raises(UnknownNameError, match="Did you mean 'tool'"):
         ik.solve({"tol": wanted()})
-    with pytest.raises(InputError, match="'tool' has masked entries"):
+    with pytest.raises(InputError, match="'tool': expected numbers without masked"):
         ik.solve(TARGETS["masked"])
-    with pytest.raises(InputError, match=r"'tool' is too far away, got \[1e\+200, .*1e\+15 length units"):
+    with pytest.raises(InputError, match=r"'tool': .*1e\+15 length units .*got \[1e\+200, "):
         ik.solve(TARGETS["too far"])
-    with pytest.raises(InputError, match=r"'tool': position is too far away, got \[1e\+300, 0.0, 0.0\]"):
+    with pytest.raises(InputError, match=r"'tool': position: expected .*, got \[1e\+300, 0.0, 0.0\]"):
         sy.IK(ARM, sy.PositionGoal("tool", (1e300, 0, 0))).solve()
-    with pytest.raises(InputError, match=r"shape \(4, 4\).*this is one target"):
+    with pytest.raises(InputError, match=r"\(4, 4\).*This is one target"):
         ik.solve_many({"tool": wanted()})
     with pytest.raises(UnknownNameError, match=r"one of fabrik, .*two-bone$"):
         sy.IK(ARM, sy.PoseGoal("tool"), "newton")
-    with pytest.raises(InputError, match=r"simd is out of range, got 'double'"):
+    with pytest.raises(InputError, match=r"simd: expected .*, got 'double'"):
         ik.solve_many({"tool": wanted()[None]}, simd="double")
-    with pytest.raises(InputError, match=r"velocity of 'joint1' is not positive, got -1\.0;"):
+    with pytest.raises(InputError, match=r"velocity of 'joint1': expected .*, got -1\.0"):
         ik.track({"tool": wanted()[None]}, velocity={"joint1": np.float64(-1)})
 
 
@@ -151,7 +151,7 @@ def test_two_keys_for_parts_of_one_goal_leave_the_other_goal_its_own():
 
 BAD_IKS = {
     "skeleton": (lambda: sy.IK("arm.urdf", sy.PositionGoal("tool")), "skeleton"),
-    "no goals": (lambda: sy.IK(ARM, []), "no goals"),
+    "at least one goal": (lambda: sy.IK(ARM, []), "at least one goal"),
     "goals none": (lambda: sy.IK(ARM, None), "goal"),
     "goals number": (lambda: sy.IK(ARM, 3), "goal"),
     "goals text": (lambda: sy.IK(ARM, "tool"), "goal"),
@@ -159,7 +159,7 @@ BAD_IKS = {
     "root array": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), root=np.zeros(2)), "root"),
     "root none": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), root=None), "root"),
     "root word": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), root="loose"), "root"),
-    "solver word": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), "lmm"), "did you mean 'lm'"),
+    "solver word": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), "lmm"), "Did you mean 'lm'"),
     "solver number": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), 3), "solver"),
     "solver class": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), sy.LevenbergMarquardt), "solver"),
     "tolerance number": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), tolerance=1e-3), "tolerance"),
@@ -167,7 +167,7 @@ BAD_IKS = {
     "tolerance negative": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), tolerance=(1, -1)), "tolerance"),
     "tolerance nan": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), tolerance=(1, NAN)), "tolerance"),
     "tolerance text": (lambda: sy.IK(ARM, sy.PositionGoal("tool"), tolerance="ab"), "tolerance"),
-    "unknown joint": (lambda: sy.IK(ARM, sy.PositionGoal("tol")), "did you mean 'tool'"),
+    "unknown joint": (lambda: sy.IK(ARM, sy.PositionGoal("tol")), "Did you mean 'tool'"),
     "joint none": (lambda: sy.IK(ARM, sy.PositionGoal(None)), "no joint"),
     "joint list": (lambda: sy.IK(ARM, sy.PositionGoal(["tool"])), "no joint"),
     "joint float": (lambda: sy.IK(ARM, sy.PositionGoal(1.0)), "no joint"),
@@ -187,23 +187,26 @@ BAD_IKS = {
     "weight huge": (lambda: sy.PositionGoal("tool", weight=10**400), "weight"),
     "position nan": (lambda: sy.PositionGoal("tool", (0, NAN, 0)), "finite"),
     "position shape": (lambda: sy.PositionGoal("tool", (0, 0)), "shape"),
-    "position text": (lambda: sy.PositionGoal("tool", "abc"), "numeric"),
-    "position truths": (lambda: sy.PositionGoal("tool", np.array([True, False, True])), "numeric"),
-    "position truth": (lambda: sy.PositionGoal("tool", (True, 0.5, 0.2)), "numeric"),
-    "position numbers as text": (lambda: sy.PositionGoal("tool", ["1", "2", "3"]), "numeric"),
+    "position text": (lambda: sy.PositionGoal("tool", "abc"), "expected numbers"),
+    "position truths": (lambda: sy.PositionGoal("tool", np.array([True, False, True])), "expected numbers"),
+    "position truth": (lambda: sy.PositionGoal("tool", (True, 0.5, 0.2)), "expected numbers"),
+    "position numbers as text": (lambda: sy.PositionGoal("tool", ["1", "2", "3"]), "expected numbers"),
     "position masked": (lambda: sy.PositionGoal("tool", np.ma.array((1, 2, 3), mask=(0, 0, 1))), "masked"),
     "distance without bounds": (lambda: sy.DistanceGoal("tool", "base"), "minimum= above 0, a finite maximum="),
-    "argument": (lambda: sy.PositionGoal("tool", wieght=2), "did you mean 'weight'"),
-    "arguments": (lambda: sy.PositionGoal("tool", (0, 0, 1), (0, 0, 0, 1)), "2 of them at most; it takes joint=,"),
+    "argument": (lambda: sy.PositionGoal("tool", wieght=2), "Did you mean 'weight'"),
+    "arguments": (lambda: sy.PositionGoal("tool", (0, 0, 1), (0, 0, 0, 1)), "at most 2, got 3. It takes joint=,"),
     "rotation list": (lambda: sy.RotationGoal("tool", (0, 0, 0, 1)), "quat_xyzw"),
     "rotation mirror": (lambda: sy.RotationGoal("tool", -np.eye(3)), "mirror"),
     "rotation many": (lambda: sy.RotationGoal("tool", sy.Rotation.from_rotvec(np.zeros((2, 3)))), "shape"),
-    "quaternion zero": (lambda: sy.RotationGoal("tool", quat_xyzw=(0, 0, 0, 0)), "length 1"),
+    "quaternion zero": (lambda: sy.RotationGoal("tool", quat_xyzw=(0, 0, 0, 0)), "unit quaternion"),
     "quaternion nan": (lambda: sy.RotationGoal("tool", quat_wxyz=(NAN, 0, 0, 0)), "finite"),
-    "quaternion twice": (lambda: sy.RotationGoal("tool", quat_wxyz=(1, 0, 0, 0), quat_xyzw=(0, 0, 0, 1)), "twice"),
+    "quaternion twice": (
+        lambda: sy.RotationGoal("tool", quat_wxyz=(1, 0, 0, 0), quat_xyzw=(0, 0, 0, 1)),
+        "only one of",
+    ),
     "half a pose": (lambda: sy.PoseGoal("tool", position=(0, 0, 0)), "PositionGoal"),
-    "pose and parts": (lambda: sy.PoseGoal("tool", (0, 0, 0), transform=np.eye(4)), "both"),
-    "transform": (lambda: sy.PoseGoal("tool", transform=np.eye(4) * 2), "rigid"),
+    "pose and parts": (lambda: sy.PoseGoal("tool", (0, 0, 0), transform=np.eye(4)), "either"),
+    "transform": (lambda: sy.PoseGoal("tool", transform=np.eye(4) * 2), "0 0 0 1"),
     "offset": (lambda: sy.PositionGoal("tool", offset=(0, 0)), "offset"),
     "offset ragged": (lambda: sy.PositionGoal("tool", offset=[[1], [2, 3]]), "offset"),
     "offset mirror": (lambda: sy.PoseGoal("tool", offset=np.diag([1, 1, -1, 1])), "mirror"),
@@ -306,7 +309,7 @@ def test_no_problems_give_no_answers():
     assert len(many) == 0
     assert many.q.shape == (0, 7)
     for place in (0, -1, "a", 1.0, None):
-        with pytest.raises(InputError, match="no answer"):
+        with pytest.raises(InputError, match="index of a solution"):
             many[place]
 
 

@@ -75,15 +75,15 @@ def angle_between(a, b):
 def test_every_pose_of_the_arm_is_found_again(goal):
     """Thousands of reachable targets at 1e-6, each checked by forward kinematics of the returned pose."""
     targets, starts = arm_targets(MANY)
-    parts = {3: targets, 1: targets[:, :3, 3], 2: targets[:, :3, :3]}[goal.what]
+    parts = {3: targets, 1: targets[:, :3, 3], 2: targets[:, :3, :3]}[goal.pose_parts]
     answers = sy.IK(ARM, goal("tool"), "lm", tolerance=(1e-6, 1e-6)).solve_many({"tool": parts}, starts)
     assert answers.reached.all()
     assert_inside(ARM, answers.q)
     for answer, target in zip(answers, targets, strict=True):
         pose = sy.Pose(ARM, answer.pose.q)
-        if goal.what & 1:
+        if goal.pose_parts & 1:
             assert np.linalg.norm(pose.position("tool") - target[:3, 3]) <= 1e-6 * (1 + 1e-6)
-        if goal.what & 2:
+        if goal.pose_parts & 2:
             assert angle_between(pose.matrix("tool"), target[:3, :3]) <= 1e-6 * (1 + 1e-6)
 
 

@@ -113,3 +113,23 @@ def test_followers_have_the_same_bits_from_the_kernels_and_from_numpy():
         assert poses[0] is not None
         for pose in poses:
             np.testing.assert_array_equal(q if pose is None else pose.q, q)
+
+
+@pytest.mark.parametrize("length", [0.5, 0.99, 1.0 + 1e-6, 1.01, 2.0])
+def test_a_quaternion_of_another_length_means_the_same_turn_as_in_a_pose(length):
+    """In an array as in a pose: taken as the turn that it names, or refused with the same words."""
+    body = sy.Skeleton([sy.Joint("ball", kind=sy.Kind.BALL), hinge("tip", "ball", (1, 0, 0))])
+    q = np.array([*(length * sy.Rotation.from_rotvec((0.3, -0.2, 0.5)).as_quat()), 0.2])
+    ik = sy.IK(body, sy.PositionGoal("tip"))
+    said = []
+    for start in (lambda: q, lambda: sy.Pose(body, q)):
+        try:
+            said.append(ik.solve({"tip": (0.0, 1.0, 0.0)}, start()).pose.q)
+        except InputError as error:
+            said.append(str(error))
+    assert type(said[0]) is type(said[1])
+    if isinstance(said[0], str):
+        assert said[0].split(":")[-1] == said[1].split(":")[-1]
+    else:
+        np.testing.assert_allclose(said[0], said[1], atol=1e-12)
+        assert np.linalg.norm(said[0][:4]) == pytest.approx(1.0, abs=1e-9)

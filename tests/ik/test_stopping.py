@@ -267,6 +267,8 @@ def test_the_work_of_default_settings_is_bounded():
     for kind in sy.solvers.values():
         settings = kind()
         assert np.isfinite(settings.most_work)
+        if kind.closed:
+            continue
         assert np.isfinite(settings.replace(attempts=1, max_steps=1).most_work)
         assert np.isinf(settings.replace(attempts=settings.attempts + 1).most_work)
         assert np.isinf(settings.replace(max_steps=settings.max_steps + 1).most_work)

@@ -250,7 +250,7 @@ def test_velocities_hold_and_what_they_cost_is_told():
     with pytest.raises(InputError, match="velocity"):
         ik.track({"tool": targets}, start, velocity=-1.0)
     balance = sy.IK(sy.bundled("humanoid"), [sy.PositionGoal("left_hand"), sy.CenterOfMassGoal()])
-    with pytest.raises(sy.UnsupportedError, match=r"held to velocities.*CenterOfMass.*largest_move=velocity / fps"):
+    with pytest.raises(sy.UnsupportedError, match=r"velocity: expected.*CenterOfMass.*largest_move=velocity / fps"):
         balance.track({"left_hand": np.zeros((2, 3))}, velocity=1.0)
 
 
@@ -385,3 +385,21 @@ def test_fast_motion_is_no_flip():
     clip = ik.track({"left_hand": np.array([here, here, there, there])}, ik.solve({"left_hand": here}).pose)
     assert np.abs(np.diff(clip.q, axis=0)).max() > 0.2
     assert clip.jumps == ()
+
+
+def test_when_one_of_several_tracks_fails_the_others_end_too():
+    """Whatever was to be told fails once, and no frame of the others is told afterwards."""
+    body = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+    targets = {"joint2": np.array([(1.2 * np.cos(t), 1.2 * np.sin(t), 0.3) for t in np.linspace(0, 1, 40)])}
+    told = []
+
+    def fail_once(done, of):
+        told.append(done)
+        if len(told) == 5:
+            raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        sy.IK(body, sy.PositionGoal("joint2")).track(
+            targets, candidates=3, both_ways=True, threads=1, progress=fail_once
+        )
+    assert len(told) <= 6

@@ -5,7 +5,7 @@ import pytest
 
 import synovia as sy
 from synovia.kernels.compiler.jit import entry
-from synovia.kernels.tree.chart import bound_ball, move_ball
+from synovia.kernels.tree.chart import ellipse_normal, move_ball, write_ball_bounds
 
 LIMIT = sy.SwingTwist.about((1, 2, -1), x=(0.7, 1.3), y=(0.4, 1.8), twist=(-0.6, 1.1))
 
@@ -13,7 +13,7 @@ LIMIT = sy.SwingTwist.about((1, 2, -1), x=(0.7, 1.3), y=(0.4, 1.8), twist=(-0.6,
 @entry
 def bound(limit, q, box):
     """Write the box of one ball at rotation q."""
-    bound_ball(limit, 0, 0, (q[0], q[1], q[2], q[3]), box)
+    write_ball_bounds(limit, 0, 0, (q[0], q[1], q[2], q[3]), box)
 
 
 @entry
@@ -56,3 +56,45 @@ def test_a_unit_of_each_direction_turns_as_the_box_says(x, y, twist):
         np.testing.assert_allclose(box[c, 4:7], turn, atol=1e-6)
         assert box[c, 0] < 0.0 < box[c, 1]
     np.testing.assert_allclose(box[2, :2], [LIMIT.twist[0] - twist, LIMIT.twist[1] - twist], atol=1e-12)
+
+
+@entry
+def way_out(limit, s, out):
+    """Write what ``outward`` returns at a swing vector."""
+    f, slope, n, bend = ellipse_normal(limit, 0, (s[0], s[1]))
+    out[0], out[1], out[2], out[3], out[4] = f, slope, n[0], n[1], bend
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0, 1.2])
+@pytest.mark.parametrize("angle", [0.3, 1.2, 2.0, 2.9, 3.6, 4.4, 5.0, 6.0])
+def test_the_way_out_of_an_ellipse_is_the_gradient_of_the_place_on_it(angle, share):
+    """Slope and normal by differences; the curvature is that of the line on which the place is the same."""
+    (left, right), (down, up) = LIMIT.x, LIMIT.y
+    a, b = (right if np.cos(angle) > 0 else left), (up if np.sin(angle) > 0 else down)
+
+    def point(t, scale=share):
+        return scale * np.array([a * np.cos(t), b * np.sin(t)])
+
+    def place_of(s):
+        return np.hypot(s[0] / a, s[1] / b)
+
+    s = point(angle)
+    out = np.empty(5)
+    way_out(LIMIT.row()[None], s, out)
+    assert out[0] == pytest.approx(share, rel=1e-12)
+    h = 1e-6 * share
+    gradient = [(place_of(s + h * e) - place_of(s - h * e)) / (2 * h) for e in np.eye(2)]
+    assert out[1] == pytest.approx(np.linalg.norm(gradient), rel=1e-6)
+    np.testing.assert_allclose(out[2:4], gradient / np.linalg.norm(gradient), atol=1e-6)
+    before, middle, after_ = point(angle - 1e-4), point(angle), point(angle + 1e-4)
+    speed, bent = (after_ - before) / 2e-4, (after_ - 2 * middle + before) / 1e-8
+    curvature = (speed[0] * bent[1] - speed[1] * bent[0]) / np.linalg.norm(speed) ** 3
+    assert out[4] == pytest.approx(curvature, rel=1e-4)
+
+
+def test_the_way_out_of_the_middle_is_a_direction():
+    out = np.empty(5)
+    way_out(LIMIT.row()[None], np.zeros(2), out)
+    assert np.isfinite(out).all()
+    assert out[0] < 1e-9
+    assert np.hypot(out[2], out[3]) == pytest.approx(1.0, abs=1e-12)

@@ -25,7 +25,7 @@ def test_every_entry_point_is_listed() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "entry" for d in node.decorator_list):
                 found.add(f"{name}.{node.name}")
-    assert found == {*entries.ENTRIES, "hierarchy.levels.bare_levels"}  # that one is for tests
+    assert found == {*entries.ENTRIES, "hierarchy.levels.solve_hierarchy"}  # that one is for tests
 
 
 ASKED = """

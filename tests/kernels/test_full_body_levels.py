@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synovia.kernels.hierarchy.basis import levels_size
-from synovia.kernels.hierarchy.levels import bare_levels
+from synovia.kernels.hierarchy.levels import solve_hierarchy
 
 FAR = 1e9
 
@@ -21,7 +21,7 @@ def step(levels, wants, *, lower=None, upper=None, wish=None, stiff=None, dampin
     rows = [(np.zeros(n) + default if given is None else given) for given, default in
             ((lower, -FAR), (upper, FAR), (wish, 0.0), (stiff, 1.0))]  # fmt: skip
     x = np.zeros(n)
-    bare_levels(A, e, edges, np.array(rows), np.empty(levels_size(len(A), n)), x, damping, 0.0, FAR, True)
+    solve_hierarchy(A, e, edges, np.array(rows), np.empty(levels_size(len(A), n)), x, damping, 0.0, FAR, True)
     return x
 
 

@@ -96,7 +96,9 @@ def test_a_ball_whose_tip_or_target_is_in_its_centre_stays():
 def test_antiparallel_targets_turn_about_any_axis_across_and_always_the_same():
     """Exactly opposite: the cross product says nothing."""
     ball = sy.Skeleton.chain([(0, 0, 0), (0.3, -0.5, 0.8)])
-    for skeleton, tip, target in ((ball, "joint1", (-0.3, 0.5, -0.8)), (hinge(), "tip", (-1.0, 0.0, 0.0))):
+    cases = [(ball, "joint1", (-0.3, 0.5, -0.8)), (hinge(), "tip", (-1.0, 0.0, 0.0))]
+    cases += [(sy.Skeleton.chain([(0, 0, 0), way]), "joint1", -way) for way in (*np.eye(3), *-np.eye(3))]
+    for skeleton, tip, target in cases:
         for solver in (ONCE, sy.Fabrik(attempts=1)):
             first = sy.solve(skeleton, sy.PositionGoal(tip, target), solver)
             assert first.reached

@@ -130,8 +130,9 @@ def takes(solver, body):
 
 
 def settings(solver, **given):
-    """Return settings of a solver by name."""
-    return sy.solvers[solver](**given)
+    """Return settings of a solver by name; closed forms have fewer of them."""
+    kind = sy.solvers[solver]
+    return kind(**{name: value for name, value in given.items() if hasattr(kind, name)})
 
 
 def usual(solver):

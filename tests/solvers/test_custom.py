@@ -176,13 +176,13 @@ def test_a_function_that_raises_ends_the_solve_with_its_exception():
 @pytest.mark.parametrize(
     ("residual", "message"),
     [
-        (lambda pose: "far", "is not numeric"),
-        (lambda pose: np.array([1j]), "is not numeric"),
-        (lambda pose: [True], "is not numeric"),
-        (lambda pose: [], "has no numbers"),
-        (lambda pose: np.zeros((2, 2)), "has shape"),
-        (lambda pose: float("nan"), "is not finite"),
-        (lambda pose: np.zeros(1 if pose.q[0] == 0.0 else 2), "has shape"),
+        (lambda pose: "far", "expected numbers"),
+        (lambda pose: np.array([1j]), "expected numbers"),
+        (lambda pose: [True], "expected numbers"),
+        (lambda pose: [], "at least one number"),
+        (lambda pose: np.zeros((2, 2)), "shape of residual"),
+        (lambda pose: float("nan"), "finite numbers"),
+        (lambda pose: np.zeros(1 if pose.q[0] == 0.0 else 2), "shape of residual"),
     ],
 )
 def test_a_function_that_goes_wrong_is_an_input_error_that_names_the_goal(residual, message):
@@ -204,7 +204,7 @@ def test_who_cannot_call_python_refuses(solver):
 
 def test_what_is_no_goal_is_told():
     arm = sy.bundled("arm7")
-    with pytest.raises(InputError, match="got 'tool'"):
+    with pytest.raises(InputError, match="got str"):
         sy.IK(arm, "tool")
     with pytest.raises(InputError, match=r"Forgetful.*super"):
         sy.IK(arm, Forgetful())
@@ -229,7 +229,7 @@ def test_what_cannot_be_a_goal_is_refused():
     for given in ({}, {"residual": 1.0}, {"residual": len, "tolerance": 0.0}, {"residual": len, "jacobian": 3}):
         with pytest.raises(InputError):
             sy.CustomGoal(**given)
-    with pytest.raises(UnsupportedError, match="cannot honour"):
+    with pytest.raises(UnsupportedError, match="does not support"):
         sy.solve(ARM, at((0.4, 0.1, 0.5)), "ccd")
 
 

@@ -186,7 +186,7 @@ def test_the_root_moves_along_its_axes_alone(root, free):
 def test_axes_that_are_none_are_refused():
     """Unknown axes, and the same twice."""
     for bad in ("w", "xx", ("x", "x"), (), 3):
-        with pytest.raises(InputError, match="root cannot be used"):
+        with pytest.raises(InputError, match="root: expected 'fixed'"):
             sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), root=bad)
 
 

@@ -43,17 +43,17 @@ def test_every_goal_at_every_size_is_judged_alike_from_outside(solver, script, m
 def test_targets_and_sizes_whose_squares_overflow_are_refused():
     """They were REACHED with an error of NaN."""
     chain = sy.Skeleton.chain(1e9 * np.array([(0, 0, 0), (0, 0, 1), (0, 1, 2), (0, 0, 3)]))
-    with pytest.raises(sy.InputError, match="too far away"):
+    with pytest.raises(sy.InputError, match=r"at most 1e\+15"):
         sy.DistanceGoal("joint3", point=(0, 1e155, 0), minimum=1e8, maximum=1e9)
     for goal in (sy.PositionGoal("joint3"), sy.DistanceGoal("joint3", point=(0, 0, 0), maximum=1e9)):
         ik = sy.IK(chain, goal)
         assert ik.solve({"joint3": np.array([6e14, -6e14, 5e14])}).status is not sy.Status.REACHED  # 9.8e14 away
         for far in (1e155, 2e15, -3e300):
-            with pytest.raises(sy.InputError, match=r"too far away.*1e\+15 length units"):
+            with pytest.raises(sy.InputError, match=r"within 1e\+15 length units"):
                 ik.solve({"joint3": np.array([0.0, far, 0.0])})
-    with pytest.raises(sy.InputError, match="too far away"):
+    with pytest.raises(sy.InputError, match=r"at most 1e\+15"):
         sy.Skeleton.chain(1e77 * np.array([(0, 0, 0), (0, 0, 1), (0, 1, 2)]))
-    with pytest.raises(sy.InputError, match="centre of mass is too far away"):
+    with pytest.raises(sy.InputError, match="com: expected numbers"):
         Joint("a", com=(1e155, 0, 0))
 
 
@@ -68,7 +68,7 @@ def test_starts_beyond_all_sizes_are_refused():
     """By the compiled check and by the long way."""
     rail = sy.Skeleton([Joint("rail", kind=Kind.SLIDE, axis=(1, 0, 0)), Joint("tip", "rail")])
     for start in (np.array([1e200]), [1e200], np.array([-2e15])):
-        with pytest.raises(sy.InputError, match=r"too large.*at most 1e\+15"):
+        with pytest.raises(sy.InputError, match=r"at most 1e\+15"):
             sy.IK(rail, sy.PositionGoal("tip", (1, 0, 0))).solve(start=start)
 
 

@@ -314,3 +314,123 @@ def test_an_elbow_that_cannot_bend_enough_goes_to_the_end_that_comes_closest(far
     least = np.abs(0.8 * np.cos(0.5 * bends) - far).min()
     assert least > 1e-3
     assert np.linalg.norm(solution.pose.position("tip") - target) == pytest.approx(least, abs=1e-6)
+
+
+def bounded_limb(limit, hand=None):
+    """Return a limb of two balls with a hinge between, the limits of the root and of the hand given."""
+    return sy.Skeleton(
+        [
+            Joint("shoulder", kind=Kind.BALL, rest=at(0.1, 1.2, 0.0, (0.2, 0.1, -0.3)), limit=limit),
+            Joint("elbow", "shoulder", Kind.HINGE, at(0.3, 0, 0), axis=(0, 0, 1), limit=sy.Interval(0.0, 2.6)),
+            Joint("hand", "elbow", Kind.BALL, at(0.25, 0, 0), limit=hand),
+        ]
+    )
+
+
+def swivelled(body, pose, target, angle):
+    """Return the pose with the limb turned about the line from its root to its tip."""
+    line = unit(np.asarray(target) - pose.position("shoulder"))
+    own = pose.rotation("shoulder")
+    local = sy.Rotation.from_quat(pose["shoulder"]) * own.inv() * sy.Rotation.from_rotvec(angle * line) * own
+    return pose.with_values({"shoulder": local.as_quat()})
+
+
+def off_pole(pose, target, pole):
+    """Return the angle between elbow and pole about the line from shoulder to hand."""
+    root = pose.position("shoulder")
+    line = unit(np.asarray(target) - root)
+    a, b = (v - (v @ line) * line for v in (pose.position("elbow") - root, pole - root))
+    return np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_limb_turns_as_near_to_its_pole_as_the_limit_of_its_root_lets_it(seed):
+    """Where the limit takes some of the turn, the answer lies on its edge: a little nearer would be outside."""
+    rng = np.random.default_rng(seed)
+    limit = sy.SwingTwist.about((1, 0, 0), x=(0.9, 0.7), y=(0.8, 1.1), twist=(-0.4, 0.6))
+    body = bounded_limb(limit)
+    ik = sy.IK(body, [sy.PositionGoal("hand"), sy.PoleGoal("elbow", root="shoulder", tip="hand")], "two-bone")
+    inside = body.random_pose(seed)
+    target = inside.position("hand")
+    met = 0
+    for _ in range(8):
+        pole = inside.position("shoulder") + rng.normal(size=3)
+        solution = ik.solve({"hand": target, "elbow": pole}, inside)
+        assert solution.errors[0].position < 1e-9
+        assert not ik.outside(solution.pose)
+        if off_pole(solution.pose, target, pole) < 1e-6:
+            met += 1
+            continue
+        moved = [swivelled(body, solution.pose, target, side * 1e-4) for side in (1, -1)]
+        np.testing.assert_allclose(moved[0].position("hand"), target, atol=1e-9)
+        assert ik.outside(min(moved, key=lambda pose: off_pole(pose, target, pole)))
+    assert met < 8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_hand_that_cannot_turn_as_asked_still_goes_to_its_place(seed):
+    """The place goes before the rotation, and both limits hold."""
+    tighten = sy.SwingTwist.about((1, 0, 0), x=(0.1, 0.1), y=(0.1, 0.1), twist=(-0.1, 0.1))
+    body = bounded_limb(sy.SwingTwist.about((1, 0, 0), x=(1.5, 1.5), y=(1.5, 1.5), twist=(-1.0, 1.0)), tighten)
+    pose = body.random_pose(seed)
+    wanted = pose.transform("hand").copy()
+    wanted[:3, :3] = pose.matrix("hand") @ sy.Rotation.from_rotvec((0.0, 2.5, 0.0)).as_matrix()
+    ik = sy.IK(body, sy.PoseGoal("hand"), "two-bone")
+    solution = ik.solve({"hand": wanted}, pose)
+    assert solution.errors[0].position < 1e-9
+    assert not solution.reached
+    assert not ik.outside(solution.pose)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_place_behind_the_limits_of_a_limb_is_come_near_and_kept(seed):
+    """Root and elbow turn by turns until neither comes nearer; asked again, the answer stays."""
+    limit = sy.SwingTwist.about((1, 0, 0), x=(0.5, 0.5), y=(0.5, 0.5), twist=(-0.5, 0.5))
+    body = bounded_limb(limit)
+    shoulder = body.rest_pose().position("shoulder")
+    way = body.rest_pose().matrix("shoulder") @ unit([-0.2, *np.random.default_rng(seed).normal(size=2)])
+    target = shoulder + 0.4 * way
+    ik = sy.IK(body, sy.PositionGoal("hand"), "two-bone")
+    solution = ik.solve({"hand": target})
+    assert not ik.outside(solution.pose)
+    miss = solution.errors[0].position
+    assert miss > 0.05
+    for angle in (1e-3, -1e-3):  # neither joint alone comes nearer
+        for axis in np.eye(3):
+            turn = sy.Rotation.from_quat(solution.pose["shoulder"]) * sy.Rotation.from_rotvec(angle * axis)
+            other = solution.pose.with_values({"shoulder": turn.as_quat()})
+            assert ik.outside(other) or np.linalg.norm(other.position("hand") - target) > miss - 1e-6
+        other = solution.pose.with_values({"elbow": solution.pose["elbow"] + angle})
+        assert ik.outside(other) or np.linalg.norm(other.position("hand") - target) > miss - 1e-6
+    again = ik.solve({"hand": target}, solution.pose)
+    np.testing.assert_allclose(again.pose.q, solution.pose.q, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["two-bone", "aim"])
+def test_a_miss_in_the_middle_ends_neither_a_batch_nor_a_track(solver):
+    """Every row gets its own answer, as alone; in a track each begins where the one before ended."""
+    body = limb(Kind.HINGE) if solver == "two-bone" else bounded_limb(None)
+    if solver == "two-bone":
+        ik = sy.IK(body, sy.PositionGoal("foot"), solver)
+        root, reach = body.rest_pose().position("hip"), ik.reach
+        ways = np.array([unit(w) for w in ((1, -1, 0.2), (1, -1, 0.3), (1, -1, 0.4), (1, -1, 0.5))])
+        targets = {"foot": root + ways * reach * np.array([0.7, 1.6, 0.7, 0.8])[:, None]}
+        missed = [False, True, False, False]
+    else:
+        ik = sy.IK(body, sy.AimGoal("shoulder", axis=(1, 0, 0)), sy.Aim(weight=0.5))
+        targets = {"shoulder": body.rest_pose().position("shoulder") + np.array([[3.0, z, 0.3] for z in (0, 1, 2, 3)])}
+        missed = [True] * 4
+    name = next(iter(targets))
+    many, clip = ik.solve_many(targets), ik.track(targets)
+    assert list(~many.reached) == missed
+    assert list(~clip.reached) == missed
+    for row, target in enumerate(targets[name]):
+        np.testing.assert_allclose(many.q[row], ik.solve({name: target}).pose.q, atol=1e-12)
+        assert np.isfinite(clip.q[row]).all()
+        error = many.errors[row, 0].max()
+        assert clip.errors[row, 0].max() == pytest.approx(error, abs=1e-3)
+    broken = targets[name].copy()
+    broken[2, 1] = np.nan
+    for call in (ik.solve_many, ik.track):
+        with pytest.raises(sy.InputError, match=name):
+            call({name: broken})

@@ -446,7 +446,7 @@ def test_a_joint_is_measured_against_another() -> None:
     session = _arm()
     for row in range(len(session.given)):
         assert session.add("relative", row).values["other"] != row
-    with pytest.raises(sy.InputError, match="no other joint"):
+    with pytest.raises(sy.InputError, match="another joint"):
         Session(sy.Skeleton([sy.Joint("alone")])).add("relative", 0)
 
 

@@ -32,13 +32,13 @@ def convert(
     from synovia.io.load import endings, formats, is_bundled
     from synovia.io.save import save_motion
 
-    writers = [fmt for fmt in formats() if fmt.write_motion or fmt.write_skeleton]
+    writers = [fmt for fmt in formats() if fmt.write]
     fmt = next((fmt for fmt in writers if output.suffix.lower() in fmt.extensions), None)
-    if fmt is None:
+    if fmt is None or fmt.write is None:
         what = "no format with this extension can be written"
         raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
-    if fmt.write_skeleton is not None:
-        fmt.write_skeleton(load_body(source), output, force=force)
+    if not fmt.holds_motions:
+        fmt.write(load_body(source), output, force=force)
         talk(f"{output}: skeleton of {source}")
         return
     if is_bundled(source):

@@ -163,7 +163,7 @@ def load_clip(path: str, clip: str | None = None, *, instead: str = _INSTEAD) ->
     try:
         return load_motion(path, int(chosen) if chosen.isdigit() else chosen)
     except UnsupportedError as error:
-        if format_of(Path(path)).read_motions is not None:
+        if format_of(Path(path)).holds_motions:
             raise
         raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
 

@@ -58,7 +58,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
                 "target_quat_xyzw": matrix_to_quat(target[:3, :3]).tolist() if turn else None,
                 "target_seen_from": goal.other_joint,
                 "weight": goal.weight,
-                "priority": goal.priority if goal.levels else None,  # None: a posture comes after all priorities
+                "priority": goal.priority if goal.has_priority else None,  # None: a posture comes after all priorities
             }
         )
     return {
@@ -68,7 +68,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
         "reached": solution.reached,
         "interrupted": solution.interrupted,
         "solver": ik.solver.name,
-        "seed": ik.solver.seed,
+        "seed": ik.solver.search.seed,
         "steps": solution.steps,
         "attempts": solution.attempts,
         "attempt": solution.attempt,

@@ -118,8 +118,12 @@ def solve(
         from synovia.files.goals import read_goals
 
         wanted = [*read_goals(goals), *wanted]
+    algorithm = as_solver(solver)
     settings = {name: value for name, value in (("attempts", attempts), ("seed", seed)) if value is not None}
-    ik = IK(skeleton, wanted, as_solver(solver).replace(**settings), tolerance=tolerance, root=root)
+    for name in settings:
+        if not hasattr(algorithm, name):
+            raise typer.BadParameter(f"the solver {algorithm.name!r} has no {name}", param_hint=f"'--{name}'")
+    ik = IK(skeleton, wanted, algorithm.replace(**settings), tolerance=tolerance, root=root)
     begin = _start(start, ik.skeleton)
     seconds = time.perf_counter()
     solution = ik.solve(start=begin, deadline=deadline)
@@ -234,7 +238,7 @@ def _joint_and_value(
 
 def _rotation(value: str, text: str, joint: str | int) -> Array:
     """Return the rotation matrix of ``AXES:A,B,C`` or of a quaternion; ``text`` is the whole option."""
-    from synovia.files.rotations import Turn, to_matrix
+    from synovia.files.rotations import RotationSpec, to_matrix
 
     way, colon, angles = value.partition(":")
     way = way.strip()
@@ -243,5 +247,5 @@ def _rotation(value: str, text: str, joint: str | int) -> Array:
     if not colon or not size:
         raise typer.BadParameter(f"expected JOINT=xyz:A,B,C, got {text!r}", param_hint="'-r'")
     values = numbers(angles, "-r", size, size, text)
-    turn = Turn(**{way: values}) if quaternion else Turn(euler=way, degrees=list(values))  # type: ignore[arg-type]
+    turn = RotationSpec(**{way: values}) if quaternion else RotationSpec(euler=way, degrees=list(values))  # type: ignore[arg-type]
     return to_matrix(turn, f"rotation of {joint!r}")

@@ -1,4 +1,4 @@
-"""Clips: joint values from points over time, and feet that stay where they stand."""
+"""Clips: joint values from points over time, and feet that do not slide."""
 
 from synovia.clips.fit import Fitted, fit_positions
 from synovia.clips.footlock import FootLocked, foot_lock

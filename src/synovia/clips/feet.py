@@ -1,4 +1,4 @@
-"""Feet: which joints they are, which way is up, and when they stand."""
+"""Find the feet of a skeleton, the up axis of a clip, and the contacts of feet with the ground."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from synovia.model.tree import ancestors
 Bools = NDArray[np.bool_]
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
 _TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
-LOW: Final = (
-    0.34  # quantile of its heights, and of its speeds, up to which a foot may stand; in walking it stands longer
-)
-GAP: Final = 0.06  # seconds; a gap in a contact that is shorter is noise
-HERE: Final = 0.01  # of the extent of a point's path: two places that are nearer are the same
-AROUND: Final = 0.012  # seconds added to both ends of a contact, which is longer than its still frames
-SHORTEST: Final = 0.05  # seconds: a shorter contact is a foot that swings low
+LOW: Final = 0.34  # quantile of a foot's heights and speeds up to which it may be in contact; in walking it is longer
+GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
+HERE: Final = 0.01  # distance below which two positions are the same, as a part of the extent of the point's path
+AROUND: Final = 0.012  # seconds added at both ends of a contact, which is longer than its still frames
+SHORTEST: Final = 0.05  # seconds; a shorter contact is a foot that swings low
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Foot:
     """One foot.
 
     Args:
-        joints: Rows of the joints that can stand: foot, toe.
+        joints: Rows of the joints that can be in contact: foot, toe.
         points: Rows of all its points, tips included.
     """
 
@@ -46,10 +44,10 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
 
     Args:
         skeleton: The skeleton.
-        names: The joint of each foot (the ankle); None: found by roles and names.
+        names: The joint of each foot (the ankle); None to find them by roles and names.
 
     Raises:
-        UnsupportedError: If no joint is known as a foot.
+        UnsupportedError: If no joint is recognised as a foot.
         UnknownNameError: If a joint does not exist.
     """
     if names is not None:
@@ -61,7 +59,9 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
     heads = [row for row in dict.fromkeys(heads) if not _has_above(skeleton, row, heads)]
     if not heads:
         raise UnsupportedError(
-            "no joint is known as a foot", where=skeleton.name, hint="name the ankles: feet=[...], --feet LEFT,RIGHT"
+            "no joint is recognised as a foot",
+            where=skeleton.name,
+            hint="name the ankles: feet=[...], --feet LEFT,RIGHT",
         )
     feet: list[Foot] = []
     for head in heads:
@@ -77,44 +77,39 @@ def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
 
 
 def up_axis(motion: Motion, feet: Sequence[Foot], up: str | None = None) -> int:
-    """Return the axis (0, 1, 2) that points up: as told, as the file says, or from the feet to the other joints.
+    """Return the axis (0, 1, 2) that points up: the given one, that of the file, or from the feet to the other joints.
 
     Raises:
-        InputError: If it is no axis, or the clip does not tell.
+        InputError: If the given axis is not known, or the clip does not show which axis points up.
     """
-    said = up if up is not None else motion.skeleton.up
-    if said is not None:
-        if said not in ("x", "y", "z"):
-            raise InputError("up is no axis", value=said, expected="'x', 'y' or 'z'")
-        return "xyz".index(said)
+    given = up if up is not None else motion.skeleton.up
+    if given is not None:
+        if given not in ("x", "y", "z"):
+            raise InputError("up is not an axis", value=given, expected="'x', 'y' or 'z'")
+        return "xyz".index(given)
     places = motion.positions()
     low = [row for foot in feet for row in foot.points]
     rest = [row for row in range(places.shape[1]) if row not in low]
     way = np.median(places[:, rest].mean(1) - places[:, low].mean(1), axis=0) if rest else np.zeros(3)
     axis = int(np.argmax(np.abs(way)))
     if not way[axis] > 2.0 * np.delete(np.abs(way), axis).max():
-        raise InputError("the clip does not tell which way is up", where=motion.name, hint="say up='y' (--up y)")
+        raise InputError("the clip does not show which axis points up", where=motion.name, hint="pass up='y' (--up y)")
     return axis
 
 
-def speeds(places: Array, fps: float) -> Array:
-    """Return the speeds (T, n) of places (T, n, 3) by central differences, length units per second."""
-    return np.linalg.norm(np.gradient(places, axis=0), axis=-1) * fps
-
-
 def contacts(places: Array, up: Array, fps: float) -> Bools:
-    """Return when points stand, (T, n): low among their own heights and slow among their own speeds.
+    """Return when points are in contact with the ground, (T, n): low and slow compared with their other frames.
 
-    Short gaps are closed, and what is left is taken a little longer.
+    Short gaps are closed, and then each contact is made a little longer.
 
     Args:
-        places: Where the points are, (T, n, 3).
+        places: World positions of the points, (T, n, 3).
         up: Direction away from the ground, (3,).
         fps: Frames per second.
     """
     if len(places) < 2:
         return np.zeros(places.shape[:2], bool)
-    height, speed = places @ up, speeds(places, fps)
+    height, speed = places @ up, np.linalg.norm(np.gradient(places, axis=0), axis=-1)
     stands = (height <= np.quantile(height, LOW, axis=0)) & (speed <= np.quantile(speed, LOW, axis=0))
     least = max(1, round(GAP * fps))
     around = max(1, round(AROUND * fps))
@@ -128,14 +123,14 @@ def contacts(places: Array, up: Array, fps: float) -> Bools:
     return stands
 
 
-def stays(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
-    """Return the frames (first, past the last) of every stay of one point, (T, 3), on the ground; see ``contacts``."""
+def ground_contacts(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
+    """Return (first, end) of every contact of one point, (T, 3), with the ground; see ``contacts``."""
     found = runs(contacts(places[:, None], up, fps)[:, 0])
     return [(first, end) for first, end in found if end - first >= SHORTEST * fps]
 
 
 def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
-    """Return flags with gaps that are shorter than this closed, where the point is still at the same place after."""
+    """Close gaps of fewer frames than ``least`` if the point is at the same place before and after."""
     out = flags.copy()
     extent = float(np.linalg.norm(np.ptp(places, axis=0)))
     for first, last in runs(~flags):

@@ -1,7 +1,7 @@
-"""Keypoints to rotations: the motion of a skeleton whose joints or markers pass through points over time.
+"""Fit the motion of a skeleton to points over time, such as joint positions or markers.
 
-A closed-form guess turns every joint onto the points that hang on it (``guess``); then all frames are fitted at once by
-least squares (``trajectory``). Where the points have noise, a prior of the motion is learned from them (``prior``).
+A closed-form guess turns every joint towards its points (``guess``). Then least squares fits all frames at once
+(``trajectory``). If the points are noisy, a prior of the motion is learned from them first (``prior``).
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import Model, Progress, Terms, part_of, solve_in_windows
 
-PULL: Final = 1e-8  # weight of the guess, which decides about joints that no point determines
-LEAST: Final = 1e-10  # smoothness that is always there, for the same reason
-CLEAN: Final = 1e-5  # of the reach: points that are met so closely without smoothing have no noise
-SURPLUS: Final = 0.05  # of the seen coordinates: with fewer beyond the joints' freedoms, the joints could follow noise
-CALM: Final = 1e-6  # smoothness that noise would not pass, with which closeness is then tried
-BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would turn short bones over
-FILLED: Final = 0.05  # weight in that guess of points that were not seen: what fills a gap may turn a short bone over
-SLIP: Final = 2e-3  # of the reach: joints that seem to slide less than this beside their parents do so by noise
+PULL: Final = 1e-8  # weight of the guess; it decides about joints that no point determines
+LEAST: Final = 1e-10  # smallest smoothness, for the same reason
+CLEAN: Final = 1e-5  # largest error of points without noise when fitted without smoothing, as a part of the reach
+SURPLUS: Final = 0.05  # share of seen coordinates beyond the joints' freedoms; with fewer, joints could follow noise
+CALM: Final = 1e-6  # smoothness of the test fit in that case; with it, joints cannot follow noise
+BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would flip short bones
+FILLED: Final = 0.05  # weight in that guess of interpolated points, which may flip short bones
+SLIP: Final = 2e-3  # slides of joints inside the body that count as noise, as a part of the reach
 TIGHT: Final = 1e-2  # weight that holds such slides
 SAMPLE: Final = 120  # frames from which noise and prior are learned
-STEPS: Final = 12  # of a fit, at most
-ENOUGH: Final = 1e-3  # of the cost: a step that gains less is the last
+STEPS: Final = 12  # most steps of a fit
+ENOUGH: Final = 1e-3  # the fit ends when a step reduces the cost by a smaller part
 
 
 class Fitted(Motion):
     """A motion that was fitted to points.
 
     Attributes:
-        errors: Distance of each point from where it was seen, (T, K), length units; NaN where it was not seen. Points
+        errors: Distance of each point from its observation, (T, K), length units; NaN where it was not seen. Points
             that were never seen are left out.
-        smoothness: Weight that the joints' accelerations had, the median of all joints; 0 for points without noise.
+        smoothness: Weight of the joints' accelerations in the fit, median of all joints; 0 for points without noise.
     """
 
     __slots__ = ("errors", "smoothness")
@@ -53,7 +53,7 @@ class Fitted(Motion):
 
     @classmethod
     def made(cls, motion: Motion, errors: Array, smoothness: float) -> Fitted:
-        """Return a motion with the report of its fit."""
+        """Return a motion with the results of its fit."""
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name)
         out.errors = errors
         out.smoothness = smoothness
@@ -73,20 +73,20 @@ def fit_positions(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Return the motion of a skeleton whose joints or markers pass through points over time.
+    """Fit the motion of a skeleton so that its joints or markers follow points over time.
 
     Args:
-        skeleton: The skeleton; a root that is not free gets a free joint before it.
-        positions: Places in the world, (T, K, 3) in the skeleton's length unit, NaN where a point was not seen; or a
-            dict from joints to (T, 3).
-        joints: Joint of each point, by name, body, role or row; None for all joints in order. A joint may have many.
-        offsets: The points in their joints' frames, (K, 3); None for the joints' origins.
+        skeleton: The skeleton; a free joint is added above a root that is not free.
+        positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
+            seen; or a dict from joints to (T, 3).
+        joints: Joint of each point, by name, body, role or row; None for all joints in order. A joint may have several.
+        offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
         confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
         fps: Frames per second.
-        smoothness: Weight of the squared accelerations of the joints (per frame², in radians and reaches) beside the
-            squared distances (in reaches); None: learned from the points; 0: no smoothing.
+        smoothness: Weight of the squared accelerations of the joints (per frame², in radians and reaches) relative to
+            the squared distances (in reaches). None to learn it from the points; 0 for no smoothing.
         name: Name of the motion.
-        threads: Number of threads; None for all cores. The bits are the same.
+        threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with the share of the work that is done.
 
     Raises:
@@ -109,13 +109,13 @@ def fit_positions(
     ]
     model = Model(body, goals, [(row,) for row in points.rows], free_root=True, translate=True, threads=threads)
     pieces = pieces_of(points.filled()[1])
-    q, terms, weight = _begun(model, points, pieces, rate, weight)
+    q, terms, weight = _start(model, points, pieces, rate, weight)
     longest = _longest(pieces)
     known: prior.Prior | None = None
     first, last = _middle(longest)
     if weight is None:
         report = None if progress is None else part_of(progress, 0.0, 0.7)
-        known, q[first:last] = prior.learned(model, terms.window(first, last, fixed=0), q[first:last], report)
+        known, q[first:last] = prior.learn(model, terms.window(first, last, fixed=0), q[first:last], report)
         terms = replace(terms, smooth=known.noise / known.bend)
         weight = float(np.median(terms.smooth))
     else:
@@ -138,17 +138,17 @@ def _longest(pieces: list[tuple[int, int]]) -> tuple[int, int]:
     return max(pieces, key=lambda piece: piece[1] - piece[0])
 
 
-def _begun(
+def _start(
     model: Model, points: Points, pieces: list[tuple[int, int]], rate: float, weight: float | None
 ) -> tuple[Array, Terms, float | None]:
-    """Return where the fit starts, (T, nq), its terms, and the smoothness: 0 where the points turn out to be clean.
+    """Return the start of the fit, (T, nq), its terms, and the smoothness: 0 if the points have no noise.
 
     Args:
         model: The problem of each frame.
         points: The points.
         pieces: Frames between cuts.
         rate: Frames per second.
-        weight: Smoothness that was asked for, None to learn it.
+        weight: Requested smoothness, None to learn it.
     """
     rest_q = model.skeleton.rest_q
     terms = _terms(model, points, np.repeat(rest_q[None], len(points.places), axis=0))
@@ -157,17 +157,17 @@ def _begun(
     if weight is None and _is_clean(model, terms, q, _longest(pieces)):
         return q, terms, 0.0
     if weight is None or weight > 0.0:
-        pull, rest = _tightened(model, q)
+        pull, rest = _slide_weights(model, q)
         q = _guess(model, points, pieces, guess.NOISY, BLUR * rate, FILLED)
         terms = replace(terms, reference=np.where(rest, rest_q, q), pull=pull)
     return q, terms, weight
 
 
-def _tightened(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the weight of each column's pull, and which joint values (nq,) are pulled to rest instead of the guess.
 
-    Some files let joints inside a body slide, and most of these hardly do. The less one slides in the guess, where it
-    may as much as the points ask for, the more it is held. Then neighbours say where a point is that was not seen.
+    In some files, joints inside the body may slide, but most of them hardly do. The guess does not restrict slides. The
+    less a joint slides in it, the more weight holds its slide. Then neighbours determine a point that was not seen.
     """
     body = model.skeleton
     columns, at = prior.slides(model)
@@ -194,7 +194,7 @@ def _guess(
 
 
 def _blurred(places: Array, blur: float) -> Array:
-    """Return averages over time with Gaussian weights; blur is their width in frames."""
+    """Return averages over time with Gaussian weights; ``blur`` is their standard deviation in frames."""
     from scipy import ndimage
 
     smooth: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
@@ -202,7 +202,7 @@ def _blurred(places: Array, blur: float) -> Array:
 
 
 def _terms(model: Model, points: Points, q: Array) -> Terms:
-    """Return the terms of the fit, with the smoothness that is always there."""
+    """Return the terms of the fit, with the smallest smoothness."""
     count, size = points.weights.shape
     targets = np.tile(np.eye(4), (count, size, 1, 1))
     targets[:, :, :3, 3] = points.places
@@ -217,17 +217,17 @@ def _terms(model: Model, points: Points, q: Array) -> Terms:
 
 
 def _middle(piece: tuple[int, int]) -> tuple[int, int]:
-    """Return the middle of a piece, (first, end): the frames from which noise and prior are learned."""
+    """Return (first, end) of the frames in the middle of a piece from which noise and prior are learned."""
     middle = (piece[0] + piece[1]) // 2
     return max(piece[0], middle - SAMPLE // 2), min(piece[1], middle + SAMPLE // 2)
 
 
 def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> bool:
-    """Return whether the joints can meet the points so closely that these have no noise.
+    """Return whether the points have no noise: whether the joints can follow them closely.
 
-    Bones of fixed lengths cannot follow noise: of N coordinates that are seen in a frame, N - rank J are beyond them.
-    Where there are next to none of these, the joints could follow noise too, and it shows as points that go to and fro:
-    then the fit is tried with some smoothness.
+    Bones of fixed lengths cannot follow noise in all directions: of N coordinates seen in a frame, the joints cannot
+    follow N - rank J. If there are almost none of these, the joints could follow noise too. Noise moves points back and
+    forth, so the test fit then has some smoothness.
     """
     first, last = _middle(piece)
     part = terms.window(first, last, fixed=0)

@@ -1,4 +1,4 @@
-"""Foot lock: feet that slide while they stand are held, and no foot goes through the floor."""
+"""Foot lock: hold feet that slide during a contact, and keep all feet above the floor."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows
 
-STILL: Final = 2e4  # weight of a way of a standing foot beside the change of the joints' accelerations
-FLOOR: Final = 1e3
-PELVIS: Final = 100.0  # weight of the root's change beside that of a joint of a leg
-CLEAR: Final = 2e-4  # of the reach: how far above the floor a foot is kept, so that rounding does not sink it
-ROUNDS: Final = (1e-2, 1.0)  # shares of STILL and FLOOR, one after the other
-STEPS: Final = 20  # of one round, at most
-ENOUGH: Final = 1e-3  # of the cost: a step that gains less is the last of its round
+STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
+FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
+PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
+CLEAR: Final = 2e-4  # clearance of feet above the floor, which absorbs rounding, as a part of the reach
+ROUNDS: Final = (1e-2, 1.0)  # parts of STILL and FLOOR in successive rounds
+STEPS: Final = 20  # most steps of one round
+ENOUGH: Final = 1e-3  # a round ends when a step reduces the cost by a smaller part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FootLocked:
-    """A clip with its feet held.
+    """A clip with locked feet.
 
     Args:
         motion: The clip.
-        feet: Rows of the joints that can stand.
-        contact: When they stand, (T, feet).
+        feet: Rows of the joints that can be in contact with the ground.
+        contact: When they are in contact, (T, feet).
         floor: Height of the floor, length units.
         up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``.
-        slide_before: Mean speed of standing joints in the given clip, length units per second.
-        slide: Mean speed of standing joints now.
-        depth_before: How deep a foot was below the floor, length units.
-        depth: How deep one is now.
+        slide_before: Mean speed of joints in contact in the original clip, length units per second.
+        slide: The same in this clip.
+        depth_before: Largest depth of a foot below the floor in the original clip, length units.
+        depth: The same in this clip.
     """
 
     motion: Motion
@@ -67,25 +67,25 @@ def foot_lock(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> FootLocked:
-    """Return a clip whose feet stay where they stand and above the floor, changed as little and as smoothly as can be.
+    """Remove foot sliding from a clip and keep the feet above the floor, with the smallest and smoothest change.
 
-    A joint of a foot stands where it is low among its own heights and slow among its own speeds. All frames are solved
-    at once: the way of standing joints is held at nothing, points of the feet are kept above the floor, and the change
-    of the root and the legs, and above all its acceleration, is kept small. Legs and pelvis share the work, changes
-    come and go gently, and a leg that is too short gives way instead of snapping straight.
+    A joint of a foot is in contact while it is low and slow compared with its other frames. Least squares solves all
+    frames at once. Its terms keep joints in contact still, keep the points of the feet above the floor, and keep the
+    change of the root and the legs small, above all the acceleration of the change. So legs and pelvis share the
+    correction, corrections begin and end smoothly, and a leg that is too short gives way instead of snapping straight.
 
     Args:
         motion: The clip.
-        feet: The joint of each foot (the ankle); None: found by roles and names.
-        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``; None: as the file says, or the clip shows.
-        floor: Height of the floor, length units; None for the median height of the lowest points of standing feet.
-        blend: Seconds that a change takes to come or go.
-        threads: Number of threads; None for all cores. The bits are the same.
+        feet: The joint of each foot (the ankle); None to find them by roles and names.
+        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``; None for that of the file, or else that of the clip.
+        floor: Height of the floor, length units; None for the median height of the lowest points of feet in contact.
+        blend: Seconds in which a correction begins or ends.
+        threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with the share of the work that is done.
 
     Raises:
         InputError: If an argument cannot be used.
-        UnsupportedError: If no joint is known as a foot, or the clip is too short.
+        UnsupportedError: If no joint is recognised as a foot, or the clip is too short.
     """
     skeleton = motion.skeleton
     if len(motion) < 5:
@@ -102,7 +102,9 @@ def foot_lock(
     ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, axis)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
-    terms = _terms(model, motion, points, _columns_of(contact, joints, points), axis, ground, seconds)
+    standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
+    standing[:, [points.index(row) for row in joints]] = contact
+    terms = _terms(model, motion, standing, axis, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), shares=ROUNDS, steps=STEPS, enough=ENOUGH, progress=progress)
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch)
     moved = locked.positions()
@@ -115,46 +117,37 @@ def foot_lock(
 
 
 def _floor(places: Array, feet: Sequence[Foot], contact: Bools, axis: int) -> float:
-    """Return the median height of the lowest points of standing feet."""
+    """Return the median height of the lowest points of feet in contact."""
     lowest: list[Array] = []
     first = 0
     for foot in feet:
-        stands = contact[:, first : first + len(foot.joints)].any(1)
+        standing = contact[:, first : first + len(foot.joints)].any(1)
         first += len(foot.joints)
-        lowest.append(places[stands][:, foot.points, axis].min(1))
+        lowest.append(places[standing][:, foot.points, axis].min(1))
     every = np.concatenate(lowest)
     return float(np.median(every)) if len(every) else float(places[..., axis].min())
 
 
-def _columns_of(contact: Bools, joints: Sequence[int], points: Sequence[int]) -> Bools:
-    """Return contact (T, joints) as (T, points)."""
-    out = np.zeros((len(contact), len(points)), bool)
-    out[:, [points.index(row) for row in joints]] = contact
-    return out
-
-
-def _terms(
-    model: Model, motion: Motion, points: Sequence[int], contact: Bools, axis: int, ground: float, blend: float
-) -> Terms:
-    """Return what the trajectory is asked for.
+def _terms(model: Model, motion: Motion, standing: Bools, axis: int, ground: float, blend: float) -> Terms:
+    """Return the terms of the least-squares problem; ``standing`` (T, points) is the contact of each point.
 
     The change of a column decays over (smooth / pull)^¼ frames, which is the blend.
     """
-    count = len(motion)
-    targets = np.tile(np.eye(4), (count, len(points), 1, 1))
+    count, points = standing.shape
+    targets = np.tile(np.eye(4), (count, points, 1, 1))
     targets[:, :, axis, 3] = ground + CLEAR * model.reach
-    weights = np.zeros((count, len(points), 3))
-    side = np.zeros((len(points), 3))
+    weights = np.zeros((count, points, 3))
+    side = np.zeros((points, 3))
     smooth = (blend * motion.fps) ** 4
     weights[:, :, axis] = FLOOR * smooth
     side[:, axis] = 1.0
     weight = np.ones(model.columns)
     weight[: 6 if model.is_length[:3].all() else 0] = PELVIS
-    both = contact[1:] & contact[:-1]
-    both[[begin - 1 for begin, _ in pieces_of(motion.positions())[1:]]] = False  # nothing stands across a cut
+    both = standing[1:] & standing[:-1]
+    both[[begin - 1 for begin, _ in pieces_of(motion.positions())[1:]]] = False  # a contact ends at a cut
     still = np.repeat(np.where(both, STILL * smooth, 0.0), 3, axis=1)
     return Terms(
-        targets=targets.reshape(count, len(points), 16),
+        targets=targets.reshape(count, points, 16),
         weights=weights.reshape(count, -1),
         side=side.ravel(),
         reference=motion.q.copy(),
@@ -166,7 +159,7 @@ def _terms(
 
 
 def _slide(places: Array, contact: Bools, fps: float) -> float:
-    """Return the mean speed of standing points between frames in which they stand."""
+    """Return the mean speed of points between frames in which both have contact."""
     way = np.linalg.norm(np.diff(places, axis=0), axis=-1) * fps
     both = contact[1:] & contact[:-1]
     return float(way[both].mean()) if both.any() else 0.0

@@ -1,7 +1,7 @@
-"""Joint values from points in closed form: down the tree, each joint is turned onto the points that hang on it.
+"""Compute joint values from points in closed form: down the tree, turn each joint towards the points that it moves.
 
 The best rotation between two sets of points is that of Kabsch (1976), by a singular value decomposition for all frames
-at once. A bone with a single point leaves its twist open: a faint pull to the rest orientation closes it.
+at once. A bone with a single point leaves its twist undetermined; a small weight on the rest orientation determines it.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-NOISY: Final = 0.01  # of the skeleton's size: bones much shorter keep their rest orientation, as noise would turn them
+# Much shorter bones keep their rest orientation, because noise would turn them; as a part of the skeleton's size.
+NOISY: Final = 0.01
 CLEAN: Final = 1e-4  # the same for points without noise
-_NO_LENGTH: Final = 1e-9  # of the skeleton's size: such a point says nothing about a rotation
+_NO_LENGTH: Final = 1e-9  # a nearer point does not determine a rotation; as a part of the skeleton's size
 
 
 def first_guess(
     skeleton: Skeleton, rows: list[int], offsets: Array, points: Array, weights: Array, short: float = NOISY
 ) -> Array:
-    """Return joint values (T, nq) that bring points on joints near places in the world.
+    """Return joint values (T, nq) that bring points of joints close to world positions.
 
     Args:
         skeleton: The skeleton.
         rows: Joint of each of the K points.
         offsets: The point in its joint's frame, (K, 3).
-        points: Places, (T, K, 3), without gaps.
-        weights: How much each place counts, (T, K); little for what fills a gap, as it may turn a short bone over.
-        short: Of the skeleton's size: the length of a bone whose orientation is half that at rest.
+        points: World positions, (T, K, 3), without gaps.
+        weights: Weight of each position, (T, K); small for interpolated positions, which may flip short bones.
+        short: Bone length for which points and rest orientation have equal weight, as a part of the skeleton's size.
     """
     count = len(points)
     q = np.repeat(skeleton.rest_q[None], count, axis=0)
     own: list[list[int]] = [[] for _ in range(len(skeleton))]
     for k, row in enumerate(rows):
         own[row].append(k)
-    hanging = [_hanging(skeleton, own, offsets, row) for row in range(len(skeleton))]
+    moved = [_moved_points(skeleton, own, offsets, row) for row in range(len(skeleton))]
     turns = np.empty((count, len(skeleton), 3, 3))
     places = np.empty((count, len(skeleton), 3))
     pull = max((short * skeleton.size) ** 2, 1e-300)
@@ -48,7 +49,7 @@ def first_guess(
         if parent >= 0:
             place = places[:, parent] + (turns[:, parent] @ joint.rest[:3, 3])
             turn = turns[:, parent] @ joint.rest[:3, :3]
-        local = [(k, a) for k, a in hanging[row] if np.linalg.norm(a) > smallest]
+        local = [(k, a) for k, a in moved[row] if np.linalg.norm(a) > smallest]
         at = skeleton.q_slice(row).start
         arms = np.array([a for _, a in local]).reshape(-1, 3)
         seen, counts = points[:, [k for k, _ in local]], weights[:, [k for k, _ in local], None]
@@ -58,17 +59,17 @@ def first_guess(
                 middle, pivot = points[:, centre].mean(1), np.zeros(3)
             else:
                 middle, pivot = (seen.mean(1), arms.mean(0)) if local else (place, np.zeros(3))
-            new = _turned(turn, arms - pivot, counts * (seen - middle[:, None]), pull)
+            new = _best_rotations(turn, arms - pivot, counts * (seen - middle[:, None]), pull)
             where = middle - new @ pivot
             q[:, at : at + 3] = np.matmul(np.swapaxes(turn, 1, 2), (where - place)[:, :, None])[:, :, 0]
             q[:, at + 3 : at + 7] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn, place = new, where
         elif joint.kind is Kind.BALL and local:
-            new = _turned(turn, arms, counts * (seen - place[:, None]), pull)
+            new = _best_rotations(turn, arms, counts * (seen - place[:, None]), pull)
             q[:, at : at + 4] = matrix_to_quat(np.swapaxes(turn, 1, 2) @ new)
             turn = new
         elif joint.kind is Kind.HINGE and local:
-            angle = _angle(joint.axis, arms, np.matmul(counts * (seen - place[:, None]), turn))
+            angle = _best_angles(joint.axis, arms, np.matmul(counts * (seen - place[:, None]), turn))
             q[:, at] = angle
             half = 0.5 * angle[:, None]
             turn = turn @ quat_to_matrix(np.concatenate([np.sin(half) * joint.axis, np.cos(half)], axis=1))
@@ -76,10 +77,10 @@ def first_guess(
     return q
 
 
-def _hanging(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
-    """Return the points that determine a joint's turn, as (number, place in its frame at rest).
+def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
+    """Return the points that determine a joint's rotation, as (number, position in its frame at rest).
 
-    They are its own points and, on each branch below it, those of the nearest joint that has any.
+    They are its own points and, on each branch below it, those of the nearest joint with points.
     """
     found = [(k, offsets[k]) for k in own[row]]
     left = [(child, skeleton.joints[child].rest) for child in skeleton.children[row]]
@@ -92,8 +93,8 @@ def _hanging(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int)
     return found
 
 
-def _turned(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
-    """Return the rotations (T, 3, 3) that take arms (n, 3) nearest to what is seen (T, n, 3), else near ``turn``."""
+def _best_rotations(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
+    """Return the rotations (T, 3, 3) that bring arms (n, 3) closest to ``seen`` (T, n, 3); ``pull`` weighs ``turn``."""
     if len(arms) == 0:
         return turn
     u, _, vt = np.linalg.svd(np.einsum("tni,nj->tij", seen, arms) + pull * turn)
@@ -101,7 +102,7 @@ def _turned(turn: Array, arms: Array, seen: Array, pull: float) -> Array:
     return u @ vt
 
 
-def _angle(axis: Array, arms: Array, seen: Array) -> Array:
-    """Return the angles (T,) about an axis that take arms (n, 3) nearest to what is seen (T, n, 3), both local."""
+def _best_angles(axis: Array, arms: Array, seen: Array) -> Array:
+    """Return the angles (T,) about an axis that bring arms (n, 3) closest to ``seen`` (T, n, 3), both local."""
     flat = arms - np.outer(arms @ axis, axis)
     return np.arctan2(np.einsum("tni,ni->t", seen, np.cross(axis, flat)), np.einsum("tni,ni->t", seen, flat))

@@ -1,9 +1,9 @@
-"""Points over time in files: comma-separated text, NumPy arrays and archives.
+"""Files of points over time: comma-separated text, NumPy arrays and archives.
 
-CSV   a first row of names: ``time`` in seconds, then ``JOINT.x``, ``JOINT.y``, ``JOINT.z`` and, where it is known,
-      ``JOINT.confidence``; a cell that is empty or ``nan`` was not seen
-npz   ``positions`` (T, K, 3), and where they are known ``joints`` (K,) names, ``offsets`` (K, 3), ``confidence``
-      (K,) or (T, K), and ``fps``
+CSV   a first row of names: ``time`` in seconds, then ``JOINT.x``, ``JOINT.y``, ``JOINT.z`` and, optionally,
+      ``JOINT.confidence``; an empty cell or ``nan`` means that the point was not seen
+npz   ``positions`` (T, K, 3), and optionally ``joints`` (K,) names, ``offsets`` (K, 3), ``confidence`` (K,) or (T, K),
+      and ``fps``
 npy   positions (T, K, 3) of all joints of the skeleton, in its order
 """
 
@@ -31,7 +31,7 @@ _PARTS: Final = ("x", "y", "z", "confidence")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointFile:
-    """What a file of points says; None where it is silent. Shapes are those of ``fit_positions``, which checks them."""
+    """The contents of a file of points; None for missing parts. ``fit_positions`` checks the shapes."""
 
     positions: Any
     joints: list[str] | None = None
@@ -40,10 +40,14 @@ class PointFile:
     fps: float | None = None
 
     def chosen(self, pairs: Mapping[str, str] | None, path: Path) -> PointFile:
-        """Return the points that some joints follow, given the name of its point by joint; all points for None.
+        """Return the points for some joints.
+
+        Args:
+            pairs: Name of the point, by joint; None for all points.
+            path: The file, for messages.
 
         Raises:
-            InputError: If there is no such point, or points without names do not match.
+            UnknownNameError: If the file has no such point.
         """
         if pairs is None:
             return self
@@ -63,7 +67,7 @@ class PointFile:
 
 
 def holds_points(path: Path) -> bool:
-    """Return whether a file holds points; other files may hold a clip."""
+    """Return whether a file holds points; another file may hold a clip."""
     if path.suffix.lower() != ".npz":
         return path.suffix.lower() in (".csv", ".npy")
     try:
@@ -71,16 +75,16 @@ def holds_points(path: Path) -> bool:
             return False
         with zipfile.ZipFile(path) as archive:
             return "positions.npy" in archive.namelist()
-    except Exception:  # noqa: BLE001  damaged archives raise a dozen types; a reader says what is wrong
+    except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types; a reader reports the error
         return False
 
 
 def read_points(path: Path) -> PointFile:
-    """Return the points of a file.
+    """Read the points of a file.
 
     Raises:
         FileError: If it cannot be read.
-        FormatError: If it is no file of points.
+        FormatError: If it is not a file of points.
     """
     if path.suffix.lower() == ".csv":
         return _from_csv(path)
@@ -90,8 +94,8 @@ def read_points(path: Path) -> PointFile:
             positions = read_array(io.BytesIO(data), str(path), len(data))
         except FormatError:
             raise
-        except Exception as error:  # damaged heads raise a dozen types
-            raise FormatError(f"is no NumPy file ({error})", where=str(path), expected="an array as .npy") from error
+        except Exception as error:  # damaged headers raise a dozen exception types
+            raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
         _check_shapes({"positions": positions}, path)
         return PointFile(positions)
     content = read_arrays(path, ("positions", "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
@@ -100,7 +104,7 @@ def read_points(path: Path) -> PointFile:
     _check_shapes(content, path)
     names = texts_of(content["joints"]) if "joints" in content else None
     if names is None and "joints" in content:
-        raise FormatError("a name of a joint is no text", where=str(path), expected="joints (K,) as texts")
+        raise FormatError("a joint name is not text", where=str(path), expected="joints (K,) as texts")
     rate = content.get("fps")
     return PointFile(
         content["positions"],
@@ -112,7 +116,7 @@ def read_points(path: Path) -> PointFile:
 
 
 def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
-    """Refuse arrays that do not belong together."""
+    """Refuse arrays with contradictory shapes."""
     shape = content["positions"].shape
     if len(shape) != 3 or shape[2] != 3:
         raise FormatError("positions have the wrong shape", where=str(path), value=shape, expected=_SHAPE)
@@ -132,11 +136,20 @@ def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
 
 
 def _from_csv(path: Path) -> PointFile:
-    """Return the points of comma-separated text; messages name the line."""
-    columns: dict[str, dict[str, int]] = {}
+    """Read the points of comma-separated text; error messages name the line."""
+    columns: dict[str, dict[str, int]] = {}  # of each point by its name: the column of each part
 
     def check(head: list[str], place: str) -> None:
-        _sort_columns(head, place, columns)
+        for at, name in enumerate(head[1:], 1):
+            joint, _, part = name.rpartition(".")
+            if not joint or part not in _PARTS or part in columns.get(joint, {}):
+                what = "column does not belong to a point"
+                raise FormatError(what, where=place, value=name, expected="JOINT.x, .y, .z once each")
+            columns.setdefault(joint, {})[part] = at
+        missing = [f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts]
+        if missing or not columns:
+            expected = missing[0] if missing else "JOINT.x, JOINT.y, JOINT.z"
+            raise FormatError("a column is missing", where=place, expected=expected)
 
     _, values = read_table(path, check, expected="time, then JOINT.x, JOINT.y, ...", gap=np.nan)
     places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
@@ -148,20 +161,3 @@ def _from_csv(path: Path) -> PointFile:
         axis=1,
     )
     return PointFile(places, list(columns), None, confidence, frame_rate(values[:, 0], path))
-
-
-def _sort_columns(head: list[str], place: str, columns: dict[str, dict[str, int]]) -> None:
-    """Fill in the columns of each point by its name and the part: x, y, z, confidence."""
-    for at, name in enumerate(head[1:], 1):
-        joint, _, part = name.rpartition(".")
-        if not joint or part not in _PARTS or part in columns.get(joint, {}):
-            raise FormatError(
-                "column is no part of a point",
-                where=place,
-                value=name,
-                expected="JOINT.x, .y, .z once each",
-            )
-        columns.setdefault(joint, {})[part] = at
-    lacking = next((f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts), None)
-    if lacking is not None or not columns:
-        raise FormatError("a column is missing", where=place, expected=lacking or "JOINT.x, JOINT.y, JOINT.z")

@@ -1,4 +1,4 @@
-"""Points over time: positions of joints or markers, with gaps, confidence, and cuts where a clip jumps."""
+"""Points over time: positions of joints or markers, their gaps and confidence, and the cuts of a clip."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers
 
-SUDDEN: Final = 5.0  # times as far as in the frames before and after: a cut
-LEAST: Final = 0.03  # of the extent of the points: a shorter way is no cut
+SUDDEN: Final = 5.0  # at a cut, points move so many times as far as in the frames before and after
+LEAST: Final = 0.03  # smallest movement at a cut, as a part of the extent of the points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,8 +25,8 @@ class Points:
     Args:
         rows: Joint of each point.
         offsets: The point in its joint's frame, (K, 3), length units.
-        places: Where it was seen, (T, K, 3); 0 where it was not.
-        weights: Confidence, (T, K); 0 where it was not seen.
+        places: Observed world positions, (T, K, 3); 0 where the point was not seen.
+        weights: Confidence, (T, K); 0 where the point was not seen.
     """
 
     rows: list[int]
@@ -35,9 +35,10 @@ class Points:
     weights: Array
 
     def filled(self, first: int = 0, last: int | None = None) -> tuple[list[int], Array, NDArray[np.bool_]]:
-        """Return the points that are seen in some frames, their places (frames, n, 3) without gaps, what was seen.
+        """Fill the gaps in a range of frames by linear interpolation.
 
-        Gaps are filled along straight lines, from these frames alone.
+        Returns:
+            The points seen in these frames, their positions (frames, n, 3), and when they were seen (frames, n).
         """
         places, seen = self.places[first:last].copy(), self.weights[first:last] > 0.0
         times = np.arange(len(places))
@@ -53,10 +54,10 @@ class Points:
 def points_of(
     skeleton: Skeleton, positions: Any, joints: Sequence[str | int] | None, offsets: Any, confidence: Any
 ) -> Points:
-    """Return points from what users give; those that are never seen are left out.
+    """Convert the arguments of ``fit_positions`` to points; those that are never seen are left out.
 
     Raises:
-        InputError: If shapes do not fit, or nothing was seen.
+        InputError: If shapes do not match, or no point was seen.
         UnknownNameError: If a joint does not exist.
     """
     if isinstance(positions, Mapping):
@@ -84,14 +85,16 @@ def points_of(
     where = np.zeros((points, 3)) if offsets is None else as_numbers(offsets, (points, 3), "offsets")
     weights = np.ones((count, points))
     if confidence is not None:
-        if getattr(confidence, "dtype", None) == np.bool_:  # seen or not
+        if getattr(confidence, "dtype", None) == np.bool_:  # whether each point was seen
             confidence = confidence.astype(np.float64)
         given = as_numbers(confidence, (-1,) * np.ndim(confidence), "confidence", finite=False)
         if given.shape not in ((points,), (count, points)):
             raise InputError(f"confidence has shape {given.shape}", expected=f"({count}, {points}) or ({points},)")
         weights = np.where(np.isnan(given), 0.0, given) * weights
         if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-            raise InputError("confidence is negative or not finite", expected="0 for not seen, and more for better")
+            raise InputError(
+                "confidence is negative or not finite", expected="0 for not seen, larger for better points"
+            )
     seen = np.logical_not(np.isnan(places).any(axis=2, keepdims=True))
     if np.isinf(places).any():
         raise InputError("positions are not finite", expected="numbers, NaN where a point was not seen")
@@ -107,8 +110,8 @@ def points_of(
 def pieces_of(places: Array) -> list[tuple[int, int]]:
     """Return (first, end) of the pieces between cuts.
 
-    At a cut, such as that from a calibration pose to the motion, the points go many times as far from one frame to the
-    next as before and after it. Nothing may be smoothed across it.
+    At a cut, such as that from a calibration pose to the motion, the points move many times as far as in the frames
+    before and after. Nothing may be smoothed across a cut.
 
     Args:
         places: Points over time, (T, n, 3).

@@ -1,10 +1,11 @@
-"""A Gaussian prior of a motion, learned from the very points that the motion is fitted to (empirical Bayes).
+"""A Gaussian prior of a motion, learned from the same points that the motion is fitted to (empirical Bayes).
 
-The model: every column (a number of a joint, or a part of its turn) strays from its mean and accelerates by Gaussian
-amounts with variances of its own; the points have Gaussian noise; and each frame has a factor, its liveliness, as a
-blow moves all of a body at once. So a knee that bends about one axis in the frames that show it does so in the frames
-that do not, and a joint at rest is averaged over time. Learning alternates: fit the motion under the present prior,
-then choose the variances of highest evidence given that fit and its uncertainty.
+In the model, a column is a number of a joint or a component of its rotation. The deviation of each column from its mean
+and its acceleration are Gaussian, each with its own variance. The points have Gaussian noise. Each frame has a factor
+of the acceleration variances, its liveliness, because a jolt moves the whole body at once. So a knee that bends about
+one axis where it is seen does so where it is hidden, and a joint at rest is averaged over time. Learning alternates two
+steps: fit the motion under the current prior; choose the variances of highest evidence, given the fit and its
+uncertainty.
 
 References:
     MacKay (1992), *Bayesian interpolation*, for widths from the number of values that the points determine well;
@@ -22,19 +23,19 @@ from numpy.typing import NDArray
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory import Model, Progress, Terms, solve_in_windows, spread
 
-TURN: Final = 0.5  # radians or reaches: standard deviation from the mean, before anything is learned
-BEND: Final = 0.1  # radians or reaches: standard deviation of a second difference, before anything is learned
-SLIP: Final = 2e-3  # of the reach: smallest standard deviation of a length by which a joint inside the body slides
-NOISE: Final = 2e-3  # of the reach: standard deviation of the noise, before anything is learned
-LEAST: Final = 1e-10  # smallest variance; less could not be told from rounding
-ROUNDS: Final = 24  # of fitting and learning
-FIRST_STEPS: Final = 8  # steps of the first fit, which begins far away; later ones take one
+TURN: Final = 0.5  # initial standard deviation from the mean, radians or reaches
+BEND: Final = 0.1  # initial standard deviation of a second difference, radians or reaches
+SLIP: Final = 2e-3  # smallest standard deviation of a slide inside the body, as a part of the reach
+NOISE: Final = 2e-3  # initial standard deviation of the noise, as a part of the reach
+LEAST: Final = 1e-10  # smallest variance; a smaller one would be rounding
+ROUNDS: Final = 24  # rounds of fitting and learning
+FIRST_STEPS: Final = 8  # steps of the first fit, whose start is far from the solution; later fits take one step
 DRAWS: Final = 16  # samples of the fit's uncertainty
-FASTER: Final = 1.5  # over-relaxation: power of each change of a variance, as the rounds converge slowly
-LIKE_OTHERS: Final = 1.0  # how many values the mean of its joint and of its kind counts for in each variance
-ALIKE: Final = 20.0  # how many values liveliness 1 counts for in that of a frame
-FEWEST: Final = 5  # frames; with fewer, all have liveliness 1
-ENOUGH: Final = 1e-3  # of the cost: a step that gains less is the last of its fit
+FASTER: Final = 1.5  # over-relaxation: power of each change of a variance, because the rounds converge slowly
+LIKE_OTHERS: Final = 1.0  # pseudo-count of the mean over the joint and over the kind in each variance
+ALIKE: Final = 20.0  # pseudo-count of liveliness 1 in that of a frame
+FEWEST: Final = 5  # with fewer frames, all have liveliness 1
+ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Prior:
         mean: Mean joint values, (nq,).
         stray: Variance of each column about the mean, (columns,).
         bend: Variance of each column's second difference, (columns,), in a frame of liveliness 1.
-        lively: Liveliness of each frame, (T - 2,): the factor of ``bend`` there.
+        lively: Liveliness of each frame, (T - 2,): the factor of ``bend``.
         noise: Variance of each coordinate that was seen with weight 1.
     """
 
@@ -60,7 +61,7 @@ class Prior:
 
         Args:
             terms: The terms.
-            before: How many of their frames come before those that the prior was learned from.
+            before: Number of their frames before those that the prior was learned from.
         """
         count = len(terms.targets)
         lively = np.ones(max(count - 2, 0))
@@ -73,13 +74,13 @@ class Prior:
         )
 
 
-def learned(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
-    """Return the prior, and a trajectory (T, nq) near the most probable one under it.
+def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tuple[Prior, Array]:
+    """Return the prior, and a trajectory (T, nq) close to the most probable one under it.
 
     Args:
         model: The problem of each frame.
-        terms: The points; the prior takes the place of pull and smoothness.
-        q: Where to start.
+        terms: The points; the prior replaces pull and smoothness.
+        q: Trajectory to start from.
         progress: Called with the share of the work that is done.
     """
     prior = _first(model, q)
@@ -95,18 +96,18 @@ def learned(model: Model, terms: Terms, q: Array, progress: Progress | None) -> 
 
 
 def slides(model: Model) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the columns of lengths by which joints inside the body slide (not the root), and their places in q."""
+    """Return the columns of the slides of joints inside the body, and their indices in q; the root is left out."""
     inner = model.is_length[model.number_column]
-    inner[:3] = False  # the root goes anywhere
+    inner[:3] = False  # the translation of the root is free
     return model.number_column[inner], model.number_at[inner]
 
 
 def _first(model: Model, q: Array) -> Prior:
-    """Return the prior before anything is learned."""
+    """Return the initial prior."""
     mean = _mean(model, q)
     stray, bend = np.full(model.columns, TURN**2), np.full(model.columns, BEND**2)
     columns, _ = slides(model)
-    far = np.median(np.abs(_strayed(model, mean, q)[:, columns]), axis=0)
+    far = np.median(np.abs(_deviations(model, mean, q)[:, columns]), axis=0)
     stray[columns] = bend[columns] = np.maximum(far, SLIP) ** 2
     return Prior(mean=mean, stray=stray, bend=bend, lively=np.ones(max(len(q) - 2, 0)), noise=NOISE**2)
 
@@ -114,53 +115,53 @@ def _first(model: Model, q: Array) -> Prior:
 def _mean(model: Model, q: Array) -> Array:
     """Return the mean (nq,) of a trajectory."""
     mean = q[len(q) // 2]
-    for _ in range(4):  # rotations have no mean in closed form
-        mean = model.move(mean[None], _strayed(model, mean, q).mean(0, keepdims=True))[0]
+    for _ in range(4):  # the mean of rotations has no closed form
+        mean = model.move(mean[None], _deviations(model, mean, q).mean(0, keepdims=True))[0]
     return mean
 
 
-def _strayed(model: Model, mean: Array, q: Array) -> Array:
+def _deviations(model: Model, mean: Array, q: Array) -> Array:
     """Return the steps (T, columns) from the mean to a trajectory."""
     return model.difference(np.repeat(mean[None], len(q), axis=0), q)
 
 
 def _updated(
-    model: Model, terms: Terms, prior: Prior, q: Array, draws: Array, alike: tuple[NDArray[Any], ...]
+    model: Model, terms: Terms, prior: Prior, q: Array, draws: Array, groups: tuple[NDArray[Any], ...]
 ) -> Prior:
-    """Return the prior of higher evidence, from a trajectory and draws (S, T, columns) of its uncertainty.
+    """Return a prior of higher evidence, from a trajectory and draws (S, T, columns) of its uncertainty.
 
-    The evidence of a variance is highest where the sum of squares equals the variance times the number of values that
-    the points determine: all that the prior has, less what the uncertainty leaves open (MacKay 1992).
+    At the variance of highest evidence, the sum of squares equals the variance times the number of values that the
+    points determine. That number is all values of the prior minus those that the uncertainty leaves open (MacKay 1992).
     """
     mean = _mean(model, q)
-    strays = _strayed(model, mean, q) ** 2
+    strays = _deviations(model, mean, q) ** 2
     bends = np.diff(model.difference(q[:-1], q[1:]), axis=0) ** 2 / prior.lively[:, None]
     open_strays = np.mean(draws**2, axis=0)
     open_bends = np.mean(np.diff(draws, 2, axis=1) ** 2, axis=0) / prior.lively[:, None]
-    of_strays, of_bends = _numbers(prior, len(q))
-    stray = _width(prior.stray, strays.sum(0), of_strays - open_strays.sum(0) / prior.stray, alike)
-    bend = _width(prior.bend, bends.sum(0), of_bends.sum(0) - open_bends.sum(0) / prior.bend, alike)
+    count_strays, count_bends = _value_counts(prior, len(q))
+    stray = _variances(prior.stray, strays.sum(0), count_strays - open_strays.sum(0) / prior.stray, groups)
+    bend = _variances(prior.bend, bends.sum(0), count_bends.sum(0) - open_bends.sum(0) / prior.bend, groups)
     lively: Array = prior.lively
     if len(q) >= FEWEST:
-        _, of_bends = _numbers(replace(prior, stray=stray, bend=bend), len(q))
-        lively = lively * (np.sum((bends + open_bends) / bend, 1) + ALIKE) / (of_bends.sum(1) + ALIKE)
+        _, count_bends = _value_counts(replace(prior, stray=stray, bend=bend), len(q))
+        lively = lively * (np.sum((bends + open_bends) / bend, 1) + ALIKE) / (count_bends.sum(1) + ALIKE)
         lively = lively / np.exp(np.mean(np.log(lively)))
     noise = max(_noise(model, terms, prior, q, draws), LEAST)
     return Prior(mean=mean, stray=stray, bend=bend, lively=lively, noise=noise)
 
 
-def _width(before: Array, squares: Array, numbers: Array, alike: tuple[NDArray[Any], ...]) -> Array:
-    """Return variances (columns,) from sums of squares and how many determined values are behind each."""
+def _variances(before: Array, squares: Array, numbers: Array, groups: tuple[NDArray[Any], ...]) -> Array:
+    """Return variances (columns,) from sums of squares and the number of determined values of each."""
     others = np.zeros(len(before))
-    for group in alike:
+    for group in groups:
         mean = np.bincount(group, np.log(before)) / np.maximum(np.bincount(group), 1)
-        others += mean[group] / len(alike)
+        others += mean[group] / len(groups)
     new = (squares + LIKE_OTHERS * np.exp(others)) / (np.maximum(numbers, 0.0) + LIKE_OTHERS)
     return np.maximum(before * (new / before) ** FASTER, LEAST)
 
 
-def _numbers(prior: Prior, count: int) -> tuple[Array, Array]:
-    """Return how many values the prior has for each column: about the mean (columns,), of bends (T - 2, columns)."""
+def _value_counts(prior: Prior, count: int) -> tuple[Array, Array]:
+    """Return how many values the prior has in each column: about the mean (columns,), of bends (T - 2, columns)."""
     bend = np.diff(np.eye(count), 2, axis=0)
     bend /= np.sqrt(prior.lively)[:, None]
     curvature, modes = np.linalg.eigh(bend.T @ bend)  # the same modes for all columns
@@ -169,7 +170,7 @@ def _numbers(prior: Prior, count: int) -> tuple[Array, Array]:
 
 
 def _noise(model: Model, terms: Terms, prior: Prior, q: Array, draws: Array) -> float:
-    """Return the variance of the noise: squared misses over the number of seen coordinates that the fit leaves free."""
+    """Return the variance of the noise: squared errors over the number of seen coordinates that the fit leaves free."""
     e, J, _ = model.evaluate(q, terms.targets)
     moved: Any = np.matmul(J, np.moveaxis(draws, 0, 2))
     seen = np.count_nonzero(terms.weights > 0.0)
@@ -178,7 +179,7 @@ def _noise(model: Model, terms: Terms, prior: Prior, q: Array, draws: Array) -> 
 
 
 def _kinds(model: Model) -> NDArray[Any]:
-    """Return a number for each column: the root's lengths, the root's turn, others' lengths, others' turns."""
+    """Return the kind of each column: 0 root translation, 1 root rotation, 2 other lengths, 3 other rotations."""
     kinds = np.where(model.is_length, 2, 3)
     root = model.skeleton.q_slice(0)
     kinds[model.number_column[(model.number_at < root.stop) & model.is_length[model.number_column]]] = 0
@@ -187,7 +188,7 @@ def _kinds(model: Model) -> NDArray[Any]:
 
 
 def _joints(model: Model) -> NDArray[Any]:
-    """Return a number for each column: its joint, turns and lengths apart."""
+    """Return a number for each column that identifies its joint and whether it is a length."""
     body = model.skeleton
     owner = np.repeat(np.arange(len(body)), [joint.kind.q_size for joint in body.joints])
     joints = np.zeros(model.columns, np.intp)

@@ -1,4 +1,4 @@
-"""Which solver suits a model: all of them on the same problems, side by side."""
+"""Compare solvers on the same problems, to find the one that suits a model."""
 
 from synovia.comparison.measure import Comparison, Row, compare
 from synovia.comparison.problems import Problems, make_problems

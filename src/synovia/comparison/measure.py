@@ -1,4 +1,4 @@
-"""Every solver on the same problems, in turns, so that whatever else the machine does meets all of them alike."""
+"""Run solvers on the same problems in turns, so that other load of the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from synovia.ik import Status
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 
-_ROUNDS: Final = 3  # the fastest of so many counts
-_CURVES: Final = 60  # problems of the curves of convergence
+_ROUNDS: Final = 3  # calls for each problem; the fastest one counts
+_CURVES: Final = 60  # problems for the convergence curves
 _GRID: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
 Watch = Callable[[str, float], None]
 
 
 @dataclass(eq=False)
 class Row:
-    """How one solver fared.
+    """The results of one solver.
 
     Args:
         solver: Its name.
-        refused: Why it cannot take these goals on this model; the rest is empty then.
+        refused: Reason why it does not support these goals on this model; the other fields are then empty.
         reached: Share of the problems that were reached.
-        count: Problems that were tried; fewer than asked for when the time was spent.
-        steps: Median number of steps, all attempts together.
+        count: Number of problems tried; smaller than requested if the time limit was reached.
+        steps: Median number of steps, summed over all attempts.
         tries: Mean number of attempts.
         median_us: Median time of a call, microseconds.
-        p99_us: What 99 % of the calls stay below.
-        from_rest_deg: Median over reached answers of the mean turn of a joint from rest, degrees: naturalness.
+        p99_us: 99th percentile of the time of a call, microseconds.
+        from_rest_deg: Mean angle of a joint from rest, degrees, median over reached solutions: naturalness.
         track_reached: Share of the frames of a smooth path that were reached.
-        largest_step_deg: Largest turn of a joint from frame to frame along it, degrees.
-        roughness_deg: Root mean square of the joints' second differences along it, degrees: smoothness.
-        statuses: Number of answers by status.
-        curve_steps: Steps of the curve of convergence.
-        curve: (steps, problems) largest position error of a first attempt after so many steps, in reaches.
+        largest_step_deg: Largest angle of a joint from frame to frame along the path, degrees.
+        roughness_deg: Root mean square of the joints' second differences along the path, degrees: smoothness.
+        statuses: Number of solutions by status.
+        curve_steps: Numbers of steps of the convergence curve.
+        curve: (steps, problems) largest position error of the first attempt after each number of steps, in reaches.
     """
 
     solver: str
@@ -67,10 +67,10 @@ class Comparison:
 
     Args:
         problems: The problems.
-        tolerance: Position (length units) and angle (radians) that counted as reached.
+        tolerance: Largest errors of reached goals: position (length units) and angle (radians).
         root: Whether the root could move.
-        reach: The length that errors are divided by, length units.
-        rows: One a solver, in the order of the registry.
+        reach: Length scale of the errors, length units.
+        rows: The results of each solver.
     """
 
     problems: Problems
@@ -93,45 +93,45 @@ def compare(
     budget: float = 5.0,
     watch: Watch | None = None,
 ) -> Comparison:
-    """Run solvers on the same problems: from rest, one by one, and warm-started along the path.
+    """Run solvers on the same problems: the separate ones from rest, and those of the path warm-started.
 
     Args:
         problems: The problems.
-        names: Names or settings of solvers; None for all of the registry. Where one solver runs with several settings,
+        names: Names or settings of solvers; None for all of the registry. If one solver runs with several settings,
             each row names those that differ from the defaults.
         tolerance: As in ``IK``.
         root: As in ``IK``.
-        budget: Seconds that one solver may take for the separate problems, at most.
-        watch: Called with what is done and the share that is done, in [0, 1].
+        budget: Most seconds of one solver for the separate problems.
+        watch: Called with the current task and the share of the work that is done, in [0, 1].
     """
     chosen: list[str | Solver] = list(names) if names else list(solvers)
-    say = watch if watch is not None else _silent
+    report: Watch = watch if watch is not None else lambda task, share: None
     rows: list[Row] = []
     ready: list[tuple[Row, IK]] = []
     for place, solver in enumerate(chosen):
         row = Row(_label(solver, chosen))
         rows.append(row)
-        say(f"making {row.solver} ready", 0.5 * place / len(chosen))
+        report(f"preparing {row.solver}", 0.5 * place / len(chosen))
         try:
             ik = IK(problems.skeleton, problems.goals, as_solver(solver), tolerance=tolerance, root=root)
         except UnsupportedError as error:
             row.refused = error.what
             continue
-        ik.precompile()  # whatever is compiled only for a miss is compiled before the clock runs
+        ik.precompile()  # before the clock runs, also the kernels that only a miss needs
         ready.append((row, ik))
-    _solve(ready, problems, budget, say)
+    _solve(ready, problems, budget, report)
     for place, (row, ik) in enumerate(ready):
-        say(f"tracking with {row.solver}", 0.8 + 0.1 * place / len(ready))
+        report(f"tracking with {row.solver}", 0.8 + 0.1 * place / len(ready))
         _track(row, ik, problems)
     for place, (row, ik) in enumerate(ready):
-        say(f"convergence of {row.solver}", 0.9 + 0.1 * place / len(ready))
+        report(f"convergence of {row.solver}", 0.9 + 0.1 * place / len(ready))
         _converge(row, ik, problems)
     bounds, reach = (ready[0][1].tolerance, ready[0][1].reach) if ready else ((0.0, 0.0), 1.0)
     return Comparison(problems, bounds, root, reach, tuple(rows))
 
 
 def _label(solver: str | Solver, chosen: Sequence[str | Solver]) -> str:
-    """Return a solver's name, and what is not as set by default where others of that name run too."""
+    """Return a solver's name, with its settings that are not the default if others of that name run too."""
     name = solver if isinstance(solver, str) else solver.name
     if isinstance(solver, str) or [other if isinstance(other, str) else other.name for other in chosen].count(name) < 2:
         return name
@@ -139,14 +139,9 @@ def _label(solver: str | Solver, chosen: Sequence[str | Solver]) -> str:
     return f"{name} ({', '.join(changed)})" if changed else name
 
 
-def _silent(what: str, share: float) -> None:
-    """Watch nothing."""
-    del what, share
-
-
 @dataclass(eq=False)
 class _Runner:
-    """A solver at work: its row, and what it has done so far."""
+    """A solver with its row and its results so far."""
 
     row: Row
     ik: IK
@@ -155,8 +150,8 @@ class _Runner:
     q: Array  # (N, nq)
     spent: float = 0.0
 
-    def ask(self, k: int, targets: dict[str, Any], again: bool) -> None:
-        """Solve problem k and keep the time; the answer is the same every time."""
+    def solve(self, k: int, targets: dict[str, Any], again: bool) -> None:
+        """Solve problem k and keep the time; the solution is the same every time."""
         begun = time.perf_counter()
         solution = self.ik.solve(targets)
         seconds = time.perf_counter() - begun
@@ -166,8 +161,8 @@ class _Runner:
             self.facts[k] = solution.status, solution.steps, solution.attempts
             self.q[k] = solution.pose.q
 
-    def sum_up(self) -> None:
-        """Write the row."""
+    def fill_row(self) -> None:
+        """Fill in the row."""
         row, skeleton = self.row, self.ik.skeleton
         done = np.isfinite(self.best)
         facts, q = self.facts[done], self.q[done]
@@ -182,40 +177,40 @@ class _Runner:
             row.from_rest_deg = float(np.degrees(np.median(turned.mean(1))))
 
 
-def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, say: Watch) -> None:
+def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, report: Watch) -> None:
     """Time every solver on every problem, in rounds."""
     targets = problems.of_kind(problems.targets)
     count = len(next(iter(targets.values())))
-    asked = [{name: values[k] for name, values in targets.items()} for k in range(count)]
+    single = [{name: values[k] for name, values in targets.items()} for k in range(count)]
     runners = [
         _Runner(row, ik, np.full(count, np.inf), np.zeros((count, 3)), np.zeros((count, ik.skeleton.nq)))
         for row, ik in ready
     ]
     for turn in range(_ROUNDS):
-        for k, one in enumerate(asked):
+        for k, one in enumerate(single):
             for runner in runners:
                 if runner.spent <= budget and not (turn and np.isinf(runner.best[k])):
-                    runner.ask(k, one, again=turn > 0)
+                    runner.solve(k, one, again=turn > 0)
             if k % 20 == 0:
-                say("solving", 0.5 + 0.3 * (turn + k / count) / _ROUNDS)
+                report("solving", 0.5 + 0.3 * (turn + k / count) / _ROUNDS)
     for runner in runners:
-        runner.sum_up()
+        runner.fill_row()
 
 
 def _track(row: Row, ik: IK, problems: Problems) -> None:
-    """Follow the path."""
+    """Track the path."""
     answer = ik.track(problems.of_kind(problems.path))
     steps = angles_between(ik.skeleton, answer.q[1:], answer.q[:-1])
     row.track_reached = float(answer.reached.mean())
-    row.largest_step_deg = float(np.degrees(steps[1:].max(initial=0.0)))  # the first is the way there from rest
+    row.largest_step_deg = float(np.degrees(steps[1:].max(initial=0.0)))  # the first step comes from rest
     row.roughness_deg = (
         float(np.degrees(np.sqrt(np.mean(np.square(np.diff(steps[1:], axis=0)))))) if len(steps) > 2 else 0.0
     )
 
 
 def _converge(row: Row, ik: IK, problems: Problems) -> None:
-    """Stop first attempts after more and more steps."""
+    """Measure the errors of first attempts after increasing numbers of steps."""
     targets = {name: values[:_CURVES] for name, values in problems.of_kind(problems.targets).items()}
-    row.curve_steps = tuple(k for k in _GRID if k <= ik.solver.max_steps)
+    row.curve_steps = tuple(k for k in _GRID if k <= ik.solver.search.max_steps)
     errors = np.array([ik.errors_after(k, targets) for k in row.curve_steps])
     row.curve = errors[..., 0].max(-1) / ik.reach

@@ -1,4 +1,4 @@
-"""Problems on a user's own model: targets that can be reached, and a smooth path of them."""
+"""Problems for a user's own model: reachable targets, and a smooth path of targets."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from synovia.model.pose import inside_limits, world_frames
 
 _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 _MOST_GOALS: Final = 5
-_STOPS: Final = 5  # random poses that the path goes through
-_AMPLITUDE: Final = 0.5  # of the way from rest to a random pose: people move less than their limits let them
+_STOPS: Final = 5  # random poses along the path
+_AMPLITUDE: Final = 0.5  # distance from rest, as a part of that of a random pose: people rarely move up to their limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,13 @@ class Problems:
     path: dict[str, Array]
 
     def __repr__(self) -> str:
-        """Return the skeleton, the joints with a goal, and how many problems and frames there are."""
+        """Return the skeleton, the joints with a goal, and the numbers of problems and frames."""
         joints = ", ".join(self.targets)
         counts = [len(next(iter(table.values()), ())) for table in (self.targets, self.path)]
         return f"Problems({self.skeleton.name!r}, {joints}; {counts[0]} problems, {counts[1]} frames)"
 
     def of_kind(self, transforms: dict[str, Array]) -> dict[str, Array]:
-        """Return transforms as the goals take them: positions (B, 3), or the transforms themselves."""
+        """Convert transforms to targets of the goals: positions (B, 3), or the transforms themselves."""
         return {
             goal.label: transforms[goal.label] if isinstance(goal, PoseGoal) else transforms[goal.label][:, :3, 3]
             for goal in self.goals
@@ -60,18 +60,18 @@ def make_problems(
     frames: int = 120,
     seed: int = 0,
 ) -> Problems:
-    """Return problems that can be solved: targets are where random poses within the limits have the joints.
+    """Return solvable problems: the targets are the transforms of joints in random poses within the limits.
 
     Args:
         skeleton: The model.
         joints: Joints with a goal each; None for hands, feet and head of a body, else the tips.
-        pose: Whether the goals ask for the orientation too.
+        pose: Whether the goals have orientations too.
         count: Number of separate problems.
-        frames: Frames of the path, which goes through five random poses, half as far from rest.
+        frames: Frames of the path, which goes through five random poses, at half their distance from rest.
         seed: Seed of the poses.
 
     Raises:
-        InputError: If a number is out of range, or the model has nothing that moves.
+        InputError: If a number is out of range, or no joint of the model moves.
         UnknownNameError: If a joint does not exist.
     """
     for name, value, least in (("count", count, 1), ("frames", frames, 3), ("seed", seed, 0)):
@@ -113,7 +113,7 @@ def _transforms(skeleton: Skeleton, q: Array, names: Sequence[str], rows: Sequen
 
 
 def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
-    """Return joint values (T, nq) of a motion that swings smoothly from one pose to the next, within the limits."""
+    """Return joint values (T, nq) of a smooth motion from one pose to the next, within the limits."""
     rest = skeleton.rest_q
     u = np.linspace(0.0, len(stops) - 1.0, frames)
     first = np.minimum(u.astype(np.int64), len(stops) - 2)
@@ -127,14 +127,14 @@ def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
 
 
 def _turns(skeleton: Skeleton) -> list[int]:
-    """Return where the quaternions stand in q."""
+    """Return the indices in q at which quaternions begin."""
     t = skeleton.tables
     found: list[int] = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q].tolist()
     return found
 
 
 def _nearest_sign(skeleton: Skeleton, q: Array, rest: Array) -> Array:
-    """Return joint values whose quaternions are on the side of the rest pose."""
+    """Return joint values whose quaternions have the sign nearest to the rest pose."""
     q = q.copy()
     for at in _turns(skeleton):
         other = (q[:, at : at + 4] @ rest[at : at + 4]) < 0.0
@@ -143,11 +143,11 @@ def _nearest_sign(skeleton: Skeleton, q: Array, rest: Array) -> Array:
 
 
 def angles_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
-    """Return by how much each joint differs between joint values (T, nq), (T, joints), radians; slides are left out."""
+    """Return the angle of each joint between joint values a and b (T, nq), (T, joints), radians, without slides."""
     out: list[Array] = []
     t = skeleton.tables
     for (block, at, _), owner in zip(t.variables.tolist(), t.owner.tolist(), strict=True):
-        if block == 1:
+        if block == TURN:
             cosine = np.abs(np.einsum("...i,...i->...", a[..., at : at + 4], b[..., at : at + 4]))
             out.append(2.0 * np.arccos(np.clip(cosine, 0.0, 1.0)))
         elif skeleton.joints[int(owner)].kind is Kind.HINGE:

@@ -1,4 +1,4 @@
-"""Why a goal was missed: reasons that were tried by solving again, and sentences for people."""
+"""Explain missed goals: reasons found by solving variations, and sentences."""
 
 from synovia.diagnosis.explain import explain, unit_hint
 from synovia.diagnosis.reasons import find_reasons, reasons_as_json

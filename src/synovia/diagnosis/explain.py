@@ -1,4 +1,4 @@
-"""Sentences for people: what came out of a solve, by how much a goal was missed, and what stands in the way."""
+"""Explain a solution in sentences: how it ended, by how much each goal was missed, and why."""
 
 from __future__ import annotations
 
@@ -20,62 +20,85 @@ from synovia.model.tree import ancestors
 from synovia.problem.structure import freedoms
 
 _MOST_JOINTS = 6  # names in one sentence
-_PLACE = 3  # rows of a place
-_STALLED = "No step lowers the error further."
-_SPENT = "The steps, or the move that one solve may make, were spent: solve again from this pose to go on."
-_LATE = "The deadline cut it short; more time, or another solve from this pose, may bring it nearer."
-_CUT = "Joint limits cut the answer of a closed form; another pose within them may come nearer."
+_POSITION_ROWS = 3  # residual rows of a position
+_STALLED = "Stalled: no small step lowers the error."
+_SPENT = "Out of steps: the step limit or largest_move stopped the solve. To continue, solve again from this pose."
+_LATE = "Out of time: the deadline stopped the solve. Allow more time, or solve again from this pose."
+_CUT = "Limited: joint limits changed the closed-form answer. Another pose within the limits may be nearer."
+_UNREACHABLE = "Unreachable: no pose within the joint limits meets the goals; this is proved."
+_CLOSED = "Stalled: the settings of the solver limit its closed-form answer; the target may be within reach."
 _HELD = {
-    "smoothness": "The goals held here until smoothness= took out quick motion: less of it, or slower targets.",
-    "velocity": "The goals held here until velocity= held joints back: a higher one, or slower targets.",
+    "smoothness": "Smoothed: the goals were met before smoothness= was applied. Lower it, or slow the targets down.",
+    "velocity": "Too fast: the goals were met before velocity= was applied. Raise it, or slow the targets down.",
 }
-_MILLI, _ODD = 1000.0, 20.0  # millimetres of a metre; how many times the reach a miss must be to look like them
-_CLOSED = "A closed form gave the answer that its settings allow; nothing proves the target out of reach."
+_MILLIMETRES = 1000.0  # in a metre
+_FAR = 20.0  # reaches: a miss by more may come from a target in millimetres
 
 
 def explain(solution: Solution) -> list[str]:
-    """Return the sentences: how it ended, every missed goal, the limits that are active, what was done to the start."""
+    """Return the sentences of ``Solution.explain``.
+
+    They say how the solve ended, which goals are missed and why, which limits are active, and how the start changed.
+    """
     ik = solution.ik
-    unit = ik.skeleton.meters_per_unit
-    missed = [(solution.goals[i], solution.errors[i]) for i in solution.missed]
+    say = partial(length_text, meters_per_unit=ik.skeleton.meters_per_unit)
+    misses = [
+        f"Goal {goal.label!r} {goal.describe_miss(*solution.errors[i], say)}."
+        for i in solution.missed
+        for goal in [solution.goals[i]]
+    ]
+    if solution.frame is not None and solution.frame.held is not None:
+        return [_HELD[solution.frame.held], *misses]
     causes = [] if solution.reached else _causes(solution)
-    meaning = solution.status.meaning
-    if solution.status is Status.STALLED and (causes or ik.solver.closed):  # more attempts would not help
-        meaning = _CLOSED if ik.solver.closed else _STALLED
-    elif solution.interrupted and not solution.reached:
-        meaning = _LATE
-    elif solution.status is Status.MAX_STEPS and ik.solver.reasons():
-        meaning = _SPENT
-    elif solution.status is Status.LIMITED and ik.solver.closed:
-        meaning = _CUT
-    held = None if solution.frame is None else solution.frame.held
-    lines = [meaning if held is None else _HELD[held]]
-    say = partial(length_text, meters_per_unit=unit)
-    lines += [f"Goal {goal.label!r} {goal.describe_miss(*error, say)}." for goal, error in missed]
-    if held is not None:
-        return lines
-    if hint := unit_hint(solution):
-        lines.append(f"{hint[0].upper()}{hint[1:]}")
-    if solution.status is Status.UNREACHABLE:
-        lines += _reach_sentences(solution)
     reasons = solution.reasons if solution.missed and ik.solver.supports_priorities else ()
-    if not solution.reached and (joints := _limits_in_the_way(solution, reasons)):
+    joints = [] if solution.reached else _limits_in_the_way(solution, reasons)
+    lines = [*_ending(solution, causes, joints), *misses]
+    if hint := unit_hint(solution):
+        lines.append(hint)
+    if joints and solution.status is not Status.LIMITED:
         lines.append(f"At a limit: {_listed(joints)}.")
     lines += causes
     lines += _reason_sentences(solution, reasons)
     if clamped := solution.start_clamped:
-        lines.append(f"The start was outside the limits of {_listed(clamped)}, and was brought inside first.")
+        lines.append(f"The start was outside the limits of {_listed(clamped)}; it was moved to the limits first.")
     if not solution.reached and solution.attempts > 1:
-        lines.append(f"{solution.attempts} attempts were made; the best pose is from attempt {solution.attempt}.")
+        lines.append(f"The best of {solution.attempts} attempts was attempt {solution.attempt}.")
     if ik.solver.finish and (taken := solution.finish_steps):
-        lines.append(f"The last {taken} steps were those of another method: finish={ik.solver.finish!r}.")
+        lines.append(f"The method finish={ik.solver.finish!r} took the last {taken} steps.")
     return lines
 
 
-def unit_hint(solution: Solution) -> str | None:
-    """Return a question where a target looks like millimetres and lengths are metres; None where none does.
+def _ending(solution: Solution, causes: Sequence[str], joints: Sequence[str]) -> list[str]:
+    """Return how a solve ended: its status and the one cause, with its figures.
 
-    It is then missed by many times the reach, and a thousandth of it would be within reach.
+    Args:
+        solution: The solution.
+        causes: Causes that more attempts cannot remove.
+        joints: Joints whose limits stop the missed goals.
+    """
+    status, closed = solution.status, solution.ik.solver.closed
+    if status is Status.UNREACHABLE:
+        return [f"Unreachable: {line}" for line in _reach_sentences(solution)] or [_UNREACHABLE]
+    if status is Status.STALLED and (causes or closed):
+        return [_CLOSED if closed else _STALLED]
+    if solution.interrupted and not solution.reached:
+        return [_LATE]
+    if status is Status.MAX_STEPS:
+        return [_SPENT if solution.ik.solver.reasons() else f"{status.meaning} It took {solution.steps} steps."]
+    if status is Status.LIMITED and (closed or joints):
+        held = f"Limited: {_listed(joints)} at a limit. No small step within the limits lowers the error."
+        return [_CUT if closed else held]
+    if status is Status.CONFLICT and solution.missed:
+        names = _listed([solution.goals[i].label for i in solution.missed])
+        others = " together with the other goals" if len(solution.missed) == 1 else " together"
+        return [f"Conflict: {names} cannot be met{others} near this pose. Try more attempts or other goals."]
+    return [status.meaning]
+
+
+def unit_hint(solution: Solution) -> str | None:
+    """Return a question if a target seems to be in millimetres and the model in metres, else None.
+
+    Such a target is missed by many times the reach, and a thousandth of it is within reach.
     """
     ik = solution.ik
     unit = ik.skeleton.meters_per_unit
@@ -83,27 +106,27 @@ def unit_hint(solution: Solution) -> str | None:
         return None
     for i in solution.missed:
         goal = solution.goals[i]
-        if not goal.place & POSITION or solution.errors[i].position <= _ODD * ik.reach:
+        if not goal.place & POSITION or solution.errors[i].position <= _FAR * ik.reach:
             continue
-        less = solution.targets[i, :3, 3] / _MILLI
+        less = solution.targets[i, :3, 3] / _MILLIMETRES
         if np.linalg.norm(less - _origin(solution, _chain(ik, i, ik.rows[i])[-1])) > ik.reach:
             continue
         place = ", ".join(f"{x + 0.0:.6g}" for x in less)
         if unit is None:
             return (
-                f"is the target of {goal.label!r} in millimetres? The model may be in metres: did you mean ({place})?"
+                f"Is the target of {goal.label!r} in millimetres? The model may be in metres: did you mean ({place})?"
             )
-        return f"did you mean metres, as in the model? ({place}) would be within reach of {goal.label!r}."
+        return f"Did you mean metres, as in the model? {goal.label!r} can reach ({place})."
     return None
 
 
 def _causes(solution: Solution) -> list[str]:
-    """Return what, known beforehand, keeps a miss from being met: too few joints, settings, a plane on its way."""
+    """Return the causes of a miss that need no search: too few joints, settings, a limited turn towards a pole."""
     ik = solution.ik
     lines = [*_too_few(solution), *ik.solver.reasons()]
-    poles = any(solution.goals[i].paced for i in solution.missed)
+    poles = any(solution.goals[i].turns_slowly for i in solution.missed)
     if solution.frame is not None and solution.frame.follows and poles and (pace := ik.solver.pole_pace):
-        lines.append(f"In a track the plane of a limb turns towards its pole by at most {pace}.")
+        lines.append(f"In a track, the plane of a limb turns towards its pole by at most {pace}.")
     return lines
 
 
@@ -114,7 +137,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
-    """Return the joints from one of goal i's up to the first that moves."""
+    """Return the joints from one joint of goal i up to the first that moves."""
     rows = ancestors(ik.skeleton.parents, row) if row >= 0 else []
     if (most := ik.goals[i].ancestors) is not None:
         rows = rows[: most + 1]
@@ -124,7 +147,7 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
 
 
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[str]:
-    """Return the joints at a limit that a missed goal hangs on, or that hold it back from afar: a knee, a hand."""
+    """Return the joints at a limit that move a missed goal, or whose limit a reason names."""
     ik = solution.ik
     if any(not ik.goal_joints[i] for i in solution.missed):  # the whole body
         return list(solution.active_limits)
@@ -136,35 +159,36 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> list[st
 
 
 def _too_few(solution: Solution) -> list[str]:
-    """Return a sentence for each missed place or rotation that fewer numbers move than it asks for."""
+    """Return a sentence for each missed position or rotation that has fewer joint values than residual rows."""
     ik = solution.ik
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
         count = freedoms(ik.reduced, int(ik.reduced.goals.table[i, GOAL_ROW]))
         if goal.place and 0 < count < goal.rows:
-            what = {POSITION: "place", ROTATION: "rotation"}.get(goal.place, "pose")
+            what = {POSITION: "position", ROTATION: "rotation"}.get(goal.place, "pose")
+            moves = "joint value moves" if count == 1 else "joint values move"
             lines.append(
-                f"Only {count} {'number moves' if count == 1 else 'numbers move'} {goal.label!r}, and a {what} has "
-                f"{goal.rows}: most of what is within reach cannot be met exactly."
+                f"Only {count} {moves} {goal.label!r}, but a {what} needs {goal.rows}: "
+                "most targets within reach cannot be met exactly."
             )
-            if goal.place == POSITION | ROTATION and count >= _PLACE:
-                lines[-1] += f" A PositionGoal asks for {_PLACE} alone, and may be joined by an AimGoal."
+            if goal.place == POSITION | ROTATION and count >= _POSITION_ROWS:
+                lines[-1] += f" A PositionGoal needs only {_POSITION_ROWS}; an AimGoal can be added to it."
     return lines
 
 
 def _origin(solution: Solution, row: int) -> Array:
-    """Return where a joint stands before its own motion, (3,)."""
+    """Return the position of a joint before its own motion, (3,)."""
     skeleton = solution.pose.skeleton
     above, rest = int(skeleton.parents[row]), skeleton.joints[row].rest
     return rest[:3, 3] if above < 0 else (solution.pose.transform(above) @ rest)[:3, 3]
 
 
 def _reach_sentences(solution: Solution) -> list[str]:
-    """Return, for each position goal whose target is out of bounds, what the bounds are.
+    """Return a clause for each position goal whose target is too far or too near, with the distance and its bound.
 
-    They count from the first joint of its chain that moves: the sum of the lengths from there, and the hole that one
-    long bone leaves around it.
+    Distances are from the first joint of the chain that moves. The chain reaches at most the sum of its lengths, and
+    one bone longer than all others together leaves a hole around that joint.
     """
     ik = solution.ik
     skeleton, unit = ik.skeleton, ik.skeleton.meters_per_unit
@@ -177,8 +201,8 @@ def _reach_sentences(solution: Solution) -> list[str]:
         kinds = [skeleton.joints[row].kind for row in rows]
         if ik.moving.isdisjoint(rows):
             root = ik.root == "fixed" and goal.ancestors is None
-            free = ": it is a part of the fixed root, and root='free' (--root free) would let it move" if root else ""
-            lines.append(f"No joint moves {goal.label!r}{free}.")
+            free = "; it is part of the fixed root. Use root='free' (--root free) to move it" if root else ""
+            lines.append(f"no joint moves {goal.label!r}{free}.")
             continue
         if not goal.place & POSITION or Kind.FREE in kinds:
             continue
@@ -190,20 +214,20 @@ def _reach_sentences(solution: Solution) -> list[str]:
         away = float(np.linalg.norm(solution.targets[i, :3, 3] - _origin(solution, rows[-1])))
         reach = float(bones.sum()) + travel
         hole = float(2.0 * bones.max() - bones.sum()) if Kind.SLIDE not in kinds else 0.0
-        place = f"The target of {goal.label!r} is {length_text(away, unit)} from {skeleton.joint_names[rows[-1]]!r}"
-        if away > reach:
+        bound = f"reaches {length_text(reach, unit)} at most" if away > reach else ""
+        if away < hole:
+            bound = f"comes no nearer than {length_text(hole, unit)}"
+        if bound:
+            first = skeleton.joint_names[rows[-1]]
             lines.append(
-                f"{place}, the first joint that moves it; from there it reaches {length_text(reach, unit)} at most."
-            )
-        elif away < hole:
-            lines.append(
-                f"{place}, the first joint that moves it; from there it comes no nearer than {length_text(hole, unit)}."
+                f"the target of {goal.label!r} is {length_text(away, unit)} from {first!r}, "
+                f"the first joint that moves; the chain from there {bound}."
             )
     return lines
 
 
 def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
-    """Return the reasons as people read them."""
+    """Return the reasons as sentences."""
     ik = solution.ik
     unit = ik.skeleton.meters_per_unit
     lines: list[str] = []
@@ -212,14 +236,14 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
         for rival in reason.rivals[:2]:
             other = next(g for g in ik.goals if g.label == rival.name)
             above = "a higher priority" if other.priority < goal.priority else "the same priority"
-            lines.append(f"{goal.label!r} lost to {rival.name!r}, of {above}: without it {_left(ik, goal, rival)}.")
+            lines.append(f"{rival.name!r}, of {above}, prevents {goal.label!r}: without it, {_left(ik, goal, rival)}.")
         if reason.limits:
             best = reason.limits[0]
             without = _left(ik, goal, best)
-            lines.append(f"Of the active limits that of {best.name!r} costs {goal.label!r} most: without it {without}.")
+            lines.append(f"The limit of {best.name!r} hinders {goal.label!r} most: without it, {without}.")
         parts: list[str] = []
         if _met(ik, reason):
-            lines.append(f"{goal.label!r} can be met with the others, from another start or with more attempts.")
+            lines.append(f"{goal.label!r} can be met together with the others. Try another start or more attempts.")
             continue
         if reason.move is not None:
             toward = ", ".join(f"{x:.4g}" for x in reason.move)
@@ -229,22 +253,22 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
         if parts:
             along = f", together with {', '.join(map(repr, reason.along))}" if reason.along else ""
             how = " and ".join(parts)
-            lines.append(f"The target of {goal.label!r} would have to {how} for all goals to hold{along}.")
+            lines.append(f"The target of {goal.label!r} would have to {how} to meet all goals{along}.")
     return lines
 
 
 def _met(ik: CompiledProblem, reason: Reason) -> bool:
-    """Return whether a target would hold where it is."""
+    """Return whether the goal can be met without moving its target."""
     ways = zip((reason.move, reason.turn), ik.tolerance, strict=True)
     known = [(way, most) for way, most in ways if way is not None]
     return bool(known) and not reason.along and all(float(np.linalg.norm(way)) <= most for way, most in known)
 
 
 def _left(ik: CompiledProblem, goal: Goal, relief: Relief) -> str:
-    """Return what would be left of a miss, as people read it."""
+    """Return the error that would remain, as text."""
     error, unit = relief.error, ik.skeleton.meters_per_unit
     if error.position <= ik.tolerance[0] and error.angle <= ik.tolerance[1]:
-        return "it would hold"
+        return "it would be met"
     parts = [length_text(error.position, unit)] if goal.measures & POSITION else []
     parts += [f"{math.degrees(error.angle):.3g} deg"] if goal.measures & ROTATION else []
-    return f"{' and '.join(parts)} would be left"
+    return f"{' and '.join(parts)} would remain"

@@ -1,11 +1,11 @@
-"""Why a goal is missed, found by solving variations of the problem from the pose of the miss.
+"""Find the reasons of missed goals by solving variations of the problem from the pose of the miss.
 
-- Without another goal of the same or a higher priority: does it come nearer? Then that goal is a rival.
-- Without the limit of one joint: does it come nearer? Then that limit is in its way.
-- With the goal below all others: where it ends then is the nearest place to which its target could move.
+- Without another goal of the same or a higher priority. If the error falls, that goal is a rival.
+- Without the limit of one joint. If the error falls, that limit hinders the goal.
+- With the goal below all others. Its pose then is the nearest one to which its target could move.
 
-So every reason holds when somebody acts on it. Where no target alone can move so that all goals hold, those of all
-missed goals move together, each to where the best pose has its goal.
+So each suggestion was tried, and works when you follow it. If moving one target is not enough, the targets of all
+missed goals move together, each to the pose of its goal in the best solution.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 
-_GAIN = 0.01  # share of a miss that must go away for something to count as its reason
-_ATTEMPTS = 40  # in search of the nearest place: among all poses, not only near the present one
-_POLISHED = 3  # of these attempts, the best, are polished
-_MOST_LIMITS = 24  # that are tried; each is a solve
+_GAIN = 0.01  # least relative decrease of the error for a reason
+_ATTEMPTS = 40  # in search of the nearest target, among all poses and not only near the current one
+_POLISHED = 3  # best attempts that are polished
+_MOST_LIMITS = 24  # limits that are tried; each takes a solve
 
 
 class _Way(NamedTuple):
-    """How a target would have to move and turn, and the pose in which all goals hold then."""
+    """A move and a rotation of a target, and the pose that then meets all goals."""
 
     move: Array | None = None
     turn: Array | None = None
@@ -50,9 +50,10 @@ _NOWHERE = _Way()
 
 
 def find_reasons(solution: Solution) -> tuple[Reason, ...]:
-    """Return a reason for each missed goal: some tenths of a second for a character, seconds for many limits.
+    """Return the reason of each missed goal.
 
-    Everything is tried at once, on all cores: the trials know nothing of each other.
+    The trials are independent and run on all cores. They take some tenths of a second for a character, and seconds for
+    many limits.
     """
     missed = solution.missed
     goals = solution.ik.goals
@@ -79,7 +80,7 @@ def find_reasons(solution: Solution) -> tuple[Reason, ...]:
 def _reason(
     solution: Solution, i: int, way: _Way, along: tuple[str, ...], pool: ThreadPoolExecutor, watch: Watch
 ) -> Reason:
-    """Return why goal i is missed."""
+    """Return the reason of goal i."""
     ik = solution.ik
 
     def without_goal(j: int) -> Relief:
@@ -99,7 +100,7 @@ def _reason(
 
 
 def _limits_that_count(solution: Solution, i: int) -> list[str]:
-    """Return the joints at a limit on which goal i hangs, then those that hold goals of no lower priority."""
+    """Return the joints at a limit that move goal i, then those that move goals of the same or a higher priority."""
     ik = solution.ik
     goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.priority <= ik.goals[i].priority]
     at_limit = ik.at_limits(solution.pose)
@@ -113,18 +114,18 @@ def _limits_that_count(solution: Solution, i: int) -> list[str]:
 
 
 def _size(ik: CompiledProblem, error: GoalError) -> float:
-    """Return an error as the solvers count it: reaches and radians."""
+    """Return the norm of an error in the solvers' units: reaches and radians."""
     return math.hypot(error.position / ik.reach, error.angle)
 
 
 def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
-    """Return those that lower the error, the best first."""
+    """Return the trials that lower the error, the best first."""
     useful = [relief for relief in found if _size(ik, relief.error) < (1.0 - _GAIN) * now]
     return tuple(sorted(useful, key=lambda relief: _size(ik, relief.error)))
 
 
 def _without_limit(skeleton: Skeleton, name: str) -> Skeleton:
-    """Return the skeleton with one joint unlimited, also by those that follow it."""
+    """Return the skeleton without the limit of one joint, and without the limits of its mimic joints on it."""
     row = skeleton.index(name)
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
@@ -145,24 +146,24 @@ def _solve(
     goals: Sequence[Goal] | None = None,
     skeleton: Skeleton | None = None,
 ) -> Solution:
-    """Return the best answer for some of the goals, with the targets that they had.
+    """Return the best solution for some of the goals, with the same targets.
 
-    One attempt starts from the pose of the miss, all others from random poses, and each is asked by itself, since a
-    solver gives up at once what it proves to be out of reach.
+    One attempt starts from the pose of the miss, the others from random poses. Each is a solve of its own, because a
+    solver makes no further attempts once it has proved that a target is out of reach.
 
     Args:
         solution: The miss.
-        places: Which of its goals.
+        places: Indices of these goals.
         watch: When to stop.
         attempts: Attempts.
-        goals: What to ask for instead of these goals.
-        skeleton: The skeleton without the joints of a moving root, if it is another one.
+        goals: Goals that replace them.
+        skeleton: Another skeleton, without the joints that ``root`` adds.
     """
     miss = solution.ik
     ik = CompiledProblem(
         skeleton or miss.given,
         goals or [miss.goals[k] for k in places],
-        miss.solver.unhindered().replace(attempts=1),
+        miss.solver.for_diagnosis(),
         tolerance=miss.tolerance,
         root=miss.root,
     )
@@ -187,7 +188,7 @@ def _solve(
 
 
 def _levels(solution: Solution) -> tuple[float, ...]:
-    """Return the squared error of each level, the highest first; nothing where it holds."""
+    """Return the squared error of each priority level, the highest first; 0 for goals that are met."""
     ik = solution.ik
     out = dict.fromkeys(sorted({goal.priority for goal in ik.goals}), 0.0)
     errors = solution.errors
@@ -198,9 +199,9 @@ def _levels(solution: Solution) -> tuple[float, ...]:
 
 
 def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
-    """Return how far goal i's target would have to move and turn to hold together with all others."""
+    """Return how the target of goal i would have to move and rotate to be met together with all others."""
     ik = solution.ik
-    if not _can_move(ik, i):
+    if not ik.goals[i].can_move:
         return _NOWHERE
     lowest = 1 + max(other.priority for other in ik.goals)
     goals = [other.at_priority(lowest) if k == i else other for k, other in enumerate(ik.goals) if other.rows]
@@ -211,26 +212,21 @@ def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
 
 
 def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
-    """Return how far the targets of all goals that the best pose misses would have to move and turn; {} if one cannot.
+    """Return how the targets of all goals that the best pose misses would have to move and rotate.
 
-    Of many attempts, or the one that is asked about where none is better.
+    The best pose is that of many attempts, or that of the solution if none is better. Empty if a target cannot move.
     """
     ik = solution.ik
     best = _solve(solution, range(len(ik.goals)), watch, attempts=_ATTEMPTS)
     if not set(best.missed) <= set(solution.missed):
         best = solution
-    if not all(_can_move(ik, i) for i in best.missed):
+    if not all(ik.goals[i].can_move for i in best.missed):
         return {}
     return {i: _way(best, i) for i in best.missed}
 
 
-def _can_move(ik: CompiledProblem, i: int) -> bool:
-    """Return whether goal i has a target in the world that a person could move."""
-    return ik.goals[i].can_move
-
-
 def _way(tried: Solution, i: int) -> _Way:
-    """Return how a goal's target would have to move and turn to be where a pose has the goal."""
+    """Return how a goal's target would have to move and rotate so that the pose of a solution meets it."""
     from scipy.spatial.transform import Rotation
 
     goal, at, target = tried.goals[i], tried.frames[i], tried.targets[i]
@@ -239,7 +235,7 @@ def _way(tried: Solution, i: int) -> _Way:
         return _Way(move, None, tried.pose)
     if goal.place & ROTATION:
         return _Way(move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec(), tried.pose)
-    normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest turn
+    normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest rotation
     return _Way(move, normal.as_rotvec(), tried.pose)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of skeletons, poses and targets, and films of clips."""
+"""Images of skeletons, poses and targets, and films of clips."""
 
 from synovia.draw.camera import VIEWS, Camera
 from synovia.draw.marks import marks_of

@@ -1,4 +1,4 @@
-"""Lines that stand for what a joint may do: the limits that it has, and the range in which a goal wants it."""
+"""Lines that show the limits of a joint, and the range of values that a goal allows."""
 
 from __future__ import annotations
 
@@ -11,43 +11,36 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z
 from synovia.model.limits import SwingTwist
 
-_TICK: Final = 0.3  # of the radius: half the length of what crosses the ends of a slide's range
-_POINTER: Final = (0.72, 1.2)  # of the radius: where the mark of the present value begins and ends
+_TICK: Final = 0.3  # half the length of the ticks of a slide's range, as a part of the radius
+_POINTER: Final = (0.72, 1.2)  # start and end of the mark of the present value, as parts of the radius
+_AROUND: Final = np.linspace(0.0, 2.0 * math.pi, 49)  # directions of the points of a cone's rim
 
 
 def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
     """Return the limits of a joint as line segments in its parent's rest frame, (s, 2, 3), scene units.
 
-    A hinge has an arc with two spokes, a ball the rim of the cone within which its bone may point; none without limits.
+    A hinge has an arc with two spokes. A ball has the rim of the cone that its bone may point into. Other joints, and
+    joints without limits, have none.
     """
     joint = skeleton.joints[row]
     limit = joint.limit
-    rest = joint.rest[:3, :3]
+    points = np.zeros((1, 3))
     if joint.kind is Kind.HINGE:
         lower, upper = skeleton.value_range(row)
-        if not (math.isfinite(lower) and math.isfinite(upper)):
-            return np.zeros((0, 2, 3))
-        axis = np.asarray(joint.axis)
-        across = _across(skeleton, row, axis)
-        points = _sector(axis, across, lower, upper) * radius
+        if math.isfinite(lower) and math.isfinite(upper):
+            points = _sector(joint.axis, _across(skeleton, row, joint.axis), lower, upper)
     elif isinstance(limit, SwingTwist):
-        frame = np.asarray(limit.frame)
-        around = np.linspace(0.0, 2.0 * math.pi, 49)
-        cone: list[Array] = []
-        for angle in around:
-            x, y = math.cos(angle), math.sin(angle)
-            a, b = limit.x[x > 0.0], limit.y[y > 0.0]
-            size = 1.0 / math.hypot(x / max(a, 1e-9), y / max(b, 1e-9))
-            cone.append(frame @ _about(np.array([x, y, 0.0]), size) @ (0.0, 0.0, 1.0))
-        points = np.array(cone) * radius
-    else:
-        return np.zeros((0, 2, 3))
-    points = points @ rest.T
+        x, y = np.cos(_AROUND), np.sin(_AROUND)  # axis of the swing
+        a, b = np.where(x > 0.0, limit.x[1], limit.x[0]), np.where(y > 0.0, limit.y[1], limit.y[0])
+        swing = 1.0 / np.hypot(x / np.maximum(a, 1e-9), y / np.maximum(b, 1e-9))
+        rim = np.stack([np.sin(swing) * y, -np.sin(swing) * x, np.cos(swing)], axis=1)
+        points = rim @ np.asarray(limit.frame).T
+    points = radius * points @ joint.rest[:3, :3].T
     return np.stack([points[:-1], points[1:]], axis=1)
 
 
 def value_of(pose: Pose, row: int) -> float:
-    """Return the value that a range bounds: of a hinge or a slide its own, of a ball its angle from rest, radians."""
+    """Return the value of a hinge or a slide, or the angle of a ball from rest, radians."""
     values = np.atleast_1d(pose[row])
     if len(values) == 1:
         return float(values[0])
@@ -58,21 +51,21 @@ def value_of(pose: Pose, row: int) -> float:
 def range_lines(
     skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float, beside: float = 0.0
 ) -> list[Array]:
-    """Return the range of a joint's value as lines through points (n, 3), in its parent's frame, from where it is now.
+    """Return the range of a joint's value as lines through points (n, 3), relative to the joint, in its parent's frame.
 
-    A hinge has an arc with two spokes and a mark at its value; a slide a way with an end at each bound and a mark; a
-    ball a cone about its bone for each bound. Where there is no bound, the joint's limit ends the line.
+    A hinge has an arc with two spokes and a mark at its value. A slide has a line with a tick at each bound and at its
+    value. A ball has a cone about its bone for each bound. An infinite bound is replaced by the limit of the joint.
 
     Args:
         skeleton: The skeleton.
         row: The joint.
-        bounds: Least and most value, radians or length units.
+        bounds: Smallest and largest value, radians or length units.
         value: The present value.
-        radius: Size of what is drawn, length units.
-        beside: How far beside the bone a hinge's arc is drawn, on both sides, length units; 0: once, in its middle.
+        radius: Size of the lines, length units.
+        beside: Distance of a hinge's arc from the bone, on both sides, length units; 0 for one arc through the bone.
     """
     joint = skeleton.joints[row]
-    rest, axis = joint.rest[:3, :3], np.asarray(joint.axis)
+    rest, axis = joint.rest[:3, :3], joint.axis
     if joint.kind is Kind.BALL:
         frame = np.asarray(joint.limit.frame) if isinstance(joint.limit, SwingTwist) else _along(skeleton, row)
         rims = [_cone(frame, angle) * radius for angle in bounds if 0.0 < angle < math.pi]
@@ -90,7 +83,7 @@ def range_lines(
         lower, upper = max(lower, upper - 2.0 * math.pi), min(upper, max(lower, -1e9) + 2.0 * math.pi)
         if math.isinf(lower) or math.isinf(upper):
             lower, upper = -math.pi, math.pi
-        spoke = _about(axis, value) @ across
+        spoke = _turned(axis, across, value)
         arc, mark = _sector(axis, across, lower, upper) * radius, np.outer(_POINTER, spoke) * radius
         sides = (-beside * axis, beside * axis) if beside > 0.0 else (np.zeros(3),)
         lines = [line + side for side in sides for line in (arc, mark)]
@@ -99,26 +92,25 @@ def range_lines(
 
 def _sector(axis: Array, across: Array, lower: float, upper: float) -> Array:
     """Return an arc of radius 1 about an axis, with a spoke at each end, (n, 3)."""
-    rim = [_about(axis, angle) @ across for angle in np.linspace(lower, upper, 33)]
+    rim = [_turned(axis, across, angle) for angle in np.linspace(lower, upper, 33)]
     return np.array([np.zeros(3), *rim, np.zeros(3)])
 
 
 def _cone(frame: Array, angle: float) -> Array:
     """Return the rim of a cone about the z axis of a frame, sides of length 1, (n, 3)."""
-    around = np.linspace(0.0, 2.0 * math.pi, 49)
-    rim = [math.sin(angle) * np.cos(around), math.sin(angle) * np.sin(around), np.full(len(around), math.cos(angle))]
-    return np.stack(rim, axis=1) @ frame.T
+    x, y = math.sin(angle) * np.cos(_AROUND), math.sin(angle) * np.sin(_AROUND)
+    return np.stack([x, y, np.full(len(x), math.cos(angle))], axis=1) @ frame.T
 
 
 def _along(skeleton: Skeleton, row: int) -> Array:
-    """Return a frame whose z axis is a joint's bone, in the joint's frame."""
+    """Return a frame with its z axis along a joint's bone, in the joint's frame."""
     bones = [skeleton.joints[child].rest[:3, 3] for child in skeleton.children[row]]
     bone = next((bone for bone in bones if np.linalg.norm(bone) > 0.0), np.array([0.0, 0.0, 1.0]))
     return align_z(bone / np.linalg.norm(bone))
 
 
 def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
-    """Return the direction of a hinge's bone across its axis, in the joint's frame at zero; any where it has none."""
+    """Return the direction of a hinge's bone, normal to its axis, in the joint's frame at zero; any without a bone."""
     for child in skeleton.children[row]:
         bone = skeleton.joints[child].rest[:3, 3]
         part = bone - (bone @ axis) * axis
@@ -128,9 +120,6 @@ def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
     return np.asarray(part / np.linalg.norm(part), np.float64)
 
 
-def _about(axis: Array, angle: float) -> Array:
-    """Return the rotation matrix about a unit axis."""
-    x, y, z = axis
-    c, s = math.cos(angle), math.sin(angle)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return c * np.eye(3) + s * cross + (1.0 - c) * np.outer(axis, axis)
+def _turned(axis: Array, across: Array, angle: float) -> Array:
+    """Return a vector normal to a unit axis, turned about it."""
+    return math.cos(angle) * across + math.sin(angle) * np.cross(axis, across)

@@ -1,7 +1,7 @@
-"""Shaded balls and tapered rods: drawn with a depth buffer, each pixel from its exact normal, many samples a pixel.
+"""Shaded balls and tapered rods, drawn with a depth buffer, exact normals and several samples a pixel.
 
-A rod is the part of a cone between two balls. In the picture its axis is a line and its outline the two lines beside
-it, so a pixel's place along the axis (t) and across (s, -1 to 1) gives surface normal and depth without any mesh.
+A rod is the part of a cone between two balls. In the image, its axis is a line, and its outline is a line on each side.
+So the position of a pixel along the axis (t) and across it (s, -1 to 1) gives surface normal and depth without a mesh.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from synovia.draw.camera import Camera
 from synovia.draw.theme import Colour
 from synovia.model.geometry import Array
 
-SAMPLES: Final = 3  # samples each way per pixel
-_SLAB: Final = 48  # rows of samples worked on at once: few enough that a slanted rod fills its boxes
-_SMALLEST: Final = 0.6  # pixels; thinner things would fall between the samples
+SAMPLES: Final = 3  # samples of a pixel in each direction
+_SLAB: Final = 48  # rows of samples in a box; with fewer rows, a slanted rod fills more of its boxes
+_SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
 Pixels = NDArray[np.uint8]
 _Float = NDArray[np.floating[Any]]
@@ -43,19 +43,19 @@ class Bodies:
     colours: Array
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of bodies."""
         return len(self.start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Light:
-    """How surfaces are lit.
+    """The light of a scene.
 
     Args:
         direction: Unit vector towards the light, world coordinates.
         up: Unit vector towards the sky, world coordinates.
-        haze: Colour that far things fade into.
-        depth: How much of it the farthest thing takes on, 0 to 1.
+        haze: Colour that distant objects fade into.
+        depth: Share of that colour in the farthest object, 0 to 1.
     """
 
     direction: Array
@@ -65,7 +65,7 @@ class Light:
 
 
 class _Buffer:
-    """Depth, normal and owner of every sample of a part of the picture."""
+    """Depth, normal and body index of every sample in a part of the image."""
 
     def __init__(self, left: int, top: int, width: int, height: int) -> None:
         self.left, self.top = left, top
@@ -89,7 +89,7 @@ class _Buffer:
         ny: _Float,
         owner: int,
     ) -> None:
-        """Write samples that are nearer than those in the buffer."""
+        """Write the samples that are nearer than those in the buffer."""
         x0, y0, x1, y1 = box
         place = (slice(y0, y1), slice(x0, x1))
         won = inside & (depth < self.depth[place])
@@ -100,17 +100,17 @@ class _Buffer:
 
 
 def shade(bodies: Bodies, camera: Camera, size: tuple[int, int], light: Light) -> tuple[tuple[int, int], Pixels] | None:
-    """Draw bodies, without anything behind them.
+    """Draw bodies on a transparent background.
 
     Args:
-        bodies: What to draw.
-        camera: From where.
-        size: Width and height of the picture, pixels.
-        light: How it is lit.
+        bodies: The bodies.
+        camera: The camera.
+        size: Width and height of the image, pixels.
+        light: The light.
 
     Returns:
-        The left and top pixel of the part of the picture that they cover, and that part as red, green, blue and
-        coverage (h, w, 4); None where nothing of them can be seen.
+        The left and top pixel of the part of the image that the bodies cover, and that part as red, green, blue and
+        coverage (h, w, 4); None if no body is visible.
     """
     if not len(bodies):
         return None
@@ -140,7 +140,7 @@ def shade(bodies: Bodies, camera: Camera, size: tuple[int, int], light: Light) -
 
 
 def _ball(buffer: _Buffer, centre: Array, depth: float, radius: float, thick: float, owner: int) -> None:
-    """Draw a ball: its radius is in samples on the picture and in length units along the view."""
+    """Draw a ball; ``radius`` is in samples, ``thick`` is the radius in length units."""
     for box in _boxes(buffer, centre, centre, radius):
         x, y = buffer.grid(box)
         nx = (x - np.float32(centre[0])) / np.float32(radius)
@@ -158,17 +158,17 @@ def _rod(
     along: Array,
     owner: int,
 ) -> None:
-    """Draw the cone between two balls, each given by pixel, depth, radius in samples and scale."""
+    """Draw the cone between two balls, each given by its sample, depth, radius in samples, and scale."""
     (a, da, ra, sa), (b, db, rb, sb) = start, end
     line = b - a
     length = float(np.hypot(*line))
     if length < 1e-3:
-        return  # it points at the camera: its balls hide it
+        return  # it points at the camera, so its balls hide it
     ex, ey = (np.float32(v / length) for v in line)
     axis = along / np.linalg.norm(along)
     tilt = math.sqrt(max(1.0 - float(axis[2]) ** 2, 0.0))  # sine of the angle between the rod and the view
     front = (np.array([0.0, 0.0, 1.0]) - axis[2] * axis) / max(tilt, 1e-6)
-    lean = np.float32(float(front[0] * ex - front[1] * ey))  # how far its near side is shifted along the line, in radii
+    lean = np.float32(float(front[0] * ex - front[1] * ey))  # shift of its near side along the line, in radii
     for box in _boxes(buffer, a, b, max(ra, rb)):
         x, y = buffer.grid(box)
         px, py = x - np.float32(a[0]), y - np.float32(a[1])
@@ -180,7 +180,7 @@ def _rod(
         inside = (t >= 0.0) & (t <= 1.0) & (np.abs(s) < 1.0)
         if not inside.any():
             continue
-        # Depth grows linearly along the line: the error under perspective is far below a bone's thickness.
+        # Linear depth along the line: under perspective, the error is much smaller than the thickness of a bone.
         thick = np.float32(ra / sa) + np.float32(rb / sb - ra / sa) * t
         depth = np.float32(da) + np.float32(db - da) * t - thick * np.float32(tilt) * c
         nx = -ey * s + np.float32(front[0]) * c
@@ -189,7 +189,7 @@ def _rod(
 
 
 def _boxes(buffer: _Buffer, a: Array, b: Array, radius: float) -> Iterator[tuple[int, int, int, int]]:
-    """Yield boxes (left, top, right, bottom) of the buffer, slab by slab, that hold a thick line."""
+    """Yield boxes (left, top, right, bottom) of the buffer that cover a thick line, slab by slab."""
     height, width = buffer.depth.shape
     ax, ay, bx, by = a[0] - buffer.left, a[1] - buffer.top, b[0] - buffer.left, b[1] - buffer.top
     first = max(math.floor(min(ay, by) - radius), 0)
@@ -208,7 +208,7 @@ def _boxes(buffer: _Buffer, a: Array, b: Array, radius: float) -> Iterator[tuple
 
 
 def _light(buffer: _Buffer, bodies: Bodies, camera: Camera, light: Light) -> Pixels:
-    """Return the lit samples, averaged to pixels: a soft key light, sky, a little gloss, haze by depth."""
+    """Return the shaded samples, averaged to pixels: a soft key light, sky, a little gloss, haze by depth."""
     rows, columns = (n // SAMPLES for n in buffer.owner.shape)
     seen = np.flatnonzero(buffer.owner >= 0)
     nx, ny = (np.take(buffer.normal[..., k], seen) for k in (0, 1))

@@ -1,4 +1,4 @@
-"""Where a picture is taken from: a pinhole or orthographic camera, and the distance that makes the content fit."""
+"""A pinhole or orthographic camera, its standard views, and the position from which the content fits the image."""
 
 from __future__ import annotations
 
@@ -20,30 +20,26 @@ VIEWS: Final[dict[str, tuple[float, float]]] = {
     "right": (-90.0, 6.0),
     "top": (0.0, 89.9),
 }
-_FORWARD: Final = {
-    "x": "y",
-    "y": "z",
-    "z": "-y",
-}  # towards the viewer where the file does not say, by up axis: x (y) runs right
-_FIELD: Final = math.radians(
-    26.0
-)  # of the picture's shorter side: long enough a lens that limbs keep their proportions
-_AWAY: Final = 1.2  # least distance from the content, as a part of its size
-_LENSES: Final = 40  # tried at most; some three are needed
-_NEAREST: Final = 1e-3  # depth that is still drawn, as a part of the camera's distance
+# By up axis: the axis that the body faces if the file does not say. Then x (or y) points to the right.
+_FORWARD: Final = {"x": "y", "y": "z", "z": "-y"}
+# Field of view of the shorter side of the image: small enough that perspective does not distort the limbs.
+_FIELD: Final = math.radians(26.0)
+_AWAY: Final = 1.2  # smallest distance from the content, as a part of its size
+_LENSES: Final = 40  # most focal lengths tried; usually three are enough
+_NEAREST: Final = 1e-3  # smallest depth that is drawn, as a part of the size of the content
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Camera:
-    """A camera that looks at a picture of a given size.
+    """A camera for an image of a given size.
 
     Args:
-        position: Where it stands, world coordinates, (3,).
+        position: Its position, world coordinates, (3,).
         axes: Rows are its right, up and backward directions in the world, (3, 3).
         focal: Pixels per length unit at depth 1, or at any depth without perspective.
-        centre: Pixel that the optical axis meets.
-        perspective: Whether things far away look smaller.
-        nearest: Depth in length units, above 0, that a thing must exceed to be drawn.
+        centre: Pixel on the optical axis.
+        perspective: Whether distant objects look smaller.
+        nearest: Objects must be deeper than this to be drawn; length units, above 0.
     """
 
     position: Array
@@ -56,7 +52,7 @@ class Camera:
     def project(self, points: Array) -> tuple[Array, Array, Array]:
         """Return pixels (n, 2), depths (n,) in length units and scales (n,) in pixels per length unit.
 
-        What is not in front of the camera gets the depth ``nearest``, and pixels without meaning.
+        Points behind the camera get the depth ``nearest`` and meaningless pixels.
         """
         local = (points - self.position) @ self.axes.T
         depth = np.maximum(-local[:, 2], self.nearest)
@@ -69,8 +65,8 @@ class Camera:
 
         Args:
             origin: Point of the plane with u = v = 0.
-            right: What one u is in the world, (3,).
-            along: What one v is in the world, (3,).
+            right: World vector of u = 1, (3,).
+            along: World vector of v = 1, (3,).
         """
         local = self.axes @ np.column_stack([right, along, origin - self.position])
         weight = -local[2] if self.perspective else np.array([0.0, 0.0, 1.0])
@@ -79,12 +75,12 @@ class Camera:
         return np.stack([x, y, weight])
 
     def scaled(self, factor: float) -> Camera:
-        """Return the camera of the same picture with ``factor`` times as many pixels each way."""
+        """Return the camera of the same image with ``factor`` times as many pixels in each direction."""
         return replace(self, focal=self.focal * factor, centre=(self.centre[0] * factor, self.centre[1] * factor))
 
 
 def direction(axis: str | None, otherwise: str) -> Array:
-    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``, or of another where a file names none."""
+    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``, or of another if the file names none."""
     return axis_vector(axis if axis and axis.lstrip("+-") in _FORWARD else otherwise)
 
 
@@ -92,9 +88,9 @@ def look(view: str | tuple[float, float], up: str | None, forward: str | None) -
     """Return the axes of a camera: rows right, up and backward in world coordinates.
 
     Args:
-        view: Name in ``VIEWS``, or (azimuth, elevation) in degrees: 0 is in front of the body, 90 at its left side.
-        up: Axis of the skeleton that points up; y where unknown.
-        forward: Axis that the body faces; a horizontal one is chosen where unknown.
+        view: Name in ``VIEWS``, or (azimuth, elevation) in degrees: azimuth 0 is in front of the body, 90 at its left.
+        up: Axis of the skeleton that points up; y if unknown.
+        forward: Axis that the body faces; a horizontal axis if unknown.
 
     Raises:
         UnknownNameError: If no view has that name.
@@ -128,17 +124,17 @@ def fit(
     *,
     perspective: bool = True,
 ) -> Camera:
-    """Return the nearest camera that has every ball of the content inside a window of the picture.
+    """Return the nearest camera that shows every ball of the content inside a window of the image.
 
-    Each side of the window is a plane through the camera, and a ball is inside where it is inside all four: linear in
-    the camera's position, hence solved at once.
+    Each side of the window is a plane through the camera. A ball is inside the window if it is inside all four planes.
+    These conditions are linear in the position of the camera, so the position follows directly.
 
     Args:
         axes: Directions of the camera, from ``look``.
         points: Centres of the balls, (n, 3), n >= 1.
         radii: Their radii, (n,).
-        window: Left, top, right and bottom of the free part of the picture, pixels.
-        perspective: Whether things far away look smaller.
+        window: Left, top, right and bottom of the free part of the image, pixels.
+        perspective: Whether distant objects look smaller.
     """
     left, top, right, bottom = window
     half = np.array([max(right - left, 2.0), max(bottom - top, 2.0)]) / 2.0
@@ -159,8 +155,8 @@ def fit(
             middle, back = (high - low) / 2.0, float(np.max((high + low) / (2.0 * slope)))
             if back >= least:
                 break
-            focal *= 1.5  # a longer lens from farther away: near things must not look huge
-        back = max(back, least)  # a point without size would look the same through any lens
+            focal *= 1.5  # a longer lens from farther away, so that near objects do not look huge
+        back = max(back, least)  # content without size fits at any focal length
     else:
         high = np.max(sides + radii[:, None], axis=0)
         low = np.min(sides - radii[:, None], axis=0)

@@ -1,4 +1,4 @@
-"""Frames into a file: an animated GIF, an MP4, or a sheet of stills as PNG, whole or not at all."""
+"""Write frames to a file atomically: an animated GIF, an MP4, or a sheet of stills as PNG."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.errors import FileError, MissingExtraError, UnsupportedError
-from synovia.io.base import check_writable, write_bytes
+from synovia.errors import FileError, UnsupportedError
+from synovia.io.base import check_writable, optional_package, write_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
 
 SUFFIXES: Final = (".gif", ".mp4", ".png")
 SHEET: Final = 8  # stills of a sheet
-_TICK: Final = 0.01  # seconds: GIF times are whole hundredths
-_PALETTE: Final = 6  # frames whose colours make the palette
+_TICK: Final = 0.01  # seconds: the resolution of times in a GIF
+_PALETTE: Final = 6  # frames that the palette is made from
 
 
 def check_film(path: Path, *, force: bool) -> None:
     """Check that a film can be written, before anything is drawn.
 
     Raises:
-        UnsupportedError: If no film has its extension.
+        UnsupportedError: If no film format has its extension.
         MissingExtraError: If the package for it is not installed.
         FileError: As ``check_writable`` does.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UnsupportedError(
-            "no film has this extension", where=str(path), value=path.suffix or None, expected=", ".join(SUFFIXES)
+            "no film can be written with this extension",
+            where=str(path),
+            value=path.suffix or None,
+            expected=", ".join(SUFFIXES),
         )
     if path.suffix.lower() == ".mp4":
-        _ffmpeg()
+        _import_ffmpeg()
     check_writable(path, force=force)
 
 
@@ -46,8 +49,8 @@ def write_film(frames: Iterator[Image.Image], count: int, fps: float, path: Path
     """Write frames of one size.
 
     Args:
-        frames: The frames; all are drawn before anything is at ``path``.
-        count: How many.
+        frames: The frames; all are drawn before ``path`` exists.
+        count: Number of frames.
         fps: Frames per second.
         path: ``.gif``, ``.mp4``, or ``.png`` for a sheet of all frames.
         force: Whether an existing file may be replaced.
@@ -77,14 +80,14 @@ def sheet(frames: Sequence[Image.Image]) -> Image.Image:
 
 
 def _gif(frames: Iterator[Image.Image], count: int, fps: float) -> bytes:
-    """Return an animated GIF; its colours are those of some frames all over the film, so that nothing flickers."""
+    """Return an animated GIF; its one palette is made from frames of the whole film, so that colours do not flicker."""
     from PIL import Image
 
     images: list[Any] = list(frames)
     some = [images[k] for k in np.linspace(0, len(images) - 1, min(_PALETTE, len(images))).astype(int).tolist()]
     palette = sheet(some).quantize(256, method=Image.Quantize.MEDIANCUT)
     indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    ends = np.rint(np.arange(1, count + 1) / (fps * _TICK))  # rounded ends, not lengths: the film keeps its length
+    ends = np.rint(np.arange(1, count + 1) / (fps * _TICK))  # rounding ends, not durations, keeps the total duration
     lengths = (np.diff(ends, prepend=0.0) * _TICK * 1000.0).astype(int).tolist()
     out = BytesIO()
     indexed[0].save(
@@ -94,8 +97,8 @@ def _gif(frames: Iterator[Image.Image], count: int, fps: float) -> bytes:
 
 
 def _write_mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> None:
-    """Write H.264 through ffmpeg, beside the target first and then in its place."""
-    ffmpeg = _ffmpeg()
+    """Write H.264 with ffmpeg to a temporary file beside the target, then rename it."""
+    ffmpeg = _import_ffmpeg()
     first = next(frames)
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=".mp4", dir=path.parent)
     os.close(handle)
@@ -119,23 +122,19 @@ def _write_mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> None:
                 Path(name).unlink()
 
 
-def _ffmpeg() -> Any:
-    """Return the package that brings ffmpeg."""
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise MissingExtraError("films as MP4 need ffmpeg", hint='pip install "synovia[film]"') from error
-    return imageio_ffmpeg
+def _import_ffmpeg() -> Any:
+    """Return the package that contains ffmpeg."""
+    return optional_package("imageio_ffmpeg", "films as MP4 need ffmpeg", "film")
 
 
-def picked(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:
-    """Return which frames of a clip a film shows, and the film's own rate.
+def film_frames(count: int, rate: float, fps: float | None, most: int | None = None) -> tuple[list[int], float]:
+    """Return the frames of a clip that a film shows, and the frame rate of the film.
 
     Args:
-        count: Frames of the clip.
+        count: Number of frames of the clip.
         rate: Its frames per second.
-        fps: Frames per second of the film, None for the clip's own, at most 30.
-        most: No more than so many, spread over the whole clip.
+        fps: Frames per second of the film; None for those of the clip, at most 30.
+        most: Largest number of frames, spread over the whole clip; None for no bound.
     """
     wanted = fps if fps is not None else min(rate, 30.0)
     length = max(count - 1, 0) / rate

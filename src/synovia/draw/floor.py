@@ -1,4 +1,4 @@
-"""The ground under a skeleton: background, grid lines that fade with distance, and a soft shadow."""
+"""The floor under a skeleton: background, grid lines that fade with distance, and a soft shadow."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
 
 _Float = NDArray[np.floating[Any]]
-_COARSE: Final = 3  # pixels per sample of the shadow, which has no sharp edges
-_WIDTH: Final = 1.15  # grid lines, pixels
-_BLUR: Final = 0.55  # half-shadow per height above ground
+_COARSE: Final = 3  # pixels per sample of the shadow, which has soft edges
+_WIDTH: Final = 1.15  # width of grid lines, pixels
+_BLUR: Final = 0.55  # width of the half-shadow, as a part of the height above the floor
 
 
 def background(size: tuple[int, int], theme: Theme) -> _Float:
-    """Return the empty picture (h, w, 3), 0 to 255: brighter above than below."""
+    """Return the background (h, w, 3), 0 to 255: brighter at the top."""
     width, height = size
     mix = np.linspace(0.0, 1.0, height, dtype=np.float32)[:, None, None] ** 1.4
     above, below = np.array(theme.above, np.float32), np.array(theme.below, np.float32)
@@ -30,15 +30,15 @@ def background(size: tuple[int, int], theme: Theme) -> _Float:
 def draw_floor(
     picture: _Float, camera: Camera, bodies: Bodies, theme: Theme, up: Array, height: float, extent: float, light: Array
 ) -> None:
-    """Draw grid and shadow onto the picture, in place.
+    """Draw grid and shadow onto the image, in place.
 
     Args:
-        picture: What is there, (h, w, 3), 0 to 255.
-        camera: From where.
-        bodies: What throws the shadow.
+        picture: The image, (h, w, 3), 0 to 255.
+        camera: The camera.
+        bodies: The bodies that throw the shadow.
         theme: Colours.
         up: Unit vector of the world that points up.
-        height: Height of the ground along it, length units.
+        height: Height of the floor along ``up``, length units.
         extent: Size of the content, length units.
         light: Unit vector towards the light.
     """
@@ -48,10 +48,10 @@ def draw_floor(
     step = grid_step(extent)
     u0, v0 = (step * round(float(middle @ axis) / step) for axis in (east, north))
     origin = u0 * east + v0 * north + height * up
-    forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # in extents: no unit is too large
+    forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # u, v in extents, for any length unit
     scale = np.abs(forth).max()
     if not scale > 0.0 or (camera.perspective and float((camera.position - origin) @ up) < 1e-3 * extent):
-        return  # the camera is level with the ground or below it
+        return  # the camera is level with the floor or below it
     if abs(np.linalg.det(forth / scale)) < 1e-12 or float(camera.axes[2] @ up) <= 1e-3:
         return
     back = np.diag([extent, extent, 1.0]) @ np.asarray(np.linalg.inv(forth), np.float64)
@@ -67,17 +67,17 @@ def draw_floor(
 
 
 def grid_step(extent: float) -> float:
-    """Return a round distance (1, 2 or 5 times a power of ten) that divides the content into some seven parts."""
+    """Return a round distance (1, 2 or 5 times a power of ten) that divides the content into about seven parts."""
     wanted = extent / 7.0
     power = 10.0 ** math.floor(math.log10(wanted))
     return power * min((1.0, 2.0, 5.0, 10.0), key=lambda k: abs(math.log(k * power / wanted)))
 
 
 def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) -> tuple[_Float, _Float, _Float]:
-    """Return ground coordinates u and v of each sample and how much of the floor is left there, 0 to 1."""
+    """Return floor coordinates u and v of each sample, and the opacity of the floor there, 0 to 1."""
     x = ((np.arange(columns) + 0.5) * stride)[None, :]
     y = ((np.arange(rows) + 0.5) * stride)[:, None]
-    # All three numerators are signed alike: a sample sees the ground where the third, 1 / depth, is positive.
+    # A sample sees the floor where the third homogeneous coordinate, 1 / depth, is positive.
     w = back[2, 0] * x + back[2, 1] * y + back[2, 2]
     seen = w > 1e-9 * np.abs(w).max()
     safe = np.where(seen, w, 1.0)
@@ -92,11 +92,11 @@ def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) ->
 
 
 def _lines(coordinate: _Float, step: float) -> _Float:
-    """Return how much of each pixel the lines at multiples of ``step`` cover."""
+    """Return the part of each pixel that the lines at multiples of ``step`` cover."""
     slope = np.hypot(np.gradient(coordinate, axis=0), np.gradient(coordinate, axis=1))
     slope = np.maximum(slope, 1e-12)
     away = np.abs(coordinate - step * np.rint(coordinate / step)) / slope
-    crowd = np.clip(1.5 - 4.0 * slope / step, 0.0, 1.0)  # lines closer than some pixels melt into the ground
+    crowd = np.clip(1.5 - 4.0 * slope / step, 0.0, 1.0)  # lines fade where they are only a few pixels apart
     return np.clip(0.5 * _WIDTH + 0.5 - away, 0.0, 1.0) * crowd
 
 
@@ -109,7 +109,7 @@ def _shadow(
     light: Array,
     extent: float,
 ) -> _Float:
-    """Return the darkness of each ground sample, 0 to 1: sharp under what stands on it, soft under what is high."""
+    """Return the darkness of each floor sample, 0 to 1: sharp under bodies on the floor, soft under higher ones."""
     origin, east, north, up = frame
     ends: list[Array] = []
     for points in (bodies.start, bodies.end):
@@ -146,7 +146,7 @@ def _shadow(
 
 
 def _enlarge(coarse: _Float, rows: int, columns: int) -> _Float:
-    """Return coarse samples at every pixel, linear in between."""
+    """Return coarse samples interpolated linearly at every pixel."""
     y = np.clip((np.arange(rows) + 0.5) / _COARSE - 0.5, 0.0, coarse.shape[0] - 1.001).astype(np.float32)
     x = np.clip((np.arange(columns) + 0.5) / _COARSE - 0.5, 0.0, coarse.shape[1] - 1.001).astype(np.float32)
     i, j = y.astype(np.intp), x.astype(np.intp)
@@ -156,5 +156,5 @@ def _enlarge(coarse: _Float, rows: int, columns: int) -> _Float:
 
 
 def _blend(picture: _Float, colour: Colour, cover: _Float) -> None:
-    """Lay a colour over the picture, in place."""
+    """Blend a colour into the image, in place."""
     picture += cover[..., None] * (np.array(colour, np.float32) - picture)

@@ -1,4 +1,4 @@
-"""The marks of a solution: where each goal is and where it should be, as its kind sketches it."""
+"""The marks of a solution: the present state and the target of each goal, as its kind sketches them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from synovia.ik.solution import length_text
 from synovia.model import Pose
 from synovia.model.geometry import Array
 
-_ARC: Final = 0.12  # of the body's size: the radius of a joint's range
+_ARC: Final = 0.12  # radius of the arc for a joint's range, as a part of the body's size
 
 
 def marks_of(solution: Solution) -> list[Mark]:
-    """Return one mark for each goal of a solution that has a place, missed goals marked as such."""
+    """Return one mark for each goal of a solution that can be drawn; missed goals look different."""
     size = float(np.linalg.norm(np.ptp(solution.pose.positions, axis=0)))
     return [_mark(solution, i, size) for i, goal in enumerate(solution.goals) if goal.rows]
 
 
 def _mark(solution: Solution, i: int, size: float) -> Mark:
-    """Return the mark of goal i; ``size``: of the body, length units."""
+    """Return the mark of goal i; ``size`` is that of the body, length units."""
     goal, pose, error = solution.goals[i], solution.pose, solution.errors[i]
     view = View(
         at=solution.frames[i],
@@ -55,7 +55,7 @@ def _mark(solution: Solution, i: int, size: float) -> Mark:
 
 
 def _range(pose: Pose, row: int, bounds: tuple[float, float], size: float) -> list[Array]:
-    """Return the lines in the world that stand for the range of a joint's value."""
+    """Return the lines, in world coordinates, that show the range of a joint's value."""
     skeleton = pose.skeleton
     above = skeleton.parents[row]
     turn = np.eye(3) if above < 0 else pose.matrix(above)

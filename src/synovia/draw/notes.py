@@ -1,4 +1,4 @@
-"""What is written on a picture: rings at targets, ways that are left, axes, names, the title; and where texts go."""
+"""Annotations of an image: rings at targets, remaining distances, axes, names, the title; and the layout of texts."""
 
 from __future__ import annotations
 
@@ -15,37 +15,34 @@ from synovia.draw.scene import Mark, Scene
 from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
 
-_AXES: Final[tuple[Colour, ...]] = (
-    (222, 68, 68),
-    (58, 166, 82),
-    (64, 116, 226),
-)  # x red, y green, z blue, as everywhere
+# x red, y green, z blue, as in other programs
+_AXES: Final[tuple[Colour, ...]] = ((222, 68, 68), (58, 166, 82), (64, 116, 226))
 _AXIS: Final = 0.075  # length of a drawn axis, as a part of the content
 
-# Right, left, above, below first: people read a label there without looking for it.
+# Directions of a label from its point. Right, left, above and below come first, because people look there first.
 _ANGLES: Final = (0, 180, 90, -90, 30, -30, 150, -150, 60, -60, 120, -120)
-_STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # how far out, in heights of the text
-_HIDES: Final = 7.0  # cost of a label that lies wholly on bones; 1 is one text height away
+_STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # distances of a label from its point, in text heights
+_HIDES: Final = 7.0  # cost of a label that covers only bones; a distance of one text height costs 1
 
 
 class Notes:
-    """Writes on a picture.
+    """Draw the annotations of an image.
 
     Args:
-        canvas: The picture.
-        camera: That it was taken with.
-        placer: Finds room for texts.
+        canvas: The image.
+        camera: Its camera.
+        placer: Finds free places for texts.
         theme: Colours.
-        scale: Size of texts and lines; 1 for a picture of 900 pixels.
+        scale: Size of texts and lines; 1 for an image of 900 pixels.
     """
 
     def __init__(self, canvas: Canvas, camera: Camera, placer: Placer, theme: Theme, scale: float) -> None:
-        """Keep what all parts need."""
+        """Store the parts."""
         self._canvas, self._camera, self._placer, self._theme = canvas, camera, placer, theme
         self._scale = scale
 
     def write(self, scene: Scene, title: str | None) -> None:
-        """Draw everything flat: lines first, so that no text is crossed out."""
+        """Draw all annotations; lines first, so that they do not cross texts."""
         if title:
             self._title(title)
         rings = [
@@ -60,33 +57,33 @@ class Notes:
             if mark.label:
                 texts.append((mark.label, place, radius + 7.0 * self._scale, colour))
             if not mark.reached and (mark.note or mark.target is not None):
-                said = mark.note or scene.distance_text(mark.miss)
-                texts.append((said, self._point((mark.position + mark.place) / 2.0)[0], 9.0 * self._scale, colour))
+                note = mark.note or scene.distance_text(mark.miss)
+                texts.append((note, self._point((mark.position + mark.place) / 2.0)[0], 9.0 * self._scale, colour))
         for text, place, gap, colour in texts:
             self._label(text, place, gap, colour)
         for place, name in scene.names:
             if self._in_front(place):
-                self._name(name, self._point(place)[0])
+                self._label(name, self._point(place)[0], 7.0 * self._scale, None)
 
     def _point(self, place: Array) -> tuple[Point, float]:
-        """Return a place's pixel and the scale there."""
+        """Return the pixel of a point and the scale there."""
         pixels, _, scales = self._camera.project(place[None, :])
         return (float(pixels[0, 0]), float(pixels[0, 1])), float(scales[0])
 
     def _in_front(self, *places: Array) -> bool:
-        """Return whether all places are in front of the camera."""
+        """Return whether all points are in front of the camera."""
         _, depths, _ = self._camera.project(np.stack(places))
         return bool((depths > self._camera.nearest).all())
 
     def _ring_of(self, scene: Scene, mark: Mark) -> tuple[Point, float]:
-        """Return pixel and radius of a mark's ring: wide enough to go round the joint."""
+        """Return pixel and radius of a mark's ring, large enough to surround the joint."""
         place, scale = self._point(mark.place)
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
         return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
-        """Draw a mark's ring, its axes, and a line to the target if it was missed."""
+        """Draw the ring and the axes of a mark, and a line to the target if it was missed."""
         s, theme = self._scale, self._theme
         colour = theme.reached if mark.reached else theme.missed
         canvas = self._canvas
@@ -102,7 +99,7 @@ class Notes:
         if mark.reached:
             canvas.ring(place, 1.75 * s, 3.5 * s, theme.paper)
             canvas.ring(place, 1.25 * s, 2.5 * s, colour)
-        else:  # a cross as well: its meaning must not depend on the colour alone
+        else:  # a cross too, because colour alone must not carry the meaning
             arm = 0.36 * radius
             for k in (1.0, -1.0):
                 ends = ((place[0] - arm, place[1] - k * arm), (place[0] + arm, place[1] + k * arm))
@@ -113,7 +110,7 @@ class Notes:
             self._triad(mark.position, mark.rotation, 0.75 * _AXIS * scene.extent, 1.8 * s)
 
     def _path(self, path: Array, colour: Colour) -> None:
-        """Draw thin dashes through the points of a path, where they are in front of the camera."""
+        """Draw thin dashes through the points of a path, if all are in front of the camera."""
         if self._in_front(*path):
             points = [self._point(place)[0] for place in path]
             for start, end in pairwise(points):
@@ -130,30 +127,38 @@ class Notes:
             self._canvas.line(start, end, width, _AXES[axis])
 
     def _title(self, title: str) -> None:
-        """Write the title at the left top, smaller where it would not fit."""
+        """Write the title at the top left, in a smaller size if it would not fit."""
         width, _ = self._canvas.image.size
         left, height = 30.0 * self._scale, 27.0 * self._scale
-        long, _ = self._canvas.text_size(title, height)
+        long = self._canvas.text_width(title, height)
         height = max(min(height, height * (width - 2.0 * left) / max(long, 1.0)), 9.0 * self._scale)
-        long, _ = self._canvas.text_size(title, height)
+        long = self._canvas.text_width(title, height)
         middle = 42.0 * self._scale
         self._canvas.text((left, middle), title, height, self._theme.ink)
         self._placer.take((left, middle - height, left + long, middle + height))
 
-    def _label(self, text: str, place: Point, gap: float, colour: Colour) -> None:
-        """Write a label in a pill of its own near a point, with a line to it where it is far."""
-        height = 17.0 * self._scale
-        long, _ = self._canvas.text_size(text, height)
-        pad = 0.62 * height
-        box = self._placer.place(place, (long + 2.0 * pad, 1.7 * height), gap, needed=True)
+    def _label(self, text: str, place: Point, gap: float, colour: Colour | None) -> None:
+        """Write a text in a rounded box near a point, with a line to the point if it is far.
+
+        Args:
+            text: The text.
+            place: The point, pixels.
+            gap: Distance from the point to leave free, pixels.
+            colour: Colour of the border and the line; None for a small label, which is left out if no place is free.
+        """
+        height = (12.5 if colour is None else 17.0) * self._scale
+        pad, tall = (0.45 * height, 1.45 * height) if colour is None else (0.62 * height, 1.7 * height)
+        size = self._canvas.text_width(text, height) + 2.0 * pad, tall
+        box = self._placer.place(place, size, gap, needed=colour is not None)
         if box is None:
             return
-        self._leader(box, place, gap, colour)
-        self._canvas.pill(box, self._theme.paper, colour, 0.9)
-        self._canvas.text((box[0] + pad, (box[1] + box[3]) / 2.0), text, height, self._theme.ink)
+        self._leader(box, place, gap, colour or self._theme.quiet)
+        self._canvas.pill(box, self._theme.paper, colour)
+        ink = self._theme.quiet if colour is None else self._theme.ink
+        self._canvas.text((box[0] + pad, (box[1] + box[3]) / 2.0), text, height, ink)
 
     def _leader(self, box: Box, place: Point, gap: float, colour: Colour) -> None:
-        """Draw the line from a label to what it names, unless it is right beside it."""
+        """Draw the line from a label to its point, unless the label is close to it."""
         x, y = min(max(place[0], box[0]), box[2]), min(max(place[1], box[1]), box[3])
         away = float(np.hypot(x - place[0], y - place[1]))
         if away <= 1.6 * gap:
@@ -161,30 +166,18 @@ class Notes:
         start = (place[0] + (x - place[0]) * gap / away, place[1] + (y - place[1]) * gap / away)
         self._canvas.line(start, (x, y), 1.4 * self._scale, colour, 0.8)
 
-    def _name(self, name: str, place: Point) -> None:
-        """Write a joint's name, if there is room."""
-        height = 12.5 * self._scale
-        long, _ = self._canvas.text_size(name, height)
-        pad = 0.45 * height
-        box = self._placer.place(place, (long + 2.0 * pad, 1.45 * height), 7.0 * self._scale, needed=False)
-        if box is None:
-            return
-        self._leader(box, place, 5.0 * self._scale, self._theme.quiet)
-        self._canvas.pill(box, self._theme.paper, None, 0.78)
-        self._canvas.text((box[0] + pad, (box[1] + box[3]) / 2.0), name, height, self._theme.quiet)
-
 
 class Placer:
-    """Finds room for one text after another.
+    """Finds free places for texts, one after the other.
 
     Args:
-        size: Width and height of the picture, pixels.
-        covered: How much of each pixel is drawn on, 0 to 1, (h, w).
-        margin: Least distance from the picture's edge, pixels.
+        size: Width and height of the image, pixels.
+        covered: The part of each pixel that bodies cover, 0 to 1, (h, w).
+        margin: Smallest distance from the edge of the image, pixels.
     """
 
     def __init__(self, size: tuple[int, int], covered: NDArray[np.float32], margin: float) -> None:
-        """Sum up what is covered, so that any box costs the same to look up."""
+        """Compute cumulative sums of the coverage, so that any box takes the same time to look up."""
         self._size, self._margin = size, margin
         self._taken: list[Box] = []
         self._sums = np.zeros((covered.shape[0] + 1, covered.shape[1] + 1))
@@ -195,13 +188,13 @@ class Placer:
         self._taken.append(box)
 
     def place(self, anchor: tuple[float, float], size: tuple[float, float], gap: float, *, needed: bool) -> Box | None:
-        """Return the best box for a text near a point, and keep later ones out of it.
+        """Return the best box for a text near a point, and keep later texts out of it.
 
         Args:
             anchor: The point that the text belongs to, pixels.
             size: Width and height of the text, pixels.
             gap: Distance from the point to leave free.
-            needed: Whether to take the least bad box where none is free; else there is no text.
+            needed: Whether to return the best box even if it is not free; otherwise the result is then None.
         """
         best: Box | None = None
         least = math.inf
@@ -225,14 +218,14 @@ class Placer:
         return None
 
     def _inside(self, box: Box) -> Box:
-        """Return the box moved into the picture."""
+        """Return the box moved into the image."""
         width, height = box[2] - box[0], box[3] - box[1]
         left = min(max(box[0], self._margin), max(self._size[0] - self._margin - width, 0.0))
         top = min(max(box[1], self._margin), max(self._size[1] - self._margin - height, 0.0))
         return left, top, left + width, top + height
 
     def _cover(self, box: Box) -> float:
-        """Return the part of a box that is drawn on, 0 to 1."""
+        """Return the part of a box that bodies cover, 0 to 1."""
         rows, columns = self._sums.shape
         x0, x1 = (min(max(int(v), 0), columns - 1) for v in (box[0], box[2]))
         y0, y1 = (min(max(int(v), 0), rows - 1) for v in (box[1], box[3]))
@@ -243,7 +236,7 @@ class Placer:
 
 
 def _beside(anchor: tuple[float, float], size: tuple[float, float], gap: float, angle: float) -> Box:
-    """Return the box of a size whose nearest side is ``gap`` from a point, in a direction."""
+    """Return a box in a direction from a point, with its nearest side at distance ``gap``."""
     dx, dy = math.cos(angle), -math.sin(angle)
     x = anchor[0] + dx * gap + math.copysign(1.0, dx) * size[0] / 2.0 * min(1.0, 1.5 * abs(dx))
     y = anchor[1] + dy * gap + math.copysign(1.0, dy) * size[1] / 2.0 * min(1.0, 1.5 * abs(dy))
@@ -251,5 +244,5 @@ def _beside(anchor: tuple[float, float], size: tuple[float, float], gap: float, 
 
 
 def _overlap(a: Box, b: Box) -> float:
-    """Return the area that two boxes share, square pixels."""
+    """Return the area of the overlap of two boxes, square pixels."""
     return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)

@@ -1,4 +1,4 @@
-"""``picture``: a still image of a skeleton, its targets and how far they were met."""
+"""``picture``: a still image of a skeleton, its targets and the remaining errors."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Poses = Skeleton | Pose | Solution | Iterable[Pose]
 _T = TypeVar("_T")
-_SIZES: Final = (32, 8192)  # pixels each way; above, the samples would not fit in memory
-# directions to lights: parts along up, to the viewer's right and towards the viewer
-_ABOVE: Final = (1.0, -0.42, 0.34)  # throws shadows: high at the left, so they fall to the right
-_KEY: Final = (0.80, -0.55, 0.85)  # on the body: lower, so that no front is dark
-_GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of it
+_SIZES: Final = (32, 8192)  # width and height, pixels; the samples of a larger image would not fit in memory
+# Directions to lights: components along up, to the viewer's right and towards the viewer
+_ABOVE: Final = (1.0, -0.42, 0.34)  # for shadows: high at the left, so that they fall to the right
+_KEY: Final = (0.80, -0.55, 0.85)  # for the body: lower, so that its front is not dark
+_GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of the next
 
 
 def picture(
@@ -50,29 +50,29 @@ def picture(
     perspective: bool = True,
     force: bool = False,
 ) -> Image.Image:
-    """Return a picture of a pose and its targets; no display and no graphics card is needed.
+    """Draw a pose and its targets; works without a display or a graphics card.
 
     Args:
-        subject: A skeleton (drawn at rest), a pose, several poses (the last is solid, those before it are ghosts), or a
-            solution: its pose with a mark for each goal.
-        targets: Goals to mark: green rings where reached; red ones, with the distance that is left, where missed.
-        path: PNG file to write it to as well.
+        subject: A skeleton (drawn at rest), a pose, several poses (the last one solid, earlier ones as ghosts), or a
+            solution (its pose with a mark for each goal).
+        targets: Goals to mark: a green ring if reached, a red ring with the remaining distance if missed.
+        path: PNG file to write as well.
         size: Width and height, pixels.
         view: ``"three-quarter"``, ``"front"``, ``"back"``, ``"left"``, ``"right"``, ``"top"``, (azimuth, elevation) in
-            degrees, or a ``Camera``. Without a camera, all content fits in.
+            degrees, or a ``Camera``. Without a ``Camera``, the image shows all content.
         theme: ``"light"`` or ``"dark"``.
         title: Line of text at the top.
-        joint_names: Whether to write the names of the joints, where there is room.
-        floor: Whether to draw the ground and the shadow on it.
-        perspective: Whether things far away look smaller.
-        force: Whether to replace a file that exists.
+        joint_names: Whether to write the names of joints for which a place is free.
+        floor: Whether to draw the floor and the shadow on it.
+        perspective: Whether distant objects look smaller.
+        force: Whether an existing file may be replaced.
 
     Raises:
         InputError: If an argument cannot be used.
-        UnknownNameError: If there is no such view or theme.
+        UnknownNameError: If the view or the theme does not exist.
         MissingExtraError: If Pillow is not installed.
         UnsupportedError: If the path does not end in ``.png``.
-        FileError: If the file exists and ``force`` is not set, or cannot be written.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
 
     Example:
         >>> from synovia.model import Skeleton
@@ -84,7 +84,7 @@ def picture(
     colours = theme_of(theme)
     where = None if path is None else _png(path)
     pixels = checked_size(size)
-    marks = _all(targets, Mark, "synovia.draw.Mark")
+    marks = _items(targets, Mark, "synovia.draw.Mark")
     if isinstance(subject, Solution):
         marks = [*marks_of(subject), *marks]
         subject = subject.pose
@@ -93,15 +93,15 @@ def picture(
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
         axes = look(view, up_of(skeleton), skeleton.forward)
-        view = fit(axes, *scene.content, room(pixels, scene, title), perspective=perspective)
+        view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
     image = draw(scene, view, pixels, colours, title=title, floor=floor)
     if where is not None:
         write_bytes(where, png(image), force=force)
     return image
 
 
-def room(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
-    """Return the part of the picture that bodies may fill (left, top, right, bottom, pixels): texts need the rest."""
+def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
+    """Return the part of the image for bodies (left, top, right, bottom, pixels); texts need the rest."""
     width, height = size
     edge = min(size)
     beside = (0.12 if scene.marks or scene.names else 0.07) * edge
@@ -111,8 +111,8 @@ def room(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float,
 def draw(
     scene: Scene, camera: Camera, size: tuple[int, int], theme: Theme, *, title: str | None = None, floor: bool = True
 ) -> Image.Image:
-    """Return the picture that a camera takes of a scene; the same camera makes frames that belong together."""
-    above, key = (_mixed(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
+    """Return the image of a scene from a camera; the frames of a film use one camera."""
+    above, key = (_light_direction(scene.up, camera, *parts) for parts in (_ABOVE, _KEY))
     light = Light(key, scene.up, haze=theme.below)
     ground = background(size, theme)
     if floor:
@@ -135,14 +135,14 @@ def draw(
 
 
 def png(image: Image.Image) -> bytes:
-    """Return an image as the bytes of a PNG file, the same for the same image."""
+    """Return an image as the bytes of a PNG file; equal images give equal bytes."""
     out = BytesIO()
     image.save(out, "PNG", compress_level=6)
     return out.getvalue()
 
 
-def _mixed(up: Array, camera: Camera, high: float, right: float, near: float) -> Array:
-    """Return the unit vector of parts along up, to the viewer's right and towards the viewer."""
+def _light_direction(up: Array, camera: Camera, high: float, right: float, near: float) -> Array:
+    """Return the unit vector with components along up, to the viewer's right and towards the viewer."""
     across = camera.axes[0] - (camera.axes[0] @ up) * up
     towards = camera.axes[2] - (camera.axes[2] @ up) * up
     light = high * up + right * across + near * towards
@@ -155,22 +155,22 @@ def _poses(subject: object) -> Sequence[Pose]:
         return [subject.rest_pose()]
     if isinstance(subject, Pose):
         return [subject]
-    return _all(subject, Pose, "a Skeleton, a Pose or several poses")
+    return _items(subject, Pose, "a Skeleton, a Pose or several poses")
 
 
-def _all(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
+def _items(given: object, kind: type[_T], wanted: str) -> Sequence[_T]:
     """Return the items of an argument, all of one class."""
     items: Iterable[object] = cast(Iterable[object], given) if isinstance(given, Iterable) else (given,)
     out: list[_T] = []
     for item in items:
         if not isinstance(item, kind):
-            raise InputError("this cannot be drawn", value=type(item).__name__, expected=wanted)
+            raise InputError("picture: cannot draw this", value=type(item).__name__, expected=wanted)
         out.append(item)
     return out
 
 
 def checked_size(size: object) -> tuple[int, int]:
-    """Return width and height as whole numbers in the range that can be drawn."""
+    """Return width and height as whole numbers in the supported range."""
     wanted = f"two whole numbers from {_SIZES[0]} to {_SIZES[1]}"
     try:
         given = tuple(cast(Iterable[int], size))
@@ -184,7 +184,7 @@ def checked_size(size: object) -> tuple[int, int]:
 
 
 def _png(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a PNG file, checked before anything is drawn."""
+    """Return the path of a PNG file after checking its extension."""
     where = as_path(path)
     if where.suffix.lower() != ".png":
         raise UnsupportedError("pictures are written as PNG", where=str(where), expected="a name that ends in .png")

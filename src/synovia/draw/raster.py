@@ -1,10 +1,9 @@
-"""Flat things drawn with Pillow: smooth lines, rings, labels, and pictures laid on pictures."""
+"""Smooth lines, rings, labels and layers, drawn with Pillow."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,15 +11,15 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Pixels
 from synovia.draw.theme import Colour
-from synovia.errors import MissingExtraError
+from synovia.io.base import optional_package
 
 if TYPE_CHECKING:
     from PIL import ImageFont
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom, pixels
-_DASHES: Final = 1000  # most in one line: enough for any picture
-_SAMPLES: Final = 4  # samples each way per pixel of lines and rings, which Pillow draws with hard edges
+_DASHES: Final = 1000  # most dashes of one line: enough for any image
+_SAMPLES: Final = 4  # samples of a pixel in each direction, because Pillow draws lines and rings with hard edges
 
 
 def require_pillow() -> None:
@@ -29,21 +28,18 @@ def require_pillow() -> None:
     Raises:
         MissingExtraError: If it is not installed.
     """
-    try:
-        import_module("PIL.Image")
-    except ImportError as error:
-        raise MissingExtraError("pictures need Pillow", hint='pip install "synovia[render]"') from error
+    optional_package("PIL.Image", "pictures need Pillow", "render")
 
 
 class _Patch:
-    """A part of a picture as a mask with many samples a pixel, to draw on with hard edges.
+    """A mask for a part of an image, with several samples a pixel.
 
     Args:
         box: Left, top, right and bottom of the part, pixels.
     """
 
     def __init__(self, box: tuple[int, int, int, int]) -> None:
-        """Begin with nothing covered."""
+        """Create an empty mask."""
         from PIL import Image, ImageDraw
 
         self.box = box
@@ -51,7 +47,7 @@ class _Patch:
         self.pen = ImageDraw.Draw(self.mask)
 
     def move(self, point: Point) -> Point:
-        """Return a pixel's place in samples of the mask."""
+        """Convert pixels to samples of the mask."""
         return (point[0] - self.box[0]) * _SAMPLES, (point[1] - self.box[1]) * _SAMPLES
 
     def disc(self, centre: Point, radius: float, fill: int) -> None:
@@ -62,21 +58,21 @@ class _Patch:
 
 
 class Canvas:
-    """A picture to draw on.
+    """An image to draw on.
 
     Args:
-        pixels: What is there, (h, w, 3), 0 to 255.
+        pixels: The background, (h, w, 3), 0 to 255.
     """
 
     def __init__(self, pixels: NDArray[np.floating[Any]]) -> None:
-        """Turn the pixels into an image."""
+        """Convert the pixels to an image."""
         from PIL import Image
 
         self.image = Image.fromarray(np.rint(np.clip(pixels, 0.0, 255.0)).astype(np.uint8))
         self._fonts: dict[int, ImageFont.FreeTypeFont | ImageFont.ImageFont] = {}
 
     def lay(self, at: tuple[int, int], pixels: Pixels, opacity: float = 1.0) -> None:
-        """Lay red, green, blue and coverage (h, w, 4) over the picture with its left top corner at a pixel."""
+        """Paste red, green, blue and coverage (h, w, 4) with the top left corner at a pixel."""
         from PIL import Image
 
         cover = pixels[..., 3] if opacity >= 1.0 else np.rint(pixels[..., 3] * opacity).astype(np.uint8)
@@ -84,7 +80,7 @@ class Canvas:
         self.image.paste(colour, at, Image.fromarray(np.ascontiguousarray(cover)))
 
     def line(self, start: Point, end: Point, width: float, colour: Colour, opacity: float = 1.0) -> None:
-        """Draw a line, round at both ends."""
+        """Draw a line with round ends."""
         patch = self._patch((start, end), width)
         if patch is not None:
             patch.pen.line([patch.move(start), patch.move(end)], fill=255, width=max(round(width * _SAMPLES), 1))
@@ -103,7 +99,7 @@ class Canvas:
             self.line(a, b, width, colour)
 
     def ring(self, centre: Point, radius: float, width: float, colour: Colour, opacity: float = 1.0) -> None:
-        """Draw a circle line of a width; a disc where the width is at least the radius."""
+        """Draw a circle of a line width; a disc if the width is at least the radius."""
         patch = self._patch((centre,), 2.0 * radius + width)
         if patch is not None:
             patch.disc(centre, radius + width / 2.0, 255)
@@ -111,35 +107,34 @@ class Canvas:
                 patch.disc(centre, radius - width / 2.0, 0)
             self._stamp(patch, colour, opacity)
 
-    def pill(self, box: Box, paper: Colour, border: Colour | None, opacity: float) -> None:
-        """Draw the round ground of a label, with or without a border."""
+    def pill(self, box: Box, paper: Colour, border: Colour | None) -> None:
+        """Draw the background of a label: opaque with a border, or translucent without one."""
         edge = max(0.075 * (box[3] - box[1]), 1.0)
         if border is not None:
             self._round(box, border, 1.0)
             box = (box[0] + edge, box[1] + edge, box[2] - edge, box[3] - edge)
-        self._round(box, paper, 1.0 if border else opacity)
+        self._round(box, paper, 1.0 if border else 0.78)
 
     def _round(self, box: Box, colour: Colour, opacity: float) -> None:
-        """Fill a box with half circles for its ends."""
+        """Fill a box that has half circles as ends."""
         patch = self._patch((box[:2], box[2:]), 2.0)
         if patch is not None:
             corners = (*patch.move(box[:2]), *patch.move(box[2:]))
             patch.pen.rounded_rectangle(corners, radius=(box[3] - box[1]) / 2.0 * _SAMPLES, fill=255)
             self._stamp(patch, colour, opacity)
 
-    def text_size(self, text: str, height: float) -> tuple[float, float]:
-        """Return width and line height of a text, pixels."""
-        font = self._font(height)
-        return float(font.getlength(text)), float(height)
+    def text_width(self, text: str, height: float) -> float:
+        """Return the width of a text of a line height, pixels."""
+        return float(self._font(height).getlength(text))
 
     def text(self, middle_left: Point, text: str, height: float, colour: Colour) -> None:
-        """Write a text that begins at a point, centred on it in height."""
+        """Write a text that begins at a point, vertically centred on it."""
         from PIL import ImageDraw
 
         ImageDraw.Draw(self.image).text(middle_left, text, font=self._font(height), fill=colour, anchor="lm")
 
     def _font(self, height: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-        """Return Pillow's own font at a size, so that no font needs to be installed."""
+        """Return the font that comes with Pillow at a size, so that no font has to be installed."""
         from PIL import ImageFont
 
         size = max(round(height), 6)
@@ -148,7 +143,7 @@ class Canvas:
         return self._fonts[size]
 
     def _patch(self, points: Sequence[Point], width: float) -> _Patch | None:
-        """Return the part of the picture around points and half a width; None outside of it."""
+        """Return a mask around points, larger by half a width; None if it is outside the image."""
         more = width / 2.0 + 2.0
         xs, ys = [p[0] for p in points], [p[1] for p in points]
         right, bottom = self.image.size
@@ -157,7 +152,7 @@ class Canvas:
         return _Patch((left, top, right, bottom)) if right > left and bottom > top else None
 
     def _stamp(self, patch: _Patch, colour: Colour, opacity: float) -> None:
-        """Lay a colour over the picture through a mask."""
+        """Paint a colour on the image through a mask."""
         small = patch.mask.reduce(_SAMPLES)
         if opacity < 1.0:
             small = small.point([round(opacity * v) for v in range(256)])

@@ -1,4 +1,4 @@
-"""``render``: a clip as a film, alone or beside another, with its targets and how far they were missed."""
+"""``render``: a clip as a film, alone or beside another, with its targets and their errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from synovia.draw.camera import Camera, direction, fit, look
-from synovia.draw.film import SHEET, check_film, picked, write_film
+from synovia.draw.film import SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
-from synovia.draw.picture import checked_size, draw, room
+from synovia.draw.picture import checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Clip = Motion | Tracked
-_STRIP: Final = 0.13  # height of the error strip, as a part of the film's
-_STAYS: Final = 0.6  # of the body's size: a clip that travels less is filmed by a camera that stands still
-_STANDS: Final = 0.1  # of the frames may dip below the floor that the others stand on
-_LAG: Final = 0.35  # seconds over which a travelling camera smooths the body's path
-
-_DECADES: Final = (-2.0, 3.0)  # of the tolerance: what the strip shows, on a logarithmic scale
+_STRIP: Final = 0.13  # height of the error strip, as a part of the film's height
+_STAYS: Final = 0.6  # path length below which the camera does not move, as a part of the body's size
+_STANDS: Final = 0.1  # share of the frames that may dip below the floor of the others
+_LAG: Final = 0.35  # seconds over which a moving camera smooths the path of the body
+_DECADES: Final = (-2.0, 3.0)  # range of the strip: powers of ten of the tolerance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Panel:
-    """One clip of a film: its scenes at the frames that are shown, and the camera at each."""
+    """One clip of a film: its scene and its camera for each frame of the film."""
 
     title: str | None
     scenes: list[Scene]
@@ -59,28 +58,28 @@ def render(
     force: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); no display and no graphics card is needed.
+    """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); works without a display or a graphics card.
 
     Args:
-        clip: A motion, or the answer of ``IK.track``: then targets are rings (green where reached, red and joined to
-            their joint where missed), and a strip below shows the errors of all frames.
+        clip: A motion, or the result of ``IK.track``. For the latter, targets are rings (green if reached, red and
+            joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
-        beside: Another clip, shown at the left: the original of a clip that was solved, for example.
+        beside: Another clip, shown at the left: for example, the original of a solved clip.
         titles: Lines of text at the top, one for each clip, the left one first.
         size: Width and height of the film, pixels; made even for MP4.
-        fps: Frames per second of the film; None for the clip's own, at most 30.
+        fps: Frames per second of the film; None for those of the clip, at most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
-        floor: Whether to draw the ground and shadows.
+        floor: Whether to draw the floor and shadows.
         jobs: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
-        watch: Called with the number of frames that are drawn, and of all.
+        watch: Called with (frames drawn, all frames).
 
     Raises:
         InputError: If an argument cannot be used.
-        UnknownNameError: If there is no such view or theme.
+        UnknownNameError: If the view or the theme does not exist.
         MissingExtraError: If Pillow, or ffmpeg for MP4, is not installed.
-        UnsupportedError: If no film has this extension.
+        UnsupportedError: If no film format has this extension.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
     require_pillow()
@@ -95,7 +94,7 @@ def render(
     if fps is not None and not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
     main = clip.motion if isinstance(clip, Tracked) else clip
-    shown, rate = picked(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
+    shown, rate = film_frames(len(main), main.fps, fps, SHEET if where.suffix.lower() == ".png" else None)
     errors = (clip.errors / np.array(clip.ik.tolerance)).max((1, 2)) if isinstance(clip, Tracked) else None
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
@@ -104,7 +103,16 @@ def render(
     panels = [_panel(each, main, shown, box, view, colours, name) for each, name in zip(clips, names, strict=False)]
 
     def paint(k: int) -> Image.Image:
-        return _compose(panels, k, (width, height), box, colours, floor, strip.at(shown[k]) if strip else None)
+        """Return one frame of the film."""
+        from PIL import Image
+
+        out = Image.new("RGB", (width, height), colours.below)
+        for place, panel in enumerate(panels):
+            one = draw(panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor)
+            out.paste(one, (place * box[0], 0))
+        if strip is not None:
+            out.paste(strip.at(shown[k]), (0, box[1]))
+        return out
 
     write_film(_drawn(paint, len(shown), jobs, watch), len(shown), rate, where, force=force)
 
@@ -112,7 +120,7 @@ def render(
 def _drawn(
     paint: Callable[[int], Image.Image], count: int, jobs: int | None, watch: Callable[[int, int], None] | None
 ) -> Iterator[Image.Image]:
-    """Yield the frames in order, drawn on several threads, a few ahead."""
+    """Yield the frames in order; several threads draw a few frames ahead."""
     workers = jobs if jobs is not None else os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         ahead = [pool.submit(paint, k) for k in range(min(2 * workers, count))]
@@ -125,27 +133,6 @@ def _drawn(
             yield image
 
 
-def _compose(
-    panels: Sequence[_Panel],
-    k: int,
-    size: tuple[int, int],
-    box: tuple[int, int],
-    theme: Theme,
-    floor: bool,
-    below: Image.Image | None,
-) -> Image.Image:
-    """Return one frame of the film."""
-    from PIL import Image
-
-    out = Image.new("RGB", size, theme.below)
-    for place, panel in enumerate(panels):
-        one = draw(panel.scenes[k], panel.cameras[k], box, theme, title=panel.title, floor=floor)
-        out.paste(one, (place * box[0], 0))
-    if below is not None:
-        out.paste(below, (0, box[1]))
-    return out
-
-
 def _panel(
     clip: Clip,
     main: Motion,
@@ -155,13 +142,13 @@ def _panel(
     theme: Theme,
     title: str | None,
 ) -> _Panel:
-    """Build the scenes of a clip at the times of the frames that are shown, and point the camera."""
+    """Build the scenes of a clip at the times of the film's frames, and their cameras."""
     motion = clip.motion if isinstance(clip, Tracked) else clip
     frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
     marks = [marks_of(clip[k]) if isinstance(clip, Tracked) else [] for k in frames]
-    unnamed = [[replace(mark, label="") for mark in some] for some in marks]  # names would dance from frame to frame
+    unnamed = [[replace(mark, label="") for mark in some] for some in marks]  # labels would jump from frame to frame
     scenes = [build_scene([motion.pose(k)], some, theme) for k, some in zip(frames, unnamed, strict=True)]
-    ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # not where a single frame dips
+    ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
     skeleton = motion.skeleton
@@ -172,12 +159,12 @@ def _panel(
     content = [scene.content for scene in scenes]
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, room(size, scenes[0], title))
+    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title))
     return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
 
 
 def _path(motion: Motion, up: Array) -> Array:
-    """Return where the body is over the ground, (T, 3), smoothed so that the camera glides."""
+    """Return the path of the body over the floor, (T, 3), smoothed so that the camera moves evenly."""
     middle = motion.positions().mean(1)
     middle -= (middle @ up)[:, None] * up
     reach = max(int(_LAG * motion.fps), 1)
@@ -188,10 +175,10 @@ def _path(motion: Motion, up: Array) -> Array:
 
 
 class Strip:
-    """Errors of a clip, drawn once; the cursor comes with each frame.
+    """A diagram of the errors of a clip, drawn once; each frame adds its cursor.
 
     Args:
-        errors: (T,) largest error of each frame, in tolerances: up to 1 is reached.
+        errors: (T,) largest error of each frame, in tolerances; reached up to 1.
         size: Width and height, pixels.
         theme: Colours.
     """
@@ -218,7 +205,7 @@ class Strip:
         self._image, self._x = canvas.image, x
 
     def _height(self, error: float) -> float:
-        """Return where an error stands, pixels from the top."""
+        """Return the position of an error, pixels from the top."""
         low, high = _DECADES
         share = (np.clip(np.log10(max(error, 1e-12)), low, high) - low) / (high - low)
         return float(self._bottom - share * (self._bottom - self._top))

@@ -1,4 +1,4 @@
-"""What a picture shows: a skeleton's poses as balls and rods, targets, names, and the ground they stand on."""
+"""The scene of an image: the poses of a skeleton as balls and rods, targets, names, and the floor."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from synovia.errors import InputError
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers
 
-_THICK: Final = 0.042  # radius of the root joint, as a part of the longest way from it to a tip
-_TAPER: Final = 0.5  # power by which radii fall towards the tips: 0 not at all, 1 in proportion to the way left
-_TIP: Final = 0.5  # a tip is as thick as if so much of its bone were still to come
-_STUBBY: Final = 0.36  # largest radius, as a part of the longest bone beside the joint
-_THIN: Final = 0.007  # smallest radius, as a part of the same way as the largest
-_ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as a part of its joints' radii
+_THICK: Final = 0.042  # radius of the root joint, as a part of the longest path from it to a tip
+_TAPER: Final = 0.5  # power of the path length to the tip in a radius: 0 for equal radii, 1 for proportional ones
+_TIP: Final = 0.5  # path length at a tip, as a part of its bone
+_STUBBY: Final = 0.36  # largest radius, as a part of the longest bone at the joint
+_THIN: Final = 0.007  # smallest radius, as a part of the longest path from the root to a tip
+_ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as parts of the radii of its joints
 _BARREL: Final = 1.05  # half-length of a hinge's barrel along its axis, as a part of its radius
 _SIDE: Final = re.compile(r"(left|^l_|^l(?=[A-Z])|[._\- ]l$|[_.]l[_.])|(right|^r_|^r(?=[A-Z])|[._\- ]r$|[_.]r[_.])")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """A joint's target and how far it was met.
+    """The target of a joint and its error.
 
     Args:
-        position: Where the joint is, (3,), length units of the skeleton.
-        target: Where it should be, (3,); None for a goal without a place, such as a rotation.
-        label: What to write beside it; nothing where empty.
+        position: Position of the joint, (3,), length units of the skeleton.
+        target: Target position, (3,); None for a goal without one, such as a rotation.
+        label: Text beside the mark; none if empty.
         reached: Whether the goal holds.
         rotation: World rotation of the joint (matrix or ``Rotation``), drawn as three axes.
-        target_rotation: Rotation that it should have, drawn as three thicker axes at the target.
-        paths: Thin lines that belong to it, each through points (n, 3), such as the edge of a polygon.
-        note: What to write at a missed goal instead of the distance; ``on_joint``: whether the ring goes round a joint.
+        target_rotation: Target rotation, drawn as three thicker axes at the target.
+        paths: Thin lines of the mark, each through points (n, 3), such as the edge of a polygon.
+        note: Text at a missed goal instead of the distance.
+        on_joint: Whether the ring surrounds a joint.
 
     Raises:
         InputError: If a position or a rotation cannot be used.
@@ -56,7 +57,7 @@ class Mark:
     on_joint: bool = True
 
     def __post_init__(self) -> None:
-        """Check what was given and turn it into arrays."""
+        """Check the arguments and convert them to arrays."""
         object.__setattr__(self, "position", as_numbers(self.position, (3,), "position of a mark"))
         if self.target is not None:
             object.__setattr__(self, "target", as_numbers(self.target, (3,), "target of a mark"))
@@ -67,7 +68,7 @@ class Mark:
 
     @property
     def place(self) -> Array:
-        """Where the mark is drawn: at the target, or at the joint where there is none."""
+        """Position of the mark: the target, or the joint if there is no target."""
         return self.position if self.target is None else self.target
 
     @property
@@ -78,17 +79,17 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Everything that a picture shows, in the world.
+    """All content of an image, in world coordinates.
 
     Args:
-        solid: The pose that matters.
-        ghosts: Poses before it, faintest first.
+        solid: The main pose.
+        ghosts: Earlier poses, faintest first.
         marks: Targets.
-        names: Places and names of joints to write.
+        names: Positions and names of the joints to label.
         up: Unit vector that points up.
-        ground: Height of the ground along ``up``, length units.
-        extent: Size of what is shown, length units, above 0.
-        meters_per_unit: Length of the unit in metres, None where unknown.
+        ground: Height of the floor along ``up``, length units.
+        extent: Size of the content, length units, above 0.
+        meters_per_unit: Length of the unit in metres, None if unknown.
     """
 
     solid: Bodies
@@ -102,7 +103,7 @@ class Scene:
 
     @property
     def content(self) -> tuple[Array, Array]:
-        """Centres (n, 3) and radii (n,) of balls that hold everything but the floor, length units."""
+        """Centres (n, 3) and radii (n,) of balls that contain everything but the floor, length units."""
         shown = (*self.ghosts, self.solid)
         centres = [side for bodies in shown for side in (bodies.start, bodies.end)]
         radii = [bodies.radii[:, k] for bodies in shown for k in (0, 1)]
@@ -114,7 +115,7 @@ class Scene:
         return np.concatenate(centres), np.concatenate(radii)
 
     def distance_text(self, distance: float) -> str:
-        """Return a distance in metres, centimetres or millimetres, or as a bare number where the unit is unknown."""
+        """Return a distance in metres, centimetres or millimetres, or without a unit if that is unknown."""
         if self.meters_per_unit is None:
             return f"{distance:.3g}"
         metres = distance * self.meters_per_unit
@@ -123,7 +124,7 @@ class Scene:
 
 
 def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, joint_names: bool = False) -> Scene:
-    """Return the scene of poses of one or more skeletons: the last one solid, those before it as ghosts.
+    """Return the scene of poses of one or more skeletons: the last one solid, earlier ones as ghosts.
 
     Raises:
         InputError: If there is no pose, or a pose holds a position that is not finite.
@@ -135,8 +136,9 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
             raise InputError("a pose has positions that are not finite", where=pose.skeleton.name)
     last = poses[-1]
     up = direction(up_of(last.skeleton), "y")
-    extent = max(_extent(pose) for pose in poses)
-    if not extent > 0.0:  # every joint at one place: let the targets, or nothing but 1, give the size
+    shown = [pose.positions[drawn_joints(pose.skeleton)] for pose in poses]
+    extent = max(float(np.linalg.norm(np.ptp(points, axis=0))) for points in shown)
+    if not extent > 0.0:  # all joints coincide, so the size comes from the targets, or is 1
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
     ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
@@ -154,17 +156,11 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
     return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
 
 
-def _extent(pose: Pose) -> float:
-    """Return the diagonal of the box around the joints that are drawn, length units."""
-    shown = pose.positions[drawn_joints(pose.skeleton)]
-    return float(np.linalg.norm(np.ptp(shown, axis=0)))
-
-
 def bones_of(skeleton: Skeleton) -> list[int]:
-    """Return the rows whose bone (parent to joint) is part of the body.
+    """Return the rows whose bone (from parent to joint) is drawn.
 
-    A free joint has no bone, unless it is the only child of a ball (toes that a clip also moves). Of a character only
-    the joints below its hips are body: those above place it in its file.
+    A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates). A character
+    has bones only below its hips: the joints above them place it in the world.
     """
     hips = next((row for row, joint in enumerate(skeleton.joints) if joint.role == "hips"), None)
     inside = [hips in (None, row) for row in range(len(skeleton))]
@@ -180,8 +176,8 @@ def bones_of(skeleton: Skeleton) -> list[int]:
 
 
 def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
-    """Return which joints are drawn, (n,): those of connected bones not all of length 0; all without any."""
-    top = list(range(len(skeleton)))  # the joint that a joint's connected bones begin at
+    """Return which joints are drawn, (n,): those of connected bones of any length; all joints if there are none."""
+    top = list(range(len(skeleton)))  # the joint at the top of the connected bones of each joint
     solid: set[int] = set()
     for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]
@@ -192,12 +188,12 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
 
 def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
-    """Return each joint's radius, (n,), length units: the more of the body it carries, the thicker.
+    """Return the radius of each joint, (n,), length units: larger for joints that carry more of the body.
 
-    It follows from lengths at rest alone, so that a body keeps its build from pose to pose.
+    Radii depend on rest lengths only, so they are the same in all poses.
     """
-    below = np.zeros(len(skeleton))  # longest way from the joint to a tip
-    longest = np.zeros(len(skeleton))  # longest bone beside it
+    below = np.zeros(len(skeleton))  # longest path from the joint to a tip
+    longest = np.zeros(len(skeleton))  # longest bone at the joint
     for row in reversed(bones):  # children come after their parents
         parent, length = skeleton.parents[row], float(skeleton.lengths[row])
         below[parent] = max(below[parent], below[row] + length)
@@ -208,16 +204,16 @@ def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
     out = np.maximum(out, _THIN * total)
     for row, joint in enumerate(skeleton.joints):
         if not skeleton.children[row] and joint.kind is Kind.FIXED and not joint.tip:
-            out[row] = _THIN * total  # a sensor or a tool frame, no part that carries
+            out[row] = _THIN * total  # a sensor or a tool frame, which carries nothing
     return out
 
 
 def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bodies:
-    """Return a pose as balls, barrels along the axes of hinges, and rods; in one colour where ``paint`` is given."""
+    """Return a pose as balls, barrels along the axes of hinges, and rods; in the colour ``paint``, if given."""
     skeleton, positions = pose.skeleton, pose.positions
     bones, shown = bones_of(skeleton), drawn_joints(skeleton)
     radius = radii_of(skeleton, bones)
-    if not radius.any():  # every joint at one place
+    if not radius.any():  # all joints coincide
         radius[:] = _THICK * extent
     hues = np.array([paint or hue_of(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
     dim = 1.0 if paint else theme.joint
@@ -240,7 +236,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
         if length <= 1e-6 * extent:
             continue
         ra, rb = _ROD[0] * float(radius[parent]), _ROD[1] * float(radius[row])
-        ra = min(ra, 2.0 * float(radius[row]))  # no funnel from a thick joint to a thin one
+        ra = min(ra, 2.0 * float(radius[row]))  # avoid a funnel from a thick joint to a thin one
         if is_crown(skeleton, row):
             parts.extend(_skull(start, end, hues[parent]))
         else:
@@ -252,14 +248,14 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
 
 
 def _skull(start: Array, end: Array, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
-    """Return a head between its joint and its tip: two balls and what joins them."""
+    """Return a head between its joint and its tip: two balls joined by a rod."""
     axis = end - start
     chin, crown, radius = start + 0.34 * axis, start + 0.62 * axis, 0.36 * float(np.linalg.norm(axis))
     return [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
 
 
 def is_crown(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a joint is the tip of a head that has no other part."""
+    """Return whether a joint is the tip of a head and the head has no other child."""
     parent = skeleton.parents[row]
     alone = parent >= 0 and len(skeleton.children[parent]) == 1 and not skeleton.children[row]
     return alone and _is_head(skeleton.joints[parent])
@@ -271,7 +267,7 @@ def _is_head(joint: Joint) -> bool:
 
 
 def up_of(skeleton: Skeleton) -> str:
-    """Return the axis that points up: the file's, else the one from root to head at rest, else y."""
+    """Return the axis that points up: that of the file, else that from root to head at rest, else y."""
     if skeleton.up is not None:
         return skeleton.up
     head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
@@ -284,7 +280,7 @@ def up_of(skeleton: Skeleton) -> str:
 
 
 def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
-    """Return the colour of a joint by its side of the body, known from role or name."""
+    """Return the colour of a joint by its side of the body, according to its role or name."""
     joint = skeleton.joints[row]
     found = _SIDE.search(joint.role or "") or _SIDE.search(_plain(joint.name))
     if found is None:
@@ -293,7 +289,7 @@ def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
 
 
 def _plain(name: str) -> str:
-    """Return a name without a namespace, in lower case but for the capital after a leading l or r."""
+    """Return a name without its namespace in lower case; unchanged if a capital follows a leading l or r."""
     short = name.rsplit(":", 1)[-1]
     if re.match(r"[lr][A-Z]", short):
         return short

@@ -1,4 +1,4 @@
-"""The colours of a picture and what they mean."""
+"""The colours of an image and their meaning."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Theme:
         grid: Lines of the floor.
         shadow: Shadow on the floor.
         strength: Darkness of the shadow, 0 to 1.
-        bone: Bones of the middle of the body, or of a body without sides.
+        bone: Bones in the middle of the body, or of a body without sides.
         left: Bones of the body's left side.
         right: Bones of the body's right side.
-        joint: How far joints are darker (below 1) or lighter (above 1) than their bones.
+        joint: Brightness of joints relative to their bones.
         ghost: An earlier pose.
         reached: Target that was reached.
-        missed: Target that was missed, and the way that is left to it.
+        missed: Target that was missed, and the line to it.
         ink: Text.
-        quiet: Text and lines of lesser weight.
-        paper: Ground under a label.
+        quiet: Less important text and lines.
+        paper: Background of a label.
     """
 
     above: Colour
@@ -49,7 +49,7 @@ class Theme:
     paper: Colour
 
 
-# what each part looks like: light, dark
+# The value of each part in the light and in the dark theme
 _PARTS: Final[dict[str, tuple[Any, Any]]] = {
     "above": ((252, 253, 254), (18, 22, 30)),
     "below": ((231, 236, 242), (31, 37, 49)),
@@ -76,7 +76,7 @@ def theme_of(name: str) -> Theme:
     """Return a theme by name.
 
     Raises:
-        UnknownNameError: If there is none of that name.
+        UnknownNameError: If no theme has that name.
     """
     if name not in THEMES:
         raise unknown_name("theme", name, THEMES)

@@ -8,8 +8,8 @@
     position = [0.4, 0.1, 0.5]
     rotation = { euler = "xyz", degrees = [180, 0, 0] }
 
-Lengths are in the unit of the model's file. A goal without a target keeps its joint where the start has it. The fields
-of each kind are those that its class describes (``goals.describe.Field``); readers, writer and schema follow from them.
+Lengths are in the unit of the model's file. A goal without a target keeps its joint where the start has it. The
+fields of each kind come from the description in its class (``goals.describe.Field``), for reader, writer and schema.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
-from synovia.files.rotations import TURN_FORMS, Turn, to_matrix
-from synovia.files.typed import read_document
+from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
+from synovia.files.typed import read_typed_file
 from synovia.goals import Goal, kinds
-from synovia.goals.describe import Field, no_room
+from synovia.goals.describe import Field, cannot_store
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Skeleton
 from synovia.model.geometry import matrix_to_quat, rigid
@@ -39,7 +39,7 @@ _Three = tuple[float, float, float]
 _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "point": (_Three, {}),
     "direction": (_Three, {}),
-    "rotation": (Turn, {}),
+    "rotation": (RotationSpec, {}),
     "joint": (str | int, {}),
     "number": (float, {}),
     "weight": (float, {"gt": 0}),
@@ -50,7 +50,8 @@ _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "parts": (list[str | int] | dict[str, float], {}),
     "values": (dict[str, float | list[float]], {}),
 }
-KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # a function, for example, no file can say
+_STRICT: Final[dict[str, Any]] = {"forbid_unknown_fields": True, "frozen": True}
+KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # all but Python functions
 
 
 def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
@@ -74,11 +75,10 @@ def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
         fields,
         tag_field="kind",
         tag=kind,
-        forbid_unknown_fields=True,
         omit_defaults=True,
-        frozen=True,
         kw_only=True,
         namespace={"__doc__": goal.summary},
+        **_STRICT,
     )
 
 
@@ -87,9 +87,8 @@ _Entries = Annotated[list[Union[tuple(_ENTRIES.values())]], Meta(min_length=1)] 
 GoalFile: Final[Any] = msgspec.defstruct(
     "GoalFile",
     [("schema", Literal["synovia.goals/1"]), ("goals", _Entries)],
-    forbid_unknown_fields=True,
-    frozen=True,
     namespace={"__doc__": "Goals for one model."},
+    **_STRICT,
 )
 
 
@@ -99,11 +98,11 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -> list[Goal]:
-    """Return the goals of a TOML or JSON file, as ``write_goals`` writes it and ``synovia solve --goals`` reads it.
+    """Read the goals of a TOML or JSON file, as ``write_goals`` writes it.
 
     Args:
         path: The file.
-        skeleton: The skeleton that they are for; if given, their joints are looked up in it.
+        skeleton: If given, the joints of the goals must exist in it.
 
     Raises:
         FileError: If it cannot be read.
@@ -111,7 +110,7 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
             place in the file.
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
-    file = read_document(
+    file = read_typed_file(
         as_path(path),
         GoalFile,
         what="goal file",
@@ -119,7 +118,7 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
         most=_LARGEST,
         fields=_known_fields,
         choices=KINDS,
-        forms=TURN_FORMS,
+        forms=ROTATION_FORMS,
     )
     goals: list[Goal] = []
     for i, entry in enumerate(file.goals):
@@ -135,9 +134,9 @@ def read_goals(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -
 
 
 def _known_fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the fields that are known at a place in the file."""
+    """Return the known fields at a place in the file."""
     if path.endswith("rotation"):
-        return Turn.__struct_fields__
+        return RotationSpec.__struct_fields__
     if path and isinstance(value, dict):
         kind = str(cast(dict[str, object], value)["kind"])
         return "kind", *(field.name for field in KINDS[kind].entry_fields())
@@ -164,16 +163,16 @@ def to_goal(entry: Any) -> Goal:
 
 
 def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write goals so that ``read_goals`` and ``synovia solve --goals`` read the same ones.
+    """Write goals to a TOML file for ``read_goals`` and ``synovia solve --goals``.
 
     Args:
         goals: The goals.
-        path: The file, by custom with the extension ``.toml``.
+        path: The file, usually ``*.toml``.
         force: Whether an existing file may be replaced.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        UnsupportedError: If the file format has no room for a goal.
+        UnsupportedError: If a goal file cannot store a goal.
     """
     write_bytes(as_path(path), goals_text(goals).encode(errors="replace"), force=force)
 
@@ -182,25 +181,25 @@ def goals_text(goals: Iterable[Goal]) -> str:
     """Return the text of a goal file in TOML.
 
     Raises:
-        UnsupportedError: If there is no goal, or the file format has no room for one.
+        UnsupportedError: If there is no goal, or a goal file cannot store one.
     """
     blocks = [f'schema = "{SCHEMA}"\n']
     for goal in goals:
         lines = [f"{key} = {_literal(value)}" for key, value in entry_of(goal).items()]
         blocks.append("[[goals]]\n" + "\n".join(lines) + "\n")
     if len(blocks) == 1:
-        raise UnsupportedError("there is no goal to write", expected="at least one")
+        raise UnsupportedError("goals", expected="at least one goal")
     return "\n".join(blocks)
 
 
 def entry_of(goal: Goal) -> dict[str, Any]:
-    """Return a goal as an entry of a goal file; values that go without saying are left out.
+    """Return a goal as an entry of a goal file, without defaults.
 
     Raises:
-        UnsupportedError: If the file format has no room for the goal.
+        UnsupportedError: If a goal file cannot store the goal.
     """
     if goal.kind not in KINDS:
-        raise no_room(goal, "goals of a kind of their own", ", ".join(KINDS))
+        raise cannot_store(goal, f"goals of kind {goal.kind!r}", ", ".join(KINDS))
     values = {field: field.take(goal) for field in goal.entry_fields()}
     return {"kind": goal.kind} | {
         field.name: _plain(field, value)
@@ -210,14 +209,14 @@ def entry_of(goal: Goal) -> dict[str, Any]:
 
 
 def _plain(field: Field, value: Any) -> Any:
-    """Return a value in the words of the file."""
+    """Return a value as the file stores it."""
     if field.form == "rotation":
         return {"quat_xyzw": matrix_to_quat(value).tolist()}
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def _literal(value: Any) -> str:
-    """Return a value in TOML's words; numbers with as many digits as they need to come back the same."""
+    """Return a value in TOML syntax; numbers have enough digits to be read back unchanged."""
     if isinstance(value, str):
         return toml_text(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Pose files: the joint values of one pose as JSON, by name, so that people and other programs can read them.
+"""Pose files: the joint values of one pose as JSON, by joint name.
 
     {"schema": "synovia.pose/1", "model": "arm7", "q": {"joint1": 0.3, "joint2": -0.7}}
 
@@ -20,11 +20,11 @@ from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
 
 SCHEMA: Final = "synovia.pose/1"
-_LARGEST: Final = 2**26  # bytes; 20,000 joints need a tenth of it
+_LARGEST: Final = 2**26  # bytes; ten times the size of 20,000 joints
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
-    """Return the values of the joints that move, by their names in a pose file: a number each, or a list."""
+    """Return the values of the moving joints by their names in a pose file: a number or a list for each."""
     out: dict[str, float | list[float]] = {}
     for row, key in enumerate(pose.skeleton.joint_keys):
         value = pose[row]
@@ -36,11 +36,11 @@ def values_of(pose: Pose) -> dict[str, float | list[float]]:
 
 
 def save_pose(pose: Pose, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a pose as JSON, by the names of the joints, as ``synovia solve -o`` does.
+    """Write a pose as JSON by joint name, as ``synovia solve -o`` does.
 
     Args:
         pose: The pose.
-        path: The file, by custom with the extension ``.json``.
+        path: The file, usually ``*.json``.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -51,28 +51,28 @@ def save_pose(pose: Pose, path: str | os.PathLike[str], *, force: bool = False) 
 
 
 def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
-    """Return the pose of a file; joints that the file does not name are at rest.
+    """Read the pose of a file; joints that are not in the file are at rest.
 
     Args:
         path: The file.
-        skeleton: The skeleton that it poses, with the root that it was solved with (see ``Skeleton.with_root``).
+        skeleton: The skeleton of the pose, with the same root (see ``Skeleton.with_root``).
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is not a pose file, names a joint that the skeleton does not have, or a value cannot be used.
+        FormatError: If it is not a pose file, a joint is not in the skeleton, or a value cannot be used.
     """
     path = as_path(path)
     where = str(path)
     content = parse_json(read_text(path, most=_LARGEST), where)
     if not isinstance(content, dict) or cast(dict[str, Any], content).get("schema") != SCHEMA:
-        raise FormatError("is not a pose file", where=where, expected=f'an object with "schema": "{SCHEMA}"')
+        raise FormatError("", where=where, expected=f'an object with "schema": "{SCHEMA}"')
     fields = cast(dict[str, Any], content)
     for field in fields:
         if field not in ("schema", "model", "q"):
-            raise FormatError(f"unknown field {field!r}", where=where, expected="schema, model and q")
+            raise FormatError(f"unknown field {field!r}", where=where, expected="schema, model or q")
     values: Any = fields.get("q")
     if not isinstance(values, dict):
-        raise FormatError("has no joint values", where=where, value=values, expected='"q": {joint: value}')
+        raise FormatError("q", where=where, value=values, expected='joint values, "q": {joint: value}')
     keys = skeleton.joint_keys
     rows = {key: row for row, key in enumerate(keys)}
     by_row: dict[Any, Any] = {}
@@ -88,7 +88,7 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
 
 def _check(value: object, size: int, where: str) -> None:
-    """Refuse the value of a joint that is not as many numbers as the joint takes."""
+    """Refuse a value that does not have the right number of finite numbers for its joint."""
     listed: list[object] = [value]
     if isinstance(value, list) and size != 1:
         listed = cast(list[object], value)
@@ -96,11 +96,11 @@ def _check(value: object, size: int, where: str) -> None:
         return
     expected = "a finite number" if size == 1 else f"a list of {size} finite numbers"
     expected = expected if size else "none: the joint is fixed"
-    raise FormatError("value does not fit the joint", where=where, value=listed, expected=expected)
+    raise FormatError("", where=where, value=listed, expected=expected)
 
 
 def _is_finite(value: object) -> bool:
-    """Return whether a value of a JSON text is a number that fits into a float."""
+    """Return whether a JSON value is a number within the range of float64."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return abs(value) <= sys.float_info.max

@@ -1,4 +1,4 @@
-"""Rotations as files write them: a quaternion of either order, a matrix, or Euler angles with their axes."""
+"""Rotation specifications in files: a quaternion, a matrix, or Euler angles with their axes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _Three = tuple[float, float, float]
 _Four = tuple[float, float, float, float]
 
 
-class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """A rotation in exactly one way: quat_xyzw, quat_wxyz, matrix, or euler with degrees."""
+class RotationSpec(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """A rotation in exactly one form: quat_xyzw, quat_wxyz, matrix, or euler with degrees."""
 
     quat_xyzw: Annotated[_Four, Meta(description="Unit quaternion, the real part last.")] | None = None
     quat_wxyz: Annotated[_Four, Meta(description="Unit quaternion, the real part first.")] | None = None
@@ -28,7 +28,7 @@ class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
             str,
             Meta(
                 pattern="^([xyz]{1,3}|[XYZ]{1,3})$",
-                description="Axes in the order of the turns: xyz about the fixed axes, XYZ about the turned ones.",
+                description="Axes in the order of the rotations: xyz about fixed axes, XYZ about rotated axes.",
             ),
         ]
         | None
@@ -36,47 +36,45 @@ class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
     degrees: Annotated[list[float], Meta(description="One angle for each axis of euler, degrees.")] | None = None
 
 
-TURN_FORMS: Final = {  # how to write rotations, for messages
+ROTATION_FORMS: Final = {  # how to write rotations, for messages
     "rotation": '{ quat_xyzw = [x, y, z, w] }, quat_wxyz, matrix (3 rows), or { euler = "xyz", degrees = [x, y, z] }'
 }
 
 
-def to_matrix(turn: Turn, what: str = "rotation") -> Array:
-    """Return the rotation matrix of a rotation as files write it.
+def to_matrix(spec: RotationSpec, what: str = "rotation") -> Array:
+    """Return the rotation matrix of a rotation specification.
 
     Raises:
-        InputError: If none or several ways are given, or the values are no rotation.
+        InputError: If it has no form or several, or the values are not a rotation.
     """
-    ways = [way for way in ("quat_xyzw", "quat_wxyz", "matrix", "euler") if getattr(turn, way) is not None]
-    if len(ways) != 1 or (turn.degrees is not None) != (turn.euler is not None):
-        given = [*ways, *(["degrees"] if turn.degrees is not None else [])]
+    ways = [way for way in ("quat_xyzw", "quat_wxyz", "matrix", "euler") if getattr(spec, way) is not None]
+    if len(ways) != 1 or (spec.degrees is not None) != (spec.euler is not None):
+        given = [*ways, *(["degrees"] if spec.degrees is not None else [])]
         raise InputError(
-            f"{what} is given in {len(ways)} ways" if len(ways) != 1 else f"{what} has only one of euler and degrees",
+            what,
             value=given,
             expected="one of quat_xyzw, quat_wxyz, matrix, or euler with degrees",
         )
-    if turn.quat_xyzw is not None:
-        return quat_to_matrix(as_unit_quat(turn.quat_xyzw, f"quat_xyzw of {what}"))
-    if turn.quat_wxyz is not None:
-        w, x, y, z = turn.quat_wxyz
+    if spec.quat_xyzw is not None:
+        return quat_to_matrix(as_unit_quat(spec.quat_xyzw, f"quat_xyzw of {what}"))
+    if spec.quat_wxyz is not None:
+        w, x, y, z = spec.quat_wxyz
         return quat_to_matrix(as_unit_quat((x, y, z, w), f"quat_wxyz of {what}"))
-    if turn.matrix is not None:
-        return as_matrix(np.array(turn.matrix), what)
-    return _euler_matrix(turn.euler or "", turn.degrees or [], what)
+    if spec.matrix is not None:
+        return as_matrix(np.array(spec.matrix), what)
+    return _euler_matrix(spec.euler or "", spec.degrees or [], what)
 
 
 def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
-    """Return the matrix of turns: lower case about fixed axes (each from the left), upper case about turned ones."""
+    """Return the matrix of Euler angles: lower case about fixed axes, upper case about rotated axes."""
     if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in pairwise(order)):
         raise InputError(
-            f"order of Euler angles of {what} cannot be used",
+            f"order of Euler angles of {what}",
             value=order,
-            expected="up to three of xyz (fixed axes) or XYZ (turned axes), none twice in a row",
+            expected="up to three of xyz (fixed axes) or XYZ (rotated axes), none twice in a row",
         )
     if len(degrees) != len(order) or not all(math.isfinite(angle) for angle in degrees):
-        raise InputError(
-            f"Euler angles of {what} do not fit", value=degrees, expected=f"{len(order)} finite angles in degrees"
-        )
+        raise InputError(f"Euler angles of {what}", value=degrees, expected=f"{len(order)} finite angles in degrees")
     out = np.eye(3)
     for axis, angle in zip(order, degrees, strict=True):
         i = "xyz".index(axis.lower())

@@ -10,8 +10,8 @@
         { time = 1, position = [0.5, 1.4, 0.3], rotation = { euler = "xyz", degrees = [0, 90, 0] } },
     ]
 
-Positions run along straight lines or smooth curves from key to key, rotations along the shortest turn. Before the first
-and after the last key a target stays. A goal without keys keeps its joint where the start has it.
+Between keys, positions follow straight lines or smooth curves, and rotations the shortest rotation. Before the first
+and after the last key, a target is constant. A goal without keys keeps its joint where the start has it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from synovia.errors import FormatError, InputError, restated
-from synovia.files.rotations import TURN_FORMS, Turn, to_matrix
-from synovia.files.typed import read_document
+from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
+from synovia.files.typed import read_typed_file
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.io.base import most_numbers
 from synovia.model.geometry import Array, quat_to_matrix
 
 SCHEMA: Final = "synovia.track/1"
-_LARGEST: Final = 2**26  # bytes; a key takes about a hundred
+_LARGEST: Final = 2**26  # bytes; a key needs about a hundred
 MOST_FRAMES: Final = 1_000_000
 
 _Three = tuple[float, float, float]
@@ -45,7 +45,7 @@ class Key(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, k
     position: Annotated[_Three, Meta(description="World position in the length unit of the model's file.")] | None = (
         None
     )
-    rotation: Annotated[Turn, Meta(description="World rotation of the joint.")] | None = None
+    rotation: Annotated[RotationSpec, Meta(description="World rotation of the joint.")] | None = None
 
 
 class TrackEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
@@ -71,11 +71,11 @@ class TrackFile(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """Goals and their targets over time, as ``IK`` and ``IK.track`` take them.
+    """Goals and their targets over time, for ``IK`` and ``IK.track``.
 
     Args:
         goals: The goals.
-        targets: By the place of the goal among them: (T, 3), rotation matrices (T, 3, 3), or (T, 4, 4).
+        targets: By goal label: (T, 3), rotation matrices (T, 3, 3), or (T, 4, 4).
         fps: Frames per second.
         frames: Number of frames.
     """
@@ -92,7 +92,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_track(path: Path) -> Track:
-    """Return the goals of a TOML or JSON file and their targets at every frame.
+    """Read the goals of a TOML or JSON file and their targets at every frame.
 
     Raises:
         FileError: If it cannot be read.
@@ -100,18 +100,16 @@ def read_track(path: Path) -> Track:
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
     where = str(path)
-    file = read_document(
-        path, TrackFile, what="track file", schema=SCHEMA, most=_LARGEST, fields=_fields, forms=TURN_FORMS
+    file = read_typed_file(
+        path, TrackFile, what="track file", schema=SCHEMA, most=_LARGEST, fields=_fields, forms=ROTATION_FORMS
     )
     end = max((key.time for entry in file.goals for key in entry.keys), default=0.0)
     if not end * file.fps < MOST_FRAMES:
-        raise FormatError("track is too long", where=where, value=end, expected=f"below {MOST_FRAMES} frames")
+        raise FormatError("number of frames", where=where, value=end * file.fps, expected=f"less than {MOST_FRAMES}")
     frames = round(end * file.fps) + 1
     numbers, most = 16 * frames * sum(bool(entry.keys) for entry in file.goals), most_numbers(path.stat().st_size)
     if numbers > most:
-        raise FormatError(
-            "targets need too much memory", where=where, value=numbers, expected=f"at most {most} numbers"
-        )
+        raise FormatError("targets", where=where, value=numbers, expected=f"at most {most} numbers in all")
     with np.errstate(over="ignore"):
         times = np.arange(frames) / file.fps
     goals: list[Goal] = []
@@ -124,34 +122,36 @@ def read_track(path: Path) -> Track:
         goals.append(goal)
         if target is not None:
             if goal.label in targets:
-                raise FormatError("two goals have one name", where=f"{where}: goals[{i}]", value=goal.label)
+                raise FormatError(
+                    "name", where=f"{where}: goals[{i}]", value=goal.label, expected="a different name for each goal"
+                )
             targets[goal.label] = target
     return Track(tuple(goals), targets, file.fps, frames)
 
 
 def _fields(path: str, value: object) -> tuple[str, ...]:
-    """Return the fields that are known at a place in the file."""
+    """Return the known fields at a place in the file."""
     del value
     if path.endswith("rotation"):
-        return Turn.__struct_fields__
+        return RotationSpec.__struct_fields__
     if path.endswith("]"):
         return (Key if ".keys[" in path else TrackEntry).__struct_fields__
     return TrackFile.__struct_fields__
 
 
 def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, Any]:
-    """Return the goal of an entry and its targets over time, None where it stays at the start."""
+    """Return the goal of an entry and its targets over time; None if it keeps the target of the start."""
     keys = entry.keys
     moved, turned = [key.position is not None for key in keys], [key.rotation is not None for key in keys]
     if len(set(moved)) > 1 or len(set(turned)) > 1 or (keys and not (moved[0] or turned[0])):
-        raise InputError("keys do not all give the same", expected="position, rotation, or both in each")
+        raise InputError("keys", expected="position, rotation, or both, the same in all keys")
     at = np.array([key.time for key in keys])
     if (np.diff(at) <= 0.0).any():
-        raise InputError("keys are not in the order of their times", value=at.tolist(), expected="rising times")
+        raise InputError("times of keys", value=at.tolist(), expected="increasing times")
     kind = RotationGoal if keys and not moved[0] else PoseGoal if not keys or turned[0] else PositionGoal
     if kind is RotationGoal:
         if entry.offset is not None:
-            raise InputError("offset means nothing to a rotation", value=entry.offset)
+            raise InputError("offset", value=entry.offset, expected="a position in the keys")
         goal: Goal = RotationGoal(entry.joint, weight=entry.weight, name=entry.name)
     else:
         goal = kind(entry.joint, weight=entry.weight, name=entry.name, offset=entry.offset)
@@ -159,14 +159,18 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
         return goal, None
     try:
         with np.errstate(all="ignore"):
-            places = along([key.position for key in keys], at, times, interpolation) if moved[0] else None
-            turns = turning([to_matrix(key.rotation) for key in keys if key.rotation is not None], at, times)
+            places = (
+                interpolate_positions([key.position for key in keys], at, times, interpolation) if moved[0] else None
+            )
+            turns = interpolate_rotations(
+                [to_matrix(key.rotation) for key in keys if key.rotation is not None], at, times
+            )
     except InputError:
         raise
-    except ValueError as error:  # how SciPy refuses keys whose distances or slopes overflow
-        raise InputError(f"there is no curve through the keys ({error})") from error
+    except ValueError as error:  # SciPy refuses keys whose distances or slopes overflow
+        raise InputError(f"no curve passes through the keys ({error})") from error
     if (places is not None and not np.isfinite(places).all()) or (turned[0] and not np.isfinite(turns).all()):
-        raise InputError("the curve through the keys is not finite", expected="keys farther apart in time")
+        raise InputError("keys", expected="keys further apart in time", hint="the curve through them overflows")
     if places is None or not turned[0]:
         return goal, turns if places is None else places
     frames = np.tile(np.eye(4), (len(times), 1, 1))
@@ -175,11 +179,11 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
     return goal, frames
 
 
-def along(points: Any, at: Array, times: Array, interpolation: str) -> Array:
-    """Return places (T, 3) at times (T,), on straight lines or on a natural cubic spline through points (n, 3)."""
+def interpolate_positions(points: Any, at: Array, times: Array, interpolation: str) -> Array:
+    """Return positions (T, 3) at times (T,), on straight lines or on a natural cubic spline through points (n, 3)."""
     p = np.asarray(points, np.float64)
     if not np.isfinite(p).all():
-        raise InputError("a position is not finite", value=p.tolist())
+        raise InputError("position", value=p.tolist(), expected="finite numbers")
     if interpolation == "cubic" and len(p) > 2:
         from scipy import interpolate
 
@@ -189,8 +193,8 @@ def along(points: Any, at: Array, times: Array, interpolation: str) -> Array:
     return np.stack([np.interp(times, at, p[:, axis]) for axis in range(3)], axis=1)
 
 
-def turning(matrices: list[Array], at: Array, times: Array) -> Array:
-    """Return rotation matrices (T, 3, 3) at times (T,), along the shortest turns between keys."""
+def interpolate_rotations(matrices: list[Array], at: Array, times: Array) -> Array:
+    """Return rotation matrices (T, 3, 3) at times (T,), along the shortest rotations between keys."""
     if not matrices:
         return np.empty((len(times), 3, 3))
     from scipy.spatial.transform import Rotation, Slerp

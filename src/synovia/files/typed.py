@@ -1,4 +1,4 @@
-"""Files that people write, TOML or JSON, read into typed fields; an error names place, value and nearest fix."""
+"""Read typed files, TOML or JSON; errors name the place, the value and the nearest valid field."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from synovia.text import parse_json, parse_toml
 T = TypeVar("T")
 _NO_FORMS: Final[Mapping[str, str]] = {}
 _SUFFIXES: Final = (".toml", ".json")
-# What JSON and msgspec call the kinds of values, in the words of TOML
+# Types of JSON and msgspec, as TOML names them
 _WORDS: Final = {
     "object": "a table", "array": "a list", "float": "a number", "int": "a whole number", "str": "text",
 }  # fmt: skip
 
 
-def read_document(
+def read_typed_file(
     path: Path,
     kind: type[T],
     *,
@@ -38,12 +38,12 @@ def read_document(
     Args:
         path: The file.
         kind: The class of its fields.
-        what: What such a file is called, for messages: "goal file".
+        what: Name of such a file in messages: "goal file".
         schema: Value of its field ``schema``.
-        most: Most bytes that it may have.
-        fields: Gives the known fields of the value at a path like ``goals[0].rotation``.
-        choices: What fields called ``kind`` may be.
-        forms: How to write values whose field's name ends in a word, by that word.
+        most: Largest size in bytes.
+        fields: Returns the known fields of the value at a path such as ``goals[0].rotation``.
+        choices: Values of fields with the name ``kind``.
+        forms: Forms of values, by the ending of the field's name.
 
     Raises:
         FileError: If it cannot be read.
@@ -52,8 +52,8 @@ def read_document(
     """
     where, suffix = str(path), path.suffix.lower()
     if suffix not in _SUFFIXES:
-        read_text(path, most=most)  # a file that is not there is the first thing to tell
-        raise UnsupportedError(f"is no {what}", where=where, expected="a name that ends in .toml or .json")
+        read_text(path, most=most)  # a missing file is the first error
+        raise UnsupportedError(f"name of a {what}", where=where, expected="an ending .toml or .json")
     parse = parse_json if suffix == ".json" else parse_toml
     content = parse(read_text(path, most=most), where)
     try:
@@ -73,7 +73,7 @@ def _explained(
     choices: Collection[str],
     forms: Mapping[str, str],
 ) -> FormatError:
-    """Return the error for a value that does not fit: its place, its value, and the nearest field for a wrong one."""
+    """Return the error for an invalid value, with its place, its value and the nearest valid field."""
     problem, _, path = message.partition(" - at `$")
     path = path.removesuffix("`").removeprefix(".")
     place = f"{where}: {path}" if path else where
@@ -89,25 +89,25 @@ def _explained(
         return FormatError(
             f"unknown field {unknown[1]!r}",
             where=place,
-            expected=f"fields {', '.join(known)}",
-            hint=hint if hint.startswith("did") else None,
+            expected=f"one of {', '.join(known)}",
+            hint=hint if hint.startswith("Did") else None,
         )
     if missing := re.search(r"missing required field `(.*)`", problem):
         expected = {"schema": f'schema = "{schema}"', "kind": f"kind: one of {', '.join(choices)}"}.get(missing[1])
         return FormatError(f"field {missing[1]!r} is missing", where=place, expected=expected)
     if choices and path.endswith("kind") and isinstance(value, str):
         near = did_you_mean(value, choices)
-        return FormatError("no such kind of goal", where=place, value=value, expected=", ".join(choices), hint=near)
+        return FormatError("", where=place, value=value, expected=", ".join(choices), hint=near)
     if path == "schema":
-        return FormatError(f"no {what} of this version", where=place, value=value, expected=repr(schema))
+        return FormatError("", where=place, value=value, expected=repr(schema))
     if problem.startswith("Invalid enum value"):
         known = _known_words(kind, path.rpartition(".")[2])
         near = did_you_mean(value, known) if isinstance(value, str) else None
-        return FormatError("no such word", where=place, value=value, expected=", ".join(known), hint=near)
-    told, _, expected = problem.partition("Expected ")
+        return FormatError("", where=place, value=value, expected="one of " + ", ".join(known), hint=near)
+    problem, _, expected = problem.partition("Expected ")
     form = next((form for word, form in forms.items() if path.endswith(word)), None)
     return FormatError(
-        told or "value does not fit",
+        problem,
         where=place,
         value=value,
         expected=form or _in_words(expected.partition(", got")[0], where) or None,
@@ -115,7 +115,7 @@ def _explained(
 
 
 def _known_words(kind: type[object], field: str) -> list[str]:
-    """Return the words that a field of this name may hold."""
+    """Return the words that a field of this name allows."""
     found: list[str] = []
     for part in msgspec.json.schema(kind)["$defs"].values():
         one = part.get("properties", {}).get(field, {})
@@ -125,7 +125,7 @@ def _known_words(kind: type[object], field: str) -> list[str]:
 
 
 def _in_words(expected: str, where: str) -> str:
-    """Return what msgspec expected, in the words of the file's kind; that a field may be left out needs none."""
+    """Return the type that msgspec expected, in the terms of the file format."""
     plain = expected.replace("`", "").removesuffix(" | null")
     if not where.lower().endswith(".toml"):
         return plain

@@ -1,6 +1,6 @@
-"""The goal language: what should happen to which joint, or to the whole body.
+"""Goals for joints or for the whole body.
 
-``kinds`` lists them in the order in which people choose among them. A name is loaded when it is first used.
+``kinds`` lists them, the most common first. A class is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -73,6 +73,6 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def kinds() -> dict[str, type[Goal]]:
-    """Return the kinds of goals by name, in the order in which people choose among them."""
+    """Return the kinds of goals by name, the most common first."""
     goals: list[type[Goal]] = [__getattr__(name) for name in _HOMES if name != "Goal"]
     return {goal.kind: goal for goal in goals}

@@ -1,33 +1,35 @@
-"""Look: an axis of a joint points at a place in the world."""
+"""Aim: an axis of a joint points at a world point."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import KW_ONLY, InitVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, rigid
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_FAR: Final = 0.5  # of the body's size: the longest line that a picture shows
+_FAR: Final = 0.5  # sizes of the body: longest line in a picture
 
 
+@goal_class
 class AimGoal(Goal):
     """An axis of a joint should point at a point: a gaze, a lamp, a pointing finger.
 
-    Residual: the rotation vector θ n of the smallest turn that takes the axis u onto the way d to the point, n = u × d
-    / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The turn about the axis itself is free. At the point itself
-    there is no direction, and the goal asks nothing.
+    Residual: the rotation vector θ n of the smallest rotation that takes the axis u to the direction d of the point,
+    n = u × d / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The rotation about the axis is free. At the point
+    itself, the direction is undefined and the residual is 0.
 
     Args:
         joint: Name, body, role or row of the joint.
-        point: World point (3,), length units; None to go on looking where the start looks.
+        point: World point (3,), length units; None to keep the point that the start aims at.
         axis: Axis in the joint's frame, (3,); its length does not matter.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
         weight: Weight beside goals of the same priority.
@@ -42,37 +44,27 @@ class AimGoal(Goal):
         AimGoal('head', point=(0, 1.6, 3))
     """
 
-    __slots__ = ()
-    kind: ClassVar[str] = "aim"
-    summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point at a point."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "aim"
+    summary = "An axis of a joint (its z axis if none is given) should point at a point."
+    fields = (
         describe.position("point"),
         describe.axis_of_offset(),
         describe.offset(),
     )
-    needs: ClassVar[str] = "aim"
+    needs = "aim"
 
-    def __init__(
-        self,
-        joint: str | int,
-        point: Any = None,
-        *,
-        axis: Any = (0.0, 0.0, 1.0),
-        offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values; the axis becomes the z axis of the goal's frame."""
-        with placed(joint):
-            place = (0.0, 0.0, 0.0) if offset is None else as_lengths(offset, (3,), "offset")
-            frame = rigid(place, align_z(as_direction(axis, "axis")))
-        super().__init__(joint, position=point, weight=weight, priority=priority, offset=frame, name=name)
+    point: InitVar[Any] = None
+    _: KW_ONLY
+    axis: InitVar[Any] = (0.0, 0.0, 1.0)
+    offset: Any = None
 
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION
+    def __post_init__(self, point: Any, axis: Any) -> None:
+        """Check the values; the axis becomes the z axis of the goal's frame."""
+        with self._named_in_errors():
+            place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
+            self._keep(offset=rigid(place, align_z(as_direction(axis, "axis"))))
+        super().__post_init__()
+        self._aim_at(point)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -80,11 +72,11 @@ class AimGoal(Goal):
         return (Term(kind="aim", angles=3, takes=POSITION),)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by which angle the axis points past the point."""
+        """Return the angle between the axis and the direction of the point."""
         return f"points {describe.degrees(angle)} past its target"
 
     def sketch(self, view: View) -> Sketch:
-        """Return a line to the point, or a part of it where the point is far away: the body stays large."""
+        """Return a line to the point; if the point is far away, a part of it, so that the body stays large."""
         p, t = view.at[:3, 3], view.target[:3, 3]
         if float(np.linalg.norm(t - p)) <= _FAR * view.size:
             return Sketch(target=t, paths=[np.stack([p, t])], note="angle", on_joint=False)

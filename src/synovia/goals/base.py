@@ -1,12 +1,13 @@
-"""What every goal has in common: a joint, a weight, a priority and a place in the goal table."""
+"""The base class of goals: joint, weight, priority, offset and target."""
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from synovia.model.geometry import (
     as_transform,
     as_unit_quat,
     dimensions,
+    is_number,
     quat_to_matrix,
     rigid,
 )
@@ -48,13 +50,13 @@ def _no_points() -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """What a goal asks for beyond a pose in the world, as the kernels read it.
+    """A residual of a goal beside a world pose, as the kernels read it.
 
     Args:
         kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
         lengths: Residual rows that are lengths.
         angles: Residual rows that are angles.
-        takes: Parts of the target that can be given.
+        takes: Parts of the target that it uses.
         frames: A 4x4 frame on each of the goal's joints but the first.
         numbers: Numbers of the kind, at most eight.
         points: Corners of a polygon, (n, 3).
@@ -69,98 +71,112 @@ class Term:
     points: Array = field(default_factory=_no_points)
 
 
-class Goal(ChecksArguments):
-    """What should happen to one joint. Immutable.
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def goal_class(cls: type[_G]) -> type[_G]:
+    """Make a frozen dataclass of a kind of goal: its constructor takes the common arguments and its own fields.
+
+    A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name.
+    """
+    made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    names = [name for name, kind in get_annotations(cls).items() if str(kind).startswith("InitVar")]
+    made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # as signatures and documents show them
+    for name in {"__setattr__", "__delattr__", *names} & vars(made).keys():
+        delattr(made, name)
+    return made
+
+
+class _Immutable(ChecksArguments):
+    """Refuses changes: an ``IK`` stores its goals packed, so a changed goal would have no effect."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to set an attribute."""
+        raise AttributeError(f"goals are immutable; make a new one, or pass targets={{...}} to solve (tried {name!r})")
+
+
+@goal_class
+class Goal(_Immutable):
+    """What should happen to one joint, or to the whole body. Immutable.
 
     Args:
         joint: Name, body, role or row of the joint; None for a goal of the whole body.
-        weight: How much its squared error counts beside those of other goals of the same priority; above 0.
+        weight: Factor of its squared error beside the goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
-        offset: Point (3,) or frame (4, 4) on the joint (its frame, length units) that should meet the target.
-        name: What to call the goal; None for its joint's name.
-        ancestors: How many joints above its own may move for it, as in a chain given by a leaf and a length; None
-            for all. Another goal may move the others.
+        name: Name of the goal; None for its joint's name.
 
     Raises:
         InputError: If a value cannot be used; the message names the goal's joint.
     """
 
-    __slots__ = ("ancestors", "given", "joint", "name", "offset", "priority", "target", "weight")
-    kind: ClassVar[str] = ""  # what it is called in files, settings and messages
+    kind: ClassVar[str] = ""  # its name in files, settings and messages
     summary: ClassVar[str] = ""  # one sentence about it, for the schema of goal files
     fields: ClassVar[tuple[Field, ...]] = ()  # of its entry in goal files, beside those that all goals on joints have
-    needs: ClassVar[str] = ""  # what a solver must honour for it; "rows": any residual that has a kernel
-    what: ClassVar[int] = 0  # rows of a place in the world: POSITION, ROTATION or both
+    needs: ClassVar[str] = ""  # what a solver must support for it; "rows": any residual that has a kernel
+    pose_parts: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
     on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
-    levels: ClassVar[bool] = True  # whether it has a priority
-    paced: ClassVar[bool] = False  # whether solvers may bound by how much it turns a limb in a frame, as for poles
-    weighs: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    has_priority: ClassVar[bool] = True  # whether it has a priority
+    turns_slowly: ClassVar[bool] = False  # whether solvers may limit how far it turns a limb in one frame, as for poles
+    moves_mass: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
     within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
     bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
-    vector: ClassVar[str] = "position"  # what the three numbers of its target are
+    vector: ClassVar[str] = "position"  # meaning of the three numbers of its target
 
     joint: str | int | None
-    weight: float
-    priority: int
-    offset: Array
-    name: str | None
-    target: Array | None
-    ancestors: int | None
-    given: int  # parts of the target that the goal itself gives; the others are as the start has them
+    weight: float = field(default=1.0, kw_only=True)
+    priority: int = field(default=0, kw_only=True)
+    offset: Any = field(default=None, init=False)  # frame (4, 4) on the joint; an argument may also be a point (3,)
+    name: str | None = field(default=None, kw_only=True)
+    ancestors: int | None = field(default=None, init=False)  # joints above its own that may move for it; None for all
+    target: Array | None = field(default=None, init=False)  # (4, 4)
+    given: int = field(
+        default=0, init=False
+    )  # parts of the target that the goal itself gives; the start has the others
 
-    def __init__(
-        self,
-        joint: str | int | None,
-        *,
-        position: Any = None,
-        rotation: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        offset: Any = None,
-        name: str | None = None,
-        ancestors: int | None = None,
-    ) -> None:
-        """Check and keep the values; position and rotation None: stay where the start is."""
-        with placed(self.kind if joint is None else joint):
-            try:
-                if isinstance(weight, bool) or not (math.isfinite(weight) and weight > 0.0):
-                    raise InputError("weight is not positive", value=weight, expected="a finite number above 0")
-            except (TypeError, OverflowError) as error:
-                raise InputError("weight is not a number", value=weight) from error
-            if isinstance(priority, bool) or not isinstance(priority, int | np.integer) or priority < 0:
-                raise InputError("priority is no level", value=priority, expected="0 (highest), 1, 2, ...")
+    def __post_init__(self) -> None:
+        """Check the common arguments, and make a frame of the offset."""
+        weight, priority, ancestors = self.weight, self.priority, self.ancestors
+        with self._named_in_errors():
+            if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
+                raise InputError("weight", value=weight, expected="a finite number above 0")
+            if not _is_count(priority):
+                raise InputError("priority", value=priority, expected="a whole number from 0, the highest")
+            frame = as_offset(self.offset)
+            if self.name is not None and not isinstance(self.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InputError("name", value=self.name, expected="text, or None for the joint's name")
+            if ancestors is not None and not _is_count(ancestors):
+                raise InputError("ancestors", value=ancestors, expected="a whole number from 0, or None for all")
+        ancestors = None if ancestors is None else int(ancestors)
+        self._keep(weight=float(weight), priority=int(priority), offset=frame, ancestors=ancestors)
+
+    @contextmanager
+    def _named_in_errors(self) -> Generator[None]:
+        """Add the goal to errors that do not say where they are."""
+        try:
+            yield
+        except InputError as error:
+            named = getattr(self, "name", None)  # unset in a class that never called __init__
+            whole = f"goal {named!r}" if isinstance(named, str) else f"{self.kind} goal"
+            place = whole if self.joint is None else f"goal on {self.joint!r}"
+            raise restated(error, InputError, error.where or place) from error
+
+    def _aim_at(self, position: Any = None, rotation: Any = None) -> None:
+        """Set the target; without a position or rotation, the goal keeps that of the start."""
+        with self._named_in_errors():
             place = None if position is None else as_lengths(position, (3,), "position")
             turn = None if rotation is None else as_matrix(rotation)
-            frame = _as_offset(offset)
-            if name is not None and not isinstance(name, str):
-                raise InputError("name is no text", value=name, expected="a string, or None for the joint's name")
-            if ancestors is not None and (
-                isinstance(ancestors, bool) or not isinstance(ancestors, int | np.integer) or ancestors < 0
-            ):
-                raise InputError("ancestors is no number of joints", value=ancestors, expected="0, 1, 2, ... or None")
-        target = None
         if place is not None or turn is not None:
-            target = rigid((0.0, 0.0, 0.0) if place is None else place, turn)
-        self._keep(
-            joint=joint,
-            weight=float(weight),
-            priority=int(priority),
-            offset=frame,
-            name=name,
-            ancestors=None if ancestors is None else int(ancestors),
-            target=target,
-            given=POSITION * (place is not None) | ROTATION * (turn is not None),
-        )
+            given = POSITION * (place is not None) | ROTATION * (turn is not None)
+            self._keep(target=rigid((0.0, 0.0, 0.0) if place is None else place, turn), given=given)
 
     def _keep(self, **values: Any) -> None:
-        """Set slots, once, with read-only arrays."""
-        for slot, value in values.items():
+        """Set attributes; arrays become read-only."""
+        for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            object.__setattr__(self, slot, value)
+            object.__setattr__(self, name, value)
 
     def _with(self, **values: Any) -> Self:
-        """Return the goal with some slots at other values."""
+        """Return the goal with other values of some attributes."""
         return _restore(type(self), {**self._values(), **values})
 
     def at_priority(self, priority: int) -> Self:
@@ -168,54 +184,53 @@ class Goal(ChecksArguments):
         return self._with(priority=priority)
 
     def _values(self) -> dict[str, Any]:
-        """Return all slots."""
+        """Return all attributes, those that a class derived from ``CustomGoal`` keeps in slots included."""
         slots = [slot for cls in type(self).__mro__ for slot in getattr(cls, "__slots__", ())]
-        return {slot: getattr(self, slot) for slot in slots}
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Refuse changes: an ``IK`` holds the goals packed, so a changed goal would be ignored."""
-        raise AttributeError(f"goals are immutable; make a new one, or pass targets={{...}} to solve (tried {name!r})")
+        return {**vars(self), **{slot: getattr(self, slot) for slot in slots}}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values, which cannot be set one by one."""
+        """Copy and pickle by the values: attributes cannot be set one by one."""
         return _restore, (type(self), self._values())
 
     @property
     def label(self) -> str:
-        """What the goal is called in messages and target tables."""
+        """Name of the goal in messages and tables of targets."""
         if self.name is not None:
             return self.name
         return self.kind if self.joint is None else str(self.joint)
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joints that it hangs on, its own first; none for a goal of the whole body."""
-        return (cast("str | int", self.joint),) if self.on_joint else ()  # what is no name is refused by the skeleton
+        """The joints that it depends on, its own first; none for a goal of the whole body."""
+        return (cast("str | int", self.joint),) if self.on_joint else ()  # the skeleton refuses other types
 
     @property
     def place(self) -> int:
-        """Rows of a place in the world that it adds: POSITION, ROTATION, both or none."""
-        return self.what
+        """Parts of a world pose that it constrains: POSITION, ROTATION, both or none."""
+        return self.pose_parts
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What it asks for beyond a pose in the world."""
+        """Residuals beside a world pose."""
         return ()
 
     @property
     def takes(self) -> int:
-        """Parts of a target that it takes: POSITION, ROTATION, both or none."""
-        return self.place
+        """Parts of a target that it uses: POSITION, ROTATION, both or none."""
+        bits = self.place
+        for term in self.terms:
+            bits |= term.takes
+        return bits
 
     @property
     def measures(self) -> int:
-        """Errors that it has: a length (POSITION), an angle (ROTATION), both or none."""
+        """Kinds of its error: a length (POSITION), an angle (ROTATION), both or none."""
         length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
         return self.place | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:
-        """Length of its residual up to which it is reached, where that is not for the ``IK`` to say."""
+        """Length of its residual up to which it is met; None for the tolerance of the ``IK``."""
         return None
 
     @property
@@ -224,8 +239,13 @@ class Goal(ChecksArguments):
         place = 3 * ((self.place & POSITION > 0) + (self.place & ROTATION > 0))
         return place + sum(term.lengths + term.angles for term in self.terms)
 
+    @property
+    def preference(self) -> tuple[Array, Array] | None:
+        """Weight of each joint (n,) and joint values (nq,) that it prefers where other goals leave a choice."""
+        return None
+
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with what follows from the skeleton filled in.
+        """Return the goal completed by values that depend on the skeleton.
 
         Raises:
             InputError: If the skeleton lacks what the goal needs.
@@ -236,7 +256,7 @@ class Goal(ChecksArguments):
     @classmethod
     def entry_fields(cls) -> tuple[Field, ...]:
         """Return all fields of its entry in goal files."""
-        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.levels else ()
+        before, after = (JOINT,) if cls.on_joint else (), (PRIORITY,) if cls.has_priority else ()
         return (*before, *cls.fields, WEIGHT, *after, NAME)
 
     @property
@@ -246,22 +266,22 @@ class Goal(ChecksArguments):
 
     @property
     def can_move(self) -> bool:
-        """Whether its target is in the world, where a person could move it to be met."""
+        """Whether its target is in the world, so that moving the target can help."""
         return self.place > 0
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by how much it is missed: what follows its name in a sentence.
+        """Return the predicate of a sentence that says by how much the goal is missed.
 
         Args:
             length: Its error, length units.
             angle: Its error, radians.
-            say: Gives a length as people read it.
+            say: Returns a length as text.
         """
         parts = [say(length)] * (self.measures & POSITION > 0) + [degrees(angle)] * (self.measures & ROTATION > 0)
         return f"is missed by {' and '.join(parts)}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return what a picture shows of it."""
+        """Return the marks of the goal in a picture."""
         placed, turned = self.measures & POSITION, self.measures & ROTATION
         return Sketch(
             target=view.target[:3, 3] if placed else None,
@@ -272,23 +292,23 @@ class Goal(ChecksArguments):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the arguments that the page gives a new goal.
+        """Return the arguments of a new goal on the page.
 
         Args:
             skeleton: The skeleton.
-            row: The goal's joint, a row; other joints among the arguments are rows, too.
-            up: The way that is up, (3,).
+            row: Row of the goal's joint; other joints among the arguments are rows, too.
+            up: Upward direction, (3,).
         """
         del skeleton, row, up
         return {}
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return the target (4, 4) that the page gives a goal, which the body meets as it stands.
+        """Return the first target (4, 4) of a new goal on the page; the current pose meets it.
 
         Args:
             place: Where the joint is.
-            values: The goal's arguments, which it may complete; other joints as rows of ``place``.
+            values: The goal's arguments, which this method may complete; other joints as rows of ``place``.
         """
         del values
         return place.at
@@ -317,65 +337,56 @@ def _restore(kind: type[_G], values: dict[str, Any]) -> _G:
     return goal
 
 
-@contextmanager
-def placed(joint: str | int) -> Generator[None]:
-    """Name the goal in errors about its values."""
-    try:
-        yield
-    except InputError as error:
-        raise restated(error, InputError, error.where or f"goal on {joint!r}") from error
-
-
 def as_lengths(value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return lengths, as ``as_numbers``, that a solver can square.
+    """Return lengths as an array; they are small enough to be squared.
 
     Raises:
         InputError: If they cannot be used.
     """
     lengths = as_numbers(value, shape, what)
     if lengths.size and np.abs(lengths).max() > LONGEST:
-        raise InputError(f"{what} is too far away", value=lengths.tolist(), expected=f"at most {LONGEST:g}")
+        raise InputError(what, value=lengths.tolist(), expected=f"numbers of at most {LONGEST:g}")
     return lengths
 
 
-def _as_offset(value: Any) -> Array:
-    """Return the 4x4 transform from a goal's frame to its joint's: from nothing, a point (3,) or a transform."""
+def as_offset(value: Any, what: str = "offset") -> Array:
+    """Return the 4x4 transform from a goal's frame to its joint's, given as None, a point (3,) or a transform.
+
+    Raises:
+        InputError: If it cannot be used.
+    """
     if value is None:
         return rigid()
     if dimensions(value) == 2:
-        frame = as_transform(value, "offset")
-        as_lengths(frame[:3, 3], (3,), "offset")
+        frame = as_transform(value, what)
+        as_lengths(frame[:3, 3], (3,), what)
         return frame
-    return rigid(as_lengths(value, (3,), "offset"))
+    return rigid(as_lengths(value, (3,), what))
 
 
-def pick_pose(joint: str | int, position: Any, rotation: Any, transform: Any) -> tuple[Any, Any]:
-    """Return position and rotation as they are given, or as the parts of a transform.
+def _is_count(value: Any) -> bool:
+    """Return whether a value is a whole number from 0."""
+    return is_number(value) and not isinstance(value, float | np.floating) and value >= 0
+
+
+def as_pose(
+    position: Any = None, rotation: Any = None, transform: Any = None, quat_xyzw: Any = None, quat_wxyz: Any = None
+) -> tuple[Any, Any]:
+    """Return the position and the rotation that arguments give in one of several forms; None for those not given.
 
     Raises:
-        InputError: If a transform is given beside one of its parts, or is none.
+        InputError: If one is given twice, or a quaternion or transform cannot be used.
     """
+    if sum(value is not None for value in (rotation, quat_xyzw, quat_wxyz)) > 1:
+        raise InputError("rotation", expected="only one of rotation=, quat_xyzw= and quat_wxyz=")
+    if quat_wxyz is not None:
+        w, x, y, z = as_numbers(quat_wxyz, (4,), "quat_wxyz")
+        rotation = quat_to_matrix(as_unit_quat((x, y, z, w), "quat_wxyz"))
+    elif quat_xyzw is not None:
+        rotation = quat_to_matrix(as_unit_quat(quat_xyzw, "quat_xyzw"))
     if transform is None:
         return position, rotation
-    with placed(joint):
-        if position is not None or rotation is not None:
-            raise InputError("both transform and its parts are given", expected="one of them")
-        frame = as_transform(transform)
+    if position is not None or rotation is not None:
+        raise InputError("transform", expected="either transform= or its position and rotation")
+    frame = as_transform(transform)
     return frame[:3, 3], frame[:3, :3]
-
-
-def pick_rotation(joint: str | int, rotation: Any, quat_xyzw: Any, quat_wxyz: Any) -> Any:
-    """Return whichever rotation is given, quaternions as matrices, None without any.
-
-    Raises:
-        InputError: If several are given, or a quaternion is not of length 1.
-    """
-    where = f"goal on {joint!r}"
-    if sum(value is not None for value in (rotation, quat_xyzw, quat_wxyz)) > 1:
-        raise InputError("rotation is given twice", where=where, expected="rotation, quat_xyzw or quat_wxyz")
-    if quat_wxyz is not None:
-        w, x, y, z = as_numbers(quat_wxyz, (4,), f"quat_wxyz of {where}")
-        return quat_to_matrix(as_unit_quat((x, y, z, w), f"quat_wxyz of {where}"))
-    if quat_xyzw is not None:
-        return quat_to_matrix(as_unit_quat(quat_xyzw, f"quat_xyzw of {where}"))
-    return rotation

@@ -1,15 +1,16 @@
-"""Balance: the centre of mass is at a place, or above a support polygon."""
+"""Balance: the centre of mass is at a position, or above a support polygon."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY, InitVar, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -17,16 +18,17 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
 
 
+@goal_class
 class CenterOfMassGoal(Goal):
     """The centre of mass of the whole body should be at a position, or above a polygon.
 
-    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal way to its
-    convex hull, 0 above it (2 rows). All joints that carry mass move, also those that no other goal moves.
+    Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal vector to its
+    convex hull, 0 above it (2 rows). All joints that carry mass may move, not only those of other goals.
 
     Args:
         position: World position (3,), length units; None to stay where the start has it.
-        polygon: World points (n, 3) whose convex hull, seen from above, must hold the centre: the corners of the feet.
-            Two points are a line, and one is a place, to stand above.
+        polygon: World points (n, 3), such as the corners of the feet. Seen from above, their convex hull must contain
+            the centre. Two points define a line, and one defines a point.
         up: World direction that is up for the polygon, (3,); None for the skeleton's own.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
@@ -37,63 +39,51 @@ class CenterOfMassGoal(Goal):
             the model has no masses.
     """
 
-    __slots__ = ("polygon", "up")
-    kind: ClassVar[str] = "center_of_mass"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "The centre of mass should be at a position, or above a polygon."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "center_of_mass"
+    needs = "rows"
+    summary = "The centre of mass should be at a position, or above a polygon."
+    fields = (
         describe.position(),
         describe.plain("polygon", "polygon", "World points; their convex hull counts."),
         describe.plain("up", "direction", describe.DIRECTION),
     )
-    on_joint: ClassVar[bool] = False
-    weighs: ClassVar[bool] = True
+    on_joint = False
+    moves_mass = True
 
-    polygon: Array | None
-    up: Array | None
+    joint: None = field(default=None, init=False)
+    position: InitVar[Any] = None
+    _: KW_ONLY
+    polygon: Any = None
+    up: Any = None
 
-    def __init__(
-        self,
-        position: Any = None,
-        *,
-        polygon: Any = None,
-        up: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        with placed(self.kind):
-            if position is not None and polygon is not None:
-                raise InputError("both a position and a polygon are given", expected="one of them")
-            corners = None if polygon is None else as_lengths(polygon, (-1, 3), "polygon")
+    def __post_init__(self, position: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            if position is not None and self.polygon is not None:
+                raise InputError("polygon", expected="either a position or a polygon")
+            corners = None if self.polygon is None else as_lengths(self.polygon, (-1, 3), "polygon")
             if corners is not None and not len(corners):
-                raise InputError("the polygon has no corners", expected="at least one point (3,)")
-            upwards = None if up is None else as_direction(up, "up")
-        super().__init__(None, position=position, weight=weight, priority=priority, name=name)
-        self._keep(polygon=corners, up=upwards)
-
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION if self.polygon is None else 0
+                raise InputError("polygon", expected="at least one point (3,)", value=self.polygon)
+            self._keep(polygon=corners, up=None if self.up is None else as_direction(self.up, "up"))
+        self._aim_at(position)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """A place, or a way in the plane."""
+        """A position, or a vector in the plane."""
         if self.polygon is None:
             return (Term(kind="centre", lengths=3, takes=POSITION),)
         up = np.array([0.0, 0.0, 1.0]) if self.up is None else self.up
         return (Term(kind="support", lengths=2, numbers=tuple(up.tolist()), points=_hull(self.polygon, up)),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the way that is up."""
+        """Return the goal with the upward direction."""
         if not any(joint.mass > 0.0 for joint in skeleton.joints):
             raise InputError(
-                f"{skeleton.name} has no masses",
+                skeleton.name,
                 where="center_of_mass goal",
-                expected="a model whose joints have a mass: URDF inertial, MJCF bodies, mass in a TOML skeleton",
-                hint="sy.with_body_masses(skeleton) gives a character those of a grown person",
+                expected="joints with masses: URDF inertial, MJCF bodies, mass in a TOML skeleton",
+                hint="sy.with_body_masses(skeleton) gives a character the masses of an adult",
             )
         return self if self.polygon is None or self.up is not None else self._with(up=skeleton.up_vector("up="))
 
@@ -103,13 +93,13 @@ class CenterOfMassGoal(Goal):
         return self.polygon is None
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far the centre is from its place, or outside its support."""
+        """Return the distance of the centre from its target, or from its support."""
         if self.polygon is None:
             return super().describe_miss(length, angle, say)
         return f"is {say(length)} outside its support"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the centre's place, or the polygon on the floor and the line down to it."""
+        """Return the target position, or the polygon on the floor and a line down to it."""
         if self.polygon is None or self.up is None:
             return super().sketch(view)
         corners, p = self.terms[0].points, view.at[:3, 3]
@@ -137,5 +127,5 @@ def _hull(points: Array, up: Array) -> Array:
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Return twice the area of a triangle, positive if it goes round counterclockwise."""
+    """Return twice the area of a triangle, positive if it is counterclockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

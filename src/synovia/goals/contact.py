@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY, InitVar, replace
+from typing import TYPE_CHECKING, Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import (
-    POSITION,
-    ROTATION,
-    Goal,
-    Term,
-    pick_pose,
-    pick_rotation,
-    placed,
-)
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_pose, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_KEEPS = ("point", "normal", "pose")
 
-
+@goal_class
 class ContactGoal(Goal):
     """A joint should stay in contact: its point, its point and the normal of its sole, or its full pose.
 
-    Residual: the vector to the place, then nothing (3 rows), the rotation vector that takes the sole's normal onto the
-    wanted one and leaves the turn about it free (6 rows), or the rotation vector onto the wanted orientation (6 rows).
-    What is not given stays as the start has it.
+    Residual: the vector to the target position (3 rows). With ``keep="normal"``, also the rotation vector that takes
+    the sole's normal to the target normal; the rotation about it is free (6 rows). With ``keep="pose"``, also the
+    rotation vector to the target orientation (6 rows). Values that are not given stay as the start has them.
 
     Args:
         joint: Name, body, role or row of the joint.
         position: World position (3,), length units.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3), for a full pose.
-        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for the normal where one is given, else the pose.
+        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for ``"normal"`` if one is given, else ``"pose"``.
         normal: World direction (3,) of the sole's normal, such as that of the ground.
-        axis: The sole's normal in the joint's frame, (3,); None for what points up at rest.
+        axis: The sole's normal in the joint's frame, (3,); None for the direction that points up at rest.
         transform: Position and rotation at once, (4, 4).
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
@@ -51,13 +42,10 @@ class ContactGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("axis", "keep")
-    kind: ClassVar[str] = "contact"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = (
-        "A joint should stay planted: its point, its point and the normal of its sole, or its full pose."
-    )
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "contact"
+    needs = "rows"
+    summary = "A joint should stay planted: its point, its point and the normal of its sole, or its full pose."
+    fields = (
         describe.Field(
             name="keep",
             form="choice",
@@ -88,49 +76,41 @@ class ContactGoal(Goal):
             name="offset_rotation",
             form="rotation",
             text="Rotation of the frame on the joint that should meet the target.",
-            take=lambda goal: describe.turned(goal.offset) if goal.keep == "pose" else None,
+            take=lambda goal: describe.rotation_in(goal.offset) if goal.keep == "pose" else None,
         ),
     )
 
-    keep: str
-    axis: Array | None
+    position: InitVar[Any] = None
+    rotation: InitVar[Any] = None
+    _: KW_ONLY
+    keep: str | None = None
+    normal: InitVar[Any] = None
+    axis: Any = None
+    transform: InitVar[Any] = None
+    quat_xyzw: InitVar[Any] = None
+    quat_wxyz: InitVar[Any] = None
+    offset: Any = None
 
-    def __init__(
-        self,
-        joint: str | int,
-        position: Any = None,
-        rotation: Any = None,
-        *,
-        keep: str | None = None,
-        normal: Any = None,
-        axis: Any = None,
-        transform: Any = None,
-        quat_xyzw: Any = None,
-        quat_wxyz: Any = None,
-        offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
+    def __post_init__(
+        self, position: Any, rotation: Any, normal: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any
     ) -> None:
-        """Check and keep the values; a normal becomes the z axis of the target, the sole's that of the goal's frame."""
-        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        position, turn = pick_pose(joint, position, turn, transform)
-        with placed(joint):
+        """Check the values; a normal becomes the z axis of the target."""
+        super().__post_init__()
+        keep, axis = self.keep, self.axis
+        with self._named_in_errors():
+            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
             if keep is None:
                 keep = "normal" if normal is not None or axis is not None else "pose"
-            if keep not in _KEEPS:
-                raise InputError("keep is unknown", value=keep, expected="'point', 'normal' or 'pose'")
+            if keep not in ("point", "normal", "pose"):
+                raise InputError("keep", value=keep, expected="'point', 'normal' or 'pose'")
             if keep != "normal" and (normal is not None or axis is not None):
-                raise InputError("a normal is given that is not to be kept", value=keep, expected="keep='normal'")
+                raise InputError("keep", value=keep, expected="'normal' where normal= or axis= is given")
             if keep != "pose" and turn is not None:
-                raise InputError("a rotation is given that is not to be kept", value=keep, expected="keep='pose'")
+                raise InputError("keep", value=keep, expected="'pose' where a rotation is given")
             if normal is not None:
                 turn = align_z(as_direction(normal, "normal"))
-            sole = None if axis is None else as_direction(axis, "axis")
-        super().__init__(
-            joint, position=position, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
-        )
-        self._keep(keep=keep, axis=sole)
+            self._keep(keep=keep, axis=None if axis is None else as_direction(axis, "axis"))
+        self._aim_at(place, turn)
 
     @property
     def place(self) -> int:
@@ -138,13 +118,8 @@ class ContactGoal(Goal):
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION if self.keep == "point" else POSITION | ROTATION
-
-    @property
     def terms(self) -> tuple[Term, ...]:
-        """The direction of the normal, where it is kept."""
+        """The direction of the normal, if it is kept."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
 
     def resolved(self, skeleton: Skeleton) -> Goal:
@@ -159,14 +134,14 @@ class ContactGoal(Goal):
         return self._with(offset=offset, axis=axis)
 
     def sketch(self, view: View) -> Sketch:
-        """Return a patch of the ground where the normal is kept, and no rotation there."""
+        """Return the marks; a square on the ground replaces the rotation if only the normal is kept."""
         drawn = super().sketch(view)
         if self.keep != "normal":
             return drawn
         patch = describe.square(view.target[:3, 3], view.target[:3, :3], view.size)
-        return dataclasses.replace(drawn, rotation=None, target_rotation=None, paths=[patch])
+        return replace(drawn, rotation=None, target_rotation=None, paths=[patch])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return that the whole pose is kept."""
+        """Return the arguments that keep the whole pose."""
         return {"keep": "pose"}

@@ -1,4 +1,4 @@
-"""How a kind of goal describes itself: the fields of its entry in files and on the page, and its marks in pictures."""
+"""Parts of the description of a goal: the fields of its entry in files and on the page, and its marks in pictures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from synovia.errors import UnsupportedError
 from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import Array
 
-AHEAD = 0.3  # of the body's size: how far before a joint its first target is, where that is a point to look at
-_PATCH = 0.06  # of the body's size: half the side of the square that stands for a plane
+AHEAD = 0.3  # sizes of the body: distance from a joint to the first point that it looks at
+_PATCH = 0.06  # sizes of the body: half the side of the square that shows a plane
 # Descriptions that several kinds share
 POINT = "World position x, y, z in the length unit of the model's file."
 OTHER_POINT = "Point on the other joint, in its frame."
@@ -25,7 +25,7 @@ OTHER_JOINT = "Name, body, role or row of another joint."
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Field:
-    """One field of a goal.
+    """One field of a goal in a goal file, and the argument of its constructor.
 
     Args:
         name: Its name in files.
@@ -33,16 +33,16 @@ class Field:
             ``"length"`` (0 or more), ``"count"``, ``"choice"``, ``"polygon"``, or for rest goals ``"parts"`` and
             ``"values"``.
         text: Its description in the schema.
-        take: Gives its value of a goal: an array, a matrix (3, 3) for a rotation, a plain value; None: left out.
-        argument: Name of the constructor's argument, where it differs.
-        held: Gives that argument, where a file cannot hold all that it may be.
-        plain: The value that goes without saying.
-        part: POSITION or ROTATION if it is that part of a target in the world, which the page lets people drag.
-        required: Whether it cannot be left out.
-        control: Whether the page has a control of its own for it.
+        take: Returns its value for a goal: an array, a matrix (3, 3) for a rotation, a plain value, or None to omit it.
+        argument: Name of the constructor's argument, if it differs.
+        held: Returns that argument, if a file cannot store every value of it.
+        plain: The default, which files omit.
+        part: POSITION or ROTATION if it is that part of a target in the world, which users can drag on the page.
+        required: Whether a file must give it.
+        control: Whether the page has a control for it.
         choices: The words that it may be.
-        label: What the page calls a further joint.
-        absent: What the page says where there is none; empty if there has to be one.
+        label: Label of another joint on the page.
+        absent: Text on the page if no joint is chosen; empty if one is required.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Field:
 
 
 def plain(name: str, form: str, text: str, **options: Any) -> Field:
-    """Return a field whose value is the goal's attribute of that name."""
+    """Return a field whose value is the attribute of the same name."""
     return Field(name=name, form=form, text=text, take=lambda goal: getattr(goal, name), **options)
 
 
@@ -70,27 +70,27 @@ def position(
     text: str = POINT,
     part: int = POSITION,
 ) -> Field:
-    """Return the field of the position that a goal is given."""
+    """Return the field of a target position."""
     return Field(name=name, form="point", text=text, take=position_of, part=part)
 
 
 def rotation(text: str = "World rotation of the joint.", part: int = ROTATION) -> Field:
-    """Return the field of the rotation that a goal is given."""
+    """Return the field of a target rotation."""
     return Field(name="rotation", form="rotation", text=text, take=rotation_of, part=part)
 
 
 def position_of(goal: Any) -> Array | None:
-    """Return the position that a goal is given, (3,)."""
+    """Return the target position of a goal, (3,), or None."""
     return goal.target[:3, 3] if goal.given & POSITION else None
 
 
 def rotation_of(goal: Any) -> Array | None:
-    """Return the rotation that a goal is given, (3, 3)."""
+    """Return the target rotation of a goal, (3, 3), or None."""
     return goal.target[:3, :3] if goal.given & ROTATION else None
 
 
 def normal_of(goal: Any) -> Array | None:
-    """Return the z axis of the rotation that a goal is given, (3,)."""
+    """Return the z axis of the target rotation of a goal, (3,), or None."""
     return goal.target[:3, 2] if goal.given & ROTATION else None
 
 
@@ -99,7 +99,7 @@ def offset(
     text: str = "Point on the joint, in its frame, that should meet the target.",
     held: Callable[[Any], Any] | None = None,
 ) -> Field:
-    """Return the field of the point of a frame on a joint."""
+    """Return the field of the origin of a frame on a joint."""
 
     def take(goal: Any) -> Array | None:
         point = getattr(goal, name)[:3, 3]
@@ -112,11 +112,13 @@ def offset_rotation(
     name: str = "offset", text: str = "Rotation of the frame on the joint that should meet the target."
 ) -> Field:
     """Return the field of the rotation of a frame on a joint."""
-    return Field(name=f"{name}_rotation", form="rotation", text=text, take=lambda goal: turned(getattr(goal, name)))
+    return Field(
+        name=f"{name}_rotation", form="rotation", text=text, take=lambda goal: rotation_in(getattr(goal, name))
+    )
 
 
-def turned(frame: Array) -> Array | None:
-    """Return the rotation (3, 3) of a frame (4, 4), None if it is not turned."""
+def rotation_in(frame: Array) -> Array | None:
+    """Return the rotation (3, 3) of a frame (4, 4), None if it is the identity."""
     return None if np.array_equal(frame[:3, :3], np.eye(3)) else frame[:3, :3]
 
 
@@ -128,7 +130,7 @@ NAME = plain("name", "name", "What to call the goal.")
 
 
 def axis_of_offset() -> Field:
-    """Return the field of an axis that is the z axis of the frame on a joint."""
+    """Return the field of an axis, the z axis of the frame on a joint."""
     return Field(
         name="axis",
         form="direction",
@@ -139,26 +141,26 @@ def axis_of_offset() -> Field:
     )
 
 
-def no_room(goal: Any, what: str, expected: str) -> UnsupportedError:
-    """Return the error for a value that a goal file cannot hold."""
-    return UnsupportedError(f"goal files have no room for {what}", where=goal.label, value=goal, expected=expected)
+def cannot_store(goal: Any, what: str, expected: str) -> UnsupportedError:
+    """Return the error for a value that a goal file cannot store."""
+    return UnsupportedError(f"goal files cannot store {what}", where=goal.label, value=goal, expected=expected)
 
 
 def degrees(angle: float) -> str:
-    """Return an angle as people read it."""
+    """Return an angle in degrees, as text."""
     return f"{math.degrees(angle):.3g} deg"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A goal in a pose, as far as its marks depend on it.
+    """A goal in a pose: the values that its marks depend on.
 
     Args:
         at: World frame of its point, (4, 4).
         target: Its target, (4, 4).
         others: World frames of its other joints, each (4, 4).
         size: Size of the body, length units.
-        reached: Whether it holds.
+        reached: Whether it is met.
         length: Its error, length units.
     """
 
@@ -172,16 +174,16 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sketch:
-    """What a picture shows of a goal, beside its point.
+    """Marks of a goal in a picture, beside its point.
 
     Args:
-        target: World point that should be met, (3,).
+        target: Target point in the world, (3,).
         rotation: World rotation of the joint, (3, 3).
-        target_rotation: World rotation that it should have, (3, 3).
-        paths: Lines in the world, each through points (n, 3).
-        arc: Bounds of the joint's own value, shown as an arc or a rail.
-        note: Which error stands beside a missed goal: ``"length"`` or ``"angle"``; empty for the distance.
-        on_joint: Whether the ring of a missed goal goes round a joint.
+        target_rotation: Target rotation in the world, (3, 3).
+        paths: Lines in the world, each as points (n, 3).
+        arc: Bounds of the joint value, drawn as an arc or a rail.
+        note: Error printed beside a missed goal: ``"length"`` or ``"angle"``; empty for the distance.
+        on_joint: Whether a missed goal gets a ring around its joint.
     """
 
     target: Array | None = None
@@ -194,7 +196,7 @@ class Sketch:
 
 
 def ray(start: Array, way: Array, length: float) -> Array:
-    """Return a line from a point along a direction, (2, 3)."""
+    """Return a line of a given length from a point along a direction, (2, 3)."""
     return np.stack([start, start + length / max(float(np.linalg.norm(way)), 1e-300) * way])
 
 
@@ -207,7 +209,7 @@ def square(centre: Array, turn: Array, size: float) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Place:
-    """A joint as it stands, from which the page gives a goal its first target.
+    """A joint in the current pose, from which the page derives the first target of a new goal.
 
     Args:
         at: World frame of the goal's point, (4, 4).

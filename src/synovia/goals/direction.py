@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import InitVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, placed
+from synovia.goals.base import POSITION, Goal, Term, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, rigid
 
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
 
 
+@goal_class
 class DirectionGoal(Goal):
     """An axis of a joint should point along a world direction: a palm down, a torso upright, a torch straight ahead.
 
-    Residual: the rotation vector θ n of the smallest turn that takes the axis u onto the direction d, n = u × d
-    / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The turn about the axis itself is free, and where the joint is
-    does not matter.
+    Residual: the rotation vector θ n of the smallest rotation that takes the axis u to the direction d, n = u × d
+    / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The rotation about the axis is free, and the position of the
+    joint does not matter.
 
     Args:
         joint: Name, body, role or row of the joint.
@@ -37,10 +39,9 @@ class DirectionGoal(Goal):
         DirectionGoal('left_hand', direction=(0, -1, 0))
     """
 
-    __slots__ = ()
-    kind: ClassVar[str] = "direction"
-    summary: ClassVar[str] = "An axis of a joint (its z axis if none is given) should point along a world direction."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "direction"
+    summary = "An axis of a joint (its z axis if none is given) should point along a world direction."
+    fields = (
         describe.axis_of_offset(),
         describe.Field(
             name="direction",
@@ -50,29 +51,19 @@ class DirectionGoal(Goal):
             control=True,
         ),
     )
-    needs: ClassVar[str] = "aim"
-    vector: ClassVar[str] = "direction"
+    needs = "aim"
+    vector = "direction"
 
-    def __init__(
-        self,
-        joint: str | int,
-        axis: Any = (0.0, 0.0, 1.0),
-        direction: Any = None,
-        *,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values; the axis becomes the z axis of the goal's frame."""
-        with placed(joint):
-            frame = rigid((0.0, 0.0, 0.0), align_z(as_direction(axis, "axis")))
+    axis: InitVar[Any] = (0.0, 0.0, 1.0)
+    direction: InitVar[Any] = None
+
+    def __post_init__(self, axis: Any, direction: Any) -> None:
+        """Check the values; the axis becomes the z axis of the goal's frame."""
+        with self._named_in_errors():
+            self._keep(offset=rigid((0.0, 0.0, 0.0), align_z(as_direction(axis, "axis"))))
             way = None if direction is None else as_direction(direction, "direction")
-        super().__init__(joint, position=way, weight=weight, priority=priority, offset=frame, name=name)
-
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION
+        super().__post_init__()
+        self._aim_at(way)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -80,16 +71,16 @@ class DirectionGoal(Goal):
         return (Term(kind="direction", angles=3, takes=POSITION),)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by which angle the axis points elsewhere."""
+        """Return the angle between the axis and its direction."""
         return f"points {describe.degrees(angle)} away from its direction"
 
     def sketch(self, view: View) -> Sketch:
-        """Return lines along the direction and, where it is missed, along the axis."""
+        """Return a line along the direction and, if it is missed, one along the axis."""
         p, length = view.at[:3, 3], describe.AHEAD * view.size
         lines = [describe.ray(p, view.target[:3, 3], length), describe.ray(p, view.at[:3, 2], 0.5 * length)]
         return Sketch(paths=lines[: 1 if view.reached else 2], note="angle")
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the z axis, and where it points at rest."""
+        """Return the z axis and its direction at rest."""
         return {"axis": (0.0, 0.0, 1.0), "direction": tuple(skeleton.rest_pose().matrix(row)[:, 2].tolist())}

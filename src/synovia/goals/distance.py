@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY, InitVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, placed
+from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, as_numbers, rigid
 
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
 _LENGTH = "Distance in the length unit of the model's file."
 
 
+@goal_class
 class DistanceGoal(Goal):
     """The distance between a joint and another, or a point in the world, should be within bounds.
 
-    Residual: what is missing to ``minimum`` (positive) or too much for ``maximum`` (negative), 0 between (1 row, length
+    Residual, for a distance d: minimum - d if d is too small, maximum - d if d is too large, else 0 (1 row, length
     units). Equal bounds fix the distance.
 
     Args:
         joint: Name, body, role or row of the joint.
         other: The other joint.
-        point: World point (3,) instead of another joint; without both, the joint's own place at the start.
+        point: World point (3,) instead of another joint. Without both, the joint's own position at the start.
         minimum: Least distance, length units; 0 for no bound.
-        maximum: Most distance, length units; infinite for no bound. One of both bounds is needed.
+        maximum: Most distance, length units; infinite for no bound. At least one bound is required.
         offset: Point on the joint, (3,), in its frame.
         other_offset: Point on the other joint, (3,), in its frame.
         weight: Weight beside goals of the same priority.
@@ -42,11 +44,10 @@ class DistanceGoal(Goal):
         InputError: If a value cannot be used, there is no bound, or both another joint and a point are given.
     """
 
-    __slots__ = ("maximum", "minimum", "other", "other_offset")
-    kind: ClassVar[str] = "distance"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "The distance between a joint and another, or a point, should be within bounds."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "distance"
+    needs = "rows"
+    summary = "The distance between a joint and another, or a point, should be within bounds."
+    fields = (
         describe.plain("other", "joint", describe.OTHER_JOINT, control=True, label="Other joint", absent="(the point)"),
         describe.position("point"),
         describe.plain("minimum", "length", _LENGTH, plain=0.0, control=True),
@@ -61,52 +62,42 @@ class DistanceGoal(Goal):
         describe.offset("other_offset", describe.OTHER_POINT),
     )
 
-    other: str | int | None
-    minimum: float
-    maximum: float
-    other_offset: Array
+    other: str | int | None = None
+    _: KW_ONLY
+    point: InitVar[Any] = None
+    minimum: float = 0.0
+    maximum: float = math.inf
+    offset: Any = None
+    other_offset: Any = None  # frame (4, 4), once it is checked
 
-    def __init__(
-        self,
-        joint: str | int,
-        other: str | int | None = None,
-        *,
-        point: Any = None,
-        minimum: float = 0.0,
-        maximum: float = math.inf,
-        offset: Any = None,
-        other_offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        with placed(joint):
+    def __post_init__(self, point: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        other = self.other
+        with self._named_in_errors():
             if other is not None and not isinstance(other, str | int | np.integer):
-                raise InputError("other is no joint", value=other, expected="its name, or point= for a place")
-            if other == joint:
-                raise InputError("a joint is measured against itself", value=other, expected="another joint")
+                raise InputError("other", value=other, expected="a joint", hint="use point= for a place in the world")
+            if other == self.joint:
+                raise InputError("other", value=other, expected="another joint")
             if other is not None and point is not None:
-                raise InputError("both another joint and a point are given", expected="one of them")
-            least, most = (float(as_numbers(v, (), "bound", finite=False)) for v in (minimum, maximum))
+                raise InputError("point", expected="either another joint or a point")
+            bounds = (self.minimum, self.maximum)
+            least, most = (float(as_numbers(bound, (), "bound", finite=False)) for bound in bounds)
             if not 0.0 <= least <= most or math.isinf(least):
-                raise InputError("bounds leave no distance", value=(least, most), expected="0 <= minimum <= maximum")
+                raise InputError("bounds", value=(least, most), expected="0 <= minimum <= maximum")
             as_lengths(least, (), "minimum")
             if least == 0.0 and math.isinf(most):
-                raise InputError("no distance is ruled out", expected="minimum= above 0, a finite maximum=, or both")
-            place = (0.0, 0.0, 0.0) if other_offset is None else as_lengths(other_offset, (3,), "other_offset")
-        super().__init__(joint, position=point, weight=weight, priority=priority, offset=offset, name=name)
-        self._keep(other=other, minimum=least, maximum=most, other_offset=rigid(place))
+                raise InputError("bounds", expected="minimum= above 0, a finite maximum=, or both")
+            place = (
+                (0.0, 0.0, 0.0) if self.other_offset is None else as_lengths(self.other_offset, (3,), "other_offset")
+            )
+        self._keep(minimum=least, maximum=most, other_offset=rigid(place))
+        self._aim_at(point)
 
     @property
     def joints(self) -> tuple[str | int, ...]:
         """The joint, and the other."""
         return super().joints if self.other is None else (*super().joints, self.other)
-
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION if self.other is None else 0
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -120,12 +111,12 @@ class DistanceGoal(Goal):
         )  # fmt: skip
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far the distance is from what is allowed."""
+        """Return the difference between the distance and its bounds."""
         to = "" if self.other is None else f" to {self.other!r}"
-        return f"is {say(length)} off the distance{to} that is allowed"
+        return f"is {say(length)} outside the allowed distance{to}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the line that is measured, and the place on it where the distance would be allowed."""
+        """Return the measured line and the nearest point on it at an allowed distance."""
         p = view.at[:3, 3]
         o = (view.others[0] @ self.other_offset)[:3, 3] if view.others else view.target[:3, 3]
         lack = view.length if float(np.linalg.norm(p - o)) < self.minimum else -view.length
@@ -133,5 +124,5 @@ class DistanceGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return bounds from nothing to a tenth of the body."""
+        """Return bounds from 0 to a tenth of the body's size."""
         return {"minimum": 0.0, "maximum": 0.1 * (skeleton.size or 1.0)}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY, InitVar
+from typing import TYPE_CHECKING, Any
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term, placed
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction
 
@@ -15,26 +16,27 @@ if TYPE_CHECKING:
 
 
 def _point_of(goal: Goal) -> Array:
-    """Return the point that the plane is given.
+    """Return the given point of the plane.
 
     Raises:
-        UnsupportedError: If it is where the start is, which a goal file cannot say.
+        UnsupportedError: If the plane is at the start position, which a goal file cannot store.
     """
     point = describe.position_of(goal)
     if point is None:
-        raise describe.no_room(goal, "a plane through wherever the start is", "a point")
+        raise describe.cannot_store(goal, "a plane at the start position", "a point")
     return point
 
 
+@goal_class
 class PlaneGoal(Goal):
     """A point on a joint should be on the side of a plane that its normal points to.
 
-    Residual: max(0, n·(c - p)), how deep the point p is behind the plane through c (1 row, length units); 0 in front.
+    Residual: max(0, n·(c - p)), the depth of the point p behind the plane through c (1 row, length units); 0 in front.
 
     Args:
         joint: Name, body, role or row of the joint.
         point: World point (3,) on the plane, length units.
-        normal: World direction (3,) to the allowed side; None for the way that is up.
+        normal: World direction (3,) to the allowed side; None for the upward direction.
         offset: Point on the joint, (3,), in its frame.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
@@ -44,40 +46,28 @@ class PlaneGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ()
-    kind: ClassVar[str] = "plane"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = (
+    kind = "plane"
+    needs = "rows"
+    summary = (
         "A point on a joint should be on the side of a plane that its normal points to; if left out, above the ground."
     )
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    fields = (
         describe.Field(name="point", form="point", text=describe.POINT, take=_point_of, part=POSITION),
         describe.Field(name="normal", form="direction", text=describe.DIRECTION, take=describe.normal_of, control=True),
         describe.offset(),
     )
 
-    def __init__(
-        self,
-        joint: str | int,
-        point: Any = (0.0, 0.0, 0.0),
-        normal: Any = None,
-        *,
-        offset: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values; the normal becomes the z axis of the target."""
-        with placed(joint):
-            turn = None if normal is None else align_z(as_direction(normal, "normal"))
-        super().__init__(
-            joint, position=point, rotation=turn, weight=weight, priority=priority, offset=offset, name=name
-        )
+    point: InitVar[Any] = (0.0, 0.0, 0.0)
+    normal: InitVar[Any] = None
+    _: KW_ONLY
+    offset: Any = None
 
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION | ROTATION
+    def __post_init__(self, point: Any, normal: Any) -> None:
+        """Check the values; the normal becomes the z axis of the target."""
+        super().__post_init__()
+        with self._named_in_errors():
+            turn = None if normal is None else align_z(as_direction(normal, "normal"))
+        self._aim_at(point, turn)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -93,16 +83,16 @@ class PlaneGoal(Goal):
         return self._with(target=target, given=self.given | ROTATION)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far it is behind the plane."""
+        """Return the depth behind the plane."""
         return f"is {say(length)} behind its plane"
 
     def sketch(self, view: View) -> Sketch:
-        """Return a patch of the plane under the point."""
+        """Return a square on the plane under the point."""
         p, turn = view.at[:3, 3], view.target[:3, :3]
         foot = p - (p - view.target[:3, 3]) @ turn[:, 2] * turn[:, 2]
         return Sketch(target=None if view.reached else foot, paths=[describe.square(foot, turn, view.size)])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the way that is up."""
+        """Return the upward direction."""
         return {"normal": tuple(up.tolist())}

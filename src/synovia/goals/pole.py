@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY, InitVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term
+from synovia.goals.base import POSITION, Goal, Term, goal_class
 from synovia.goals.describe import Place, Sketch, View
 from synovia.model.geometry import Array, rigid
 
@@ -19,19 +20,20 @@ if TYPE_CHECKING:
 _NEXT: dict[str, Any] = {"control": True, "absent": "(the next one)"}
 
 
+@goal_class
 class PoleGoal(Goal):
     """A limb should bend towards a point: elbow out, knee forward.
 
     Residual: the angle φ about the line from root to tip, from the middle joint to the pole (1 row, radians):
-    φ = atan2(a·(u × v), u·v), a along the line, u and v the parts of middle joint and pole across it. Where the limb is
-    straight or the pole lies on the line (within a thousandth of the limb's length) there is no plane: the goal fades
-    out smoothly and asks nothing.
+    φ = atan2(a·(u × v), u·v), with a along the line and u, v the components of middle joint and pole normal to it. If
+    the limb is straight or the pole is on the line (within a thousandth of the limb's length), the plane is undefined:
+    there, the residual fades to 0 smoothly.
 
     Args:
         joint: Name, body, role or row of the joint in the middle (elbow, knee).
         point: World point (3,), length units; None to keep the plane in which the start bends.
-        root: Joint at the limb's beginning; None for the nearest one above that is at another place.
-        tip: Joint at the limb's end; None for the nearest one below that is at another place.
+        root: Joint at the limb's beginning; None for the nearest one above at another position.
+        tip: Joint at the limb's end; None for the nearest one below at another position.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.
@@ -40,10 +42,9 @@ class PoleGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("root", "tip")
-    kind: ClassVar[str] = "pole"
-    summary: ClassVar[str] = "A limb should bend towards a point; joint is the one in its middle."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "pole"
+    summary = "A limb should bend towards a point; joint is the one in its middle."
+    fields = (
         describe.position("point"),
         describe.plain(
             "root",
@@ -55,36 +56,23 @@ class PoleGoal(Goal):
         ),
         describe.plain("tip", "joint", "Joint at the limb's end.", label="Limb ends", **_NEXT),
     )
-    needs: ClassVar[str] = "pole"
-    paced: ClassVar[bool] = True
+    needs = "pole"
+    turns_slowly = True
 
-    root: str | int | None
-    tip: str | int | None
+    point: InitVar[Any] = None
+    _: KW_ONLY
+    root: str | int | None = None
+    tip: str | int | None = None
 
-    def __init__(
-        self,
-        joint: str | int,
-        point: Any = None,
-        *,
-        root: str | int | None = None,
-        tip: str | int | None = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        super().__init__(joint, position=point, weight=weight, priority=priority, name=name)
-        self._keep(root=root, tip=tip)
+    def __post_init__(self, point: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        self._aim_at(point)
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The middle joint, then root and tip where they are known."""
+        """The middle joint, then root and tip if they are known."""
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
-
-    @property
-    def takes(self) -> int:
-        """Parts of a target that it takes."""
-        return POSITION
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -100,7 +88,9 @@ class PoleGoal(Goal):
             while row >= 0 and (row == middle or not _apart(skeleton, row, middle)):
                 row = skeleton.parents[row]
             if row < 0:
-                raise InputError("no joint above it is at another place", where=f"pole goal on {self.joint!r}")
+                raise InputError(
+                    "root", expected="a joint above it at another position", where=f"pole goal on {self.joint!r}"
+                )
             root = row
         if tip is None:
             below = [middle]
@@ -109,7 +99,7 @@ class PoleGoal(Goal):
                 below = [row for row in below if _apart(skeleton, row, middle)] or below
             if len(below) != 1:
                 raise InputError(
-                    "the limb's end is not clear" if below else "no joint below it is at another place",
+                    "tip",
                     where=f"pole goal on {self.joint!r}",
                     value=[skeleton.joint_names[row] for row in below] or None,
                     hint="name it: tip=" if below else None,
@@ -128,7 +118,7 @@ class PoleGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return a point before the bend, or along the joint's z axis where the limb is straight."""
+        """Return a point in front of the bend, or along the joint's z axis if the limb is straight."""
         root, tip = values.get("root"), values.get("tip")
         above = place.parents[place.row] if root is None else root
         children = (row for row, parent in enumerate(place.parents) if parent == place.row)
@@ -143,6 +133,6 @@ class PoleGoal(Goal):
 
 
 def _apart(skeleton: Skeleton, a: int, b: int) -> bool:
-    """Return whether two joints are at different places at rest."""
+    """Return whether two joints have different positions at rest."""
     positions = skeleton.rest_pose().positions
     return float(abs(positions[a] - positions[b]).max()) > 1e-9 * skeleton.size

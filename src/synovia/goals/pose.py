@@ -1,14 +1,16 @@
-"""Place: a joint takes a position and an orientation in the world."""
+"""Pose: a joint takes a position and an orientation in the world."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, InitVar
+from typing import Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, pick_pose, pick_rotation
+from synovia.goals.base import POSITION, ROTATION, Goal, as_pose, goal_class
 
 
+@goal_class
 class PoseGoal(Goal):
     """A frame on a joint should coincide with a frame in the world (6 rows: position, then rotation vector).
 
@@ -16,7 +18,7 @@ class PoseGoal(Goal):
         joint: Name, body, role or row of the joint.
         position: World position (3,), length units of the file.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3).
-        transform: Both at once, (4, 4). Without any the goal is to stay where the start is.
+        transform: Both at once, (4, 4). Without position and rotation, the joint keeps the pose of the start.
         quat_xyzw: The rotation as a unit quaternion.
         quat_wxyz: The same in the other order.
         weight: Weight beside goals of the same priority.
@@ -29,48 +31,33 @@ class PoseGoal(Goal):
         InputError: If a value cannot be used, or only one of position and rotation is given.
     """
 
-    __slots__ = ()
-    kind: ClassVar[str] = "pose"
-    summary: ClassVar[str] = "A frame on a joint should have a position and an orientation: both, or neither to stay."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "pose"
+    summary = "A frame on a joint should have a position and an orientation: both, or neither to stay."
+    fields = (
         describe.position(),
         describe.rotation(),
         describe.offset(),
         describe.offset_rotation(),
         describe.ANCESTORS,
     )
-    needs: ClassVar[str] = "pose"
-    what: ClassVar[int] = POSITION | ROTATION
+    needs = "pose"
+    pose_parts = POSITION | ROTATION
 
-    def __init__(
-        self,
-        joint: str | int,
-        position: Any = None,
-        rotation: Any = None,
-        *,
-        transform: Any = None,
-        quat_xyzw: Any = None,
-        quat_wxyz: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        offset: Any = None,
-        name: str | None = None,
-        ancestors: int | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        position, turn = pick_pose(joint, position, turn, transform)
-        if (position is None) != (turn is None):
-            given, other = ("position", "PositionGoal") if turn is None else ("rotation", "RotationGoal")
-            where = f"goal on {joint!r}"
-            raise InputError(f"only the {given} is given", where=where, expected="both", hint=f"use {other} for one")
-        super().__init__(
-            joint,
-            position=position,
-            rotation=turn,
-            weight=weight,
-            priority=priority,
-            offset=offset,
-            name=name,
-            ancestors=ancestors,
-        )
+    position: InitVar[Any] = None
+    rotation: InitVar[Any] = None
+    _: KW_ONLY
+    transform: InitVar[Any] = None
+    quat_xyzw: InitVar[Any] = None
+    quat_wxyz: InitVar[Any] = None
+    offset: Any = None
+    ancestors: int | None = None
+
+    def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            place, turn = as_pose(position, rotation, transform, quat_xyzw, quat_wxyz)
+            if (place is None) != (turn is None):
+                missing, other = ("rotation", "PositionGoal") if turn is None else ("position", "RotationGoal")
+                raise InputError(missing, expected="position and rotation together", hint=f"use {other} for one")
+        self._aim_at(place, turn)

@@ -1,14 +1,15 @@
-"""Range: a joint's own value stays within bounds that are narrower than its limits."""
+"""Range: a joint value stays within bounds narrower than its limits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import Goal, Term, as_lengths, placed
+from synovia.goals.base import Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model import Kind
 from synovia.model.geometry import Array, as_numbers
@@ -16,22 +17,22 @@ from synovia.model.geometry import Array, as_numbers
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_MOST = 1e300  # what the kernels read as no bound
-_INSTEAD = "PositionGoal, PlaneGoal and DistanceGoal bound where it is"
+_MOST = 1e300  # no bound, for the kernels
+_INSTEAD = "use PositionGoal, PlaneGoal or DistanceGoal to bound its position"
 
 
+@goal_class
 class RangeGoal(Goal):
-    """A joint's own value should be within bounds: comfortable, out of the cable's way, off the end stop.
+    """A joint value should stay within bounds: a comfortable angle, clear of a cable or an end stop.
 
-    The value is the angle of a hinge (radians; whole turns count), the way of a slide (length units), or how far a ball
-    is turned from rest, about whatever axis (radians, 0 to π). Residual: what is missing to ``lower`` (positive) or too
-    much for ``upper`` (negative), 0 between (1 row). A joint's limits always hold; a range is weighed against other
-    goals, gives way to those of a higher priority, and says by how much.
+    The value is the angle of a hinge (radians; full turns count), the position of a slide (length units), or the
+    rotation angle of a ball from rest (radians, 0 to π). Residual, for a value q: lower - q below the range, upper - q
+    above it, else 0 (1 row). Unlike a joint limit, a range has a weight and a priority, and may be missed.
 
     Args:
         joint: Name, body, role or row of the joint.
         lower: Least value; minus infinity for no bound.
-        upper: Most value; infinite for no bound. One of both bounds is needed.
+        upper: Most value; infinite for no bound. At least one bound is required.
         weight: Weight beside goals of the same priority.
         priority: 0 is the highest.
         name: What to call the goal.
@@ -41,11 +42,10 @@ class RangeGoal(Goal):
             known: if the joint has no value of its own, or its limits rule out all of the range.
     """
 
-    __slots__ = ("lower", "slides", "upper")
-    kind: ClassVar[str] = "range"
-    needs: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "A joint's own value should be within bounds: of a ball, how far it is turned from rest."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "range"
+    needs = "rows"
+    summary = "A joint's own value should be within bounds: of a ball, how far it is turned from rest."
+    fields = (
         describe.Field(
             name="lower",
             form="number",
@@ -59,36 +59,27 @@ class RangeGoal(Goal):
             take=lambda goal: goal.upper if math.isfinite(goal.upper) else None,
         ),
     )
-    bounds_value: ClassVar[bool] = True
+    bounds_value = True
 
-    lower: float
-    upper: float
-    slides: bool  # whether the value is a length, once it is resolved
+    lower: float = -math.inf
+    upper: float = math.inf
+    slides: bool = field(default=False, init=False)  # whether the value is a length, once it is resolved
 
-    def __init__(
-        self,
-        joint: str | int,
-        lower: float = -math.inf,
-        upper: float = math.inf,
-        *,
-        weight: float = 1.0,
-        priority: int = 0,
-        name: str | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        with placed(joint):
-            least, most = (
-                float(as_numbers(value, (), what, finite=False)) for value, what in ((lower, "lower"), (upper, "upper"))
+    def __post_init__(self) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            lower, upper = (
+                float(as_numbers(getattr(self, name), (), name, finite=False)) for name in ("lower", "upper")
             )
-            for value, what in ((least, "lower"), (most, "upper")):
+            for value, what in ((lower, "lower"), (upper, "upper")):
                 if math.isfinite(value):
                     as_lengths(value, (), what)
-            if not least <= most or least == math.inf or most == -math.inf:
-                raise InputError("bounds leave no value", value=(least, most), expected="lower <= upper")
-            if math.isinf(least) and math.isinf(most):
-                raise InputError("no value is ruled out", expected="a finite lower=, a finite upper=, or both")
-        super().__init__(joint, weight=weight, priority=priority, name=name)
-        self._keep(lower=least, upper=most, slides=False)
+            if not lower <= upper or lower == math.inf or upper == -math.inf:
+                raise InputError("bounds", value=(lower, upper), expected="lower <= upper")
+            if math.isinf(lower) and math.isinf(upper):
+                raise InputError("bounds", expected="a finite lower=, a finite upper=, or both")
+        self._keep(lower=lower, upper=upper)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -97,34 +88,34 @@ class RangeGoal(Goal):
         return (Term(kind="range", lengths=int(self.slides), angles=int(not self.slides), numbers=bounds),)
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with what its joint's value is.
+        """Return the goal with the kind of its joint value.
 
         Raises:
             InputError: If the joint has no value of its own, or cannot have one within the range.
         """
-        with placed(self.label):
+        with self._named_in_errors():
             row = skeleton.index(self.joint if self.joint is not None else 0)
             joint = skeleton.joints[row]
             if joint.kind in (Kind.FIXED, Kind.FREE):
                 raise InputError(
-                    f"a {joint.kind.name.lower()} joint has no value of its own",
-                    value=joint.name,
-                    expected="a hinge, a slide or a ball",
+                    joint.name,
+                    value=joint.kind.name,
+                    expected="a HINGE, SLIDE or BALL",
                     hint=_INSTEAD if joint.kind is Kind.FREE else None,
                 )
             least, most = (0.0, math.pi) if joint.kind is Kind.BALL else skeleton.value_range(row)
             if self.lower > most or self.upper < least:
                 what = "a turn from rest" if joint.kind is Kind.BALL else "its limits"
                 raise InputError(
-                    "joint cannot be within the range",
+                    "bounds",
                     value=(self.lower, self.upper),
-                    expected=f"bounds that share values with {what}, {least:g} to {most:g}",
+                    expected=f"values within {what}, {least:g} to {most:g}",
                 )
         lower = -math.inf if joint.kind is Kind.BALL and self.lower <= 0.0 else self.lower
         return self._with(lower=lower, slides=joint.kind is Kind.SLIDE)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return how far the value is outside the range."""
+        """Return the distance of the value from the range."""
         ends = [say(x) if self.slides else describe.degrees(x) for x in (self.lower, self.upper)]
         within = f"{ends[0]} to {ends[1]}"
         if math.isinf(self.lower) or math.isinf(self.upper):
@@ -137,13 +128,13 @@ class RangeGoal(Goal):
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return all of the joint's range."""
+        """Return the whole range of the joint."""
         lower, upper = cls.ends(skeleton, row)
         return {"lower": lower, "upper": upper}
 
     @staticmethod
     def ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
-        """Return least and most value of a joint that a range is chosen from, radians or length units.
+        """Return the lowest and highest value that the page offers for a joint, radians or length units.
 
         Raises:
             InputError: If the joint has no value of its own.

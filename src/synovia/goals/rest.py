@@ -1,10 +1,10 @@
-"""Rest: joints stay near the values of a reference pose, as far as all other goals leave them free."""
+"""Rest: joints stay near a reference pose, as far as all other goals allow."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,62 +19,60 @@ if TYPE_CHECKING:
 
 
 def _joints_of(goal: Any) -> dict[str, float] | list[str | int] | None:
-    """Return the joints of a rest goal, or their parts where these differ."""
+    """Return the joints of a rest goal, with their weights if these differ."""
     if goal.parts is None or all(part == 1.0 for part in goal.parts.values()):
         return None if goal.parts is None else list(goal.parts)
     return {_named(goal, joint): float(part) for joint, part in goal.parts.items()}
 
 
 def _values_of(goal: Any) -> dict[str, float | list[float]] | None:
-    """Return the values that a rest goal is given, by names.
+    """Return the given reference values of a rest goal by joint name.
 
     Raises:
-        UnsupportedError: If a joint of its has no name of its own.
+        UnsupportedError: If a joint has no unique name.
     """
     pose = goal.pose
     if isinstance(pose, Pose):
         names = pose.skeleton.joint_names
         if len(set(names)) < len(names):
-            raise describe.no_room(goal, "values of joints that share a name", "joints with names of their own")
+            raise describe.cannot_store(goal, "values of joints that share a name", "joints with names of their own")
         slices = [pose.skeleton.q_slice(row) for row in range(len(names))]
         values = {name: pose.q[part] for name, part in zip(names, slices, strict=True) if part.stop > part.start}
     elif pose is None or isinstance(pose, Mapping):
         values = dict(cast("Mapping[str | int, Any]", pose or {}))
     else:
-        raise describe.no_room(goal, "joint values without names", "a Pose, or values by name")
+        raise describe.cannot_store(goal, "joint values without names", "a Pose, or values by name")
     rows = {_named(goal, joint): np.asarray(value, float).reshape(-1).tolist() for joint, value in values.items()}
     return {name: row[0] if len(row) == 1 else row for name, row in rows.items()} or None
 
 
 def _named(goal: Goal, joint: object) -> str:
-    """Return the name of a joint that stands before an equals sign."""
+    """Return a joint's name as a key of a file."""
     if not isinstance(joint, str):
-        raise describe.no_room(goal, f"values by row ({joint!r})", "the joint's name")
+        raise describe.cannot_store(goal, f"values by row ({joint!r})", "the joint's name")
     return joint
 
 
 class RestGoal(Goal):
-    """Joints should be near a reference pose. It comes after all other goals, and never decides whether one is reached.
+    """Joints should stay near a reference pose. It comes after all other goals, and has no effect on the status.
 
-    It asks for the least Σ w (q - r)² (for a ball: of the angle between) that the other goals allow, where r is the
-    reference and w = weight · the joint's part in ``joints`` · (1 + the joint's own stiffness).
+    It minimizes Σ w (q - r)² (for a ball, with the angle between the rotations) where the other goals leave a choice.
+    Here r is the reference and w = weight · the joint's factor in ``joints`` · (1 + the joint's stiffness).
 
     Args:
         pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``.
-            What is not given is each joint's preferred value, or its rest value.
-        joints: Joints that it concerns, or a mapping from joints to their parts (0 or more); None for all but free
-            joints.
-        weight: How hard it pulls: 1 is as strong as it can be without slowing a solver down.
+            The default of a joint is its preferred value, else its rest value.
+        joints: Joints that it concerns, or a mapping from joints to factors (0 or more); None for all but free joints.
+        weight: Strength; 1 is the strongest that does not slow a solver down.
         name: What to call the goal.
 
     Raises:
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ("parts", "pose", "reference", "shares")
-    kind: ClassVar[str] = "rest"
-    summary: ClassVar[str] = "Joints should stay near reference values, as far as all other goals leave them free."
-    fields: ClassVar[tuple[describe.Field, ...]] = (
+    kind = "rest"
+    summary = "Joints should stay near reference values, as far as all other goals leave them free."
+    fields = (
         describe.Field(
             name="joints",
             form="parts",
@@ -91,9 +89,9 @@ class RestGoal(Goal):
             held=lambda goal: goal.pose,
         ),
     )
-    needs: ClassVar[str] = "rest"
-    on_joint: ClassVar[bool] = False
-    levels: ClassVar[bool] = False
+    needs = "rest"
+    on_joint = False
+    has_priority = False
 
     parts: dict[str | int, float] | None
     pose: Any
@@ -119,13 +117,16 @@ class RestGoal(Goal):
             parts = dict.fromkeys(cast("list[str | int]", list(joints)), 1.0)
         for joint, part in (parts or {}).items():
             if isinstance(part, bool) or not isinstance(part, int | float) or not 0.0 <= part < math.inf:
-                raise InputError(
-                    f"part of {joint!r} cannot be used", where="rest goal", value=part, expected="0 or more"
-                )
+                raise InputError(f"part of {joint!r}", where="rest goal", value=part, expected="0 or more")
         self._keep(parts=parts, pose=pose, reference=None, shares=None)
 
+    @property
+    def preference(self) -> tuple[Array, Array] | None:
+        """Weight of each joint and the reference, once it is resolved."""
+        return None if self.shares is None or self.reference is None else (self.shares, self.reference)
+
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the reference and the weight of each joint."""
+        """Return the goal with the reference values and the weight of each joint."""
         if self.pose is None or isinstance(self.pose, Mapping):
             q = skeleton.rest_q.copy()
             for row, joint in enumerate(skeleton.joints):
@@ -136,7 +137,7 @@ class RestGoal(Goal):
         else:
             if isinstance(self.pose, Pose) and self.pose.skeleton.joint_names != skeleton.joint_names:
                 raise InputError(
-                    "the pose is of another skeleton",
+                    "skeleton of the pose",
                     where="rest goal",
                     value=self.pose.skeleton,
                     expected=repr(skeleton),

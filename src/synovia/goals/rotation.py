@@ -1,19 +1,21 @@
-"""Turn: a joint takes an orientation in the world."""
+"""Rotation: a joint takes an orientation in the world."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, InitVar
+from typing import Any
 
 from synovia.goals import describe
-from synovia.goals.base import ROTATION, Goal, pick_rotation
+from synovia.goals.base import ROTATION, Goal, as_pose, goal_class
 
 
+@goal_class
 class RotationGoal(Goal):
     """A joint should have an orientation. Residual: the rotation vector from it to the target (3 rows, radians).
 
     Args:
         joint: Name, body, role or row of the joint.
-        rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None to stay where the start is.
+        rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None to keep that of the start.
         quat_xyzw: The same as a unit quaternion.
         quat_wxyz: The same in the other order.
         weight: Weight beside goals of the same priority.
@@ -26,28 +28,22 @@ class RotationGoal(Goal):
         InputError: If a value cannot be used.
     """
 
-    __slots__ = ()
-    kind: ClassVar[str] = "rotation"
-    summary: ClassVar[str] = "A joint should have an orientation."
-    fields: ClassVar[tuple[describe.Field, ...]] = (describe.rotation(), describe.offset_rotation(), describe.ANCESTORS)
-    needs: ClassVar[str] = "rotation"
-    what: ClassVar[int] = ROTATION
+    kind = "rotation"
+    summary = "A joint should have an orientation."
+    fields = (describe.rotation(), describe.offset_rotation(), describe.ANCESTORS)
+    needs = "rotation"
+    pose_parts = ROTATION
 
-    def __init__(
-        self,
-        joint: str | int,
-        rotation: Any = None,
-        *,
-        quat_xyzw: Any = None,
-        quat_wxyz: Any = None,
-        weight: float = 1.0,
-        priority: int = 0,
-        offset: Any = None,
-        name: str | None = None,
-        ancestors: int | None = None,
-    ) -> None:
-        """Check and keep the values."""
-        turn = pick_rotation(joint, rotation, quat_xyzw, quat_wxyz)
-        super().__init__(
-            joint, rotation=turn, weight=weight, priority=priority, offset=offset, name=name, ancestors=ancestors
-        )
+    rotation: InitVar[Any] = None
+    _: KW_ONLY
+    quat_xyzw: InitVar[Any] = None
+    quat_wxyz: InitVar[Any] = None
+    offset: Any = None
+    ancestors: int | None = None
+
+    def __post_init__(self, rotation: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
+        """Check the values."""
+        super().__post_init__()
+        with self._named_in_errors():
+            _, turn = as_pose(None, rotation, None, quat_xyzw, quat_wxyz)
+        self._aim_at(None, turn)

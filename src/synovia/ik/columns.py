@@ -1,7 +1,7 @@
-"""What each Jacobian column of a problem stands for.
+"""Map the velocities of all joints to the Jacobian columns of a problem.
 
-Users write derivatives by the velocities of all joints, or leave them out. The solvers have a column only for what may
-move, in radians and reaches. Here is the map from one to the other, and small steps along each column for differences.
+Users write derivatives by the velocities of all joints. Solvers have columns only for joints that may move, in radians
+and reaches. This module also takes small steps along each column, for finite differences.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NUDGE: Final = 1e-6  # radians or reaches, for differences
 
 
 def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
-    """Return the velocities of all joints, followers included, for one unit of each column, (nv, columns)."""
+    """Return the velocities of all joints, mimic joints included, for one unit of each column, (nv, columns)."""
     first = np.concatenate([[0], np.cumsum([joint.kind.v_size for joint in skeleton.joints])])
     unit = column_units(reduced)
     out = np.zeros((skeleton.nv, reduced.columns))
@@ -47,7 +47,7 @@ def column_units(reduced: Reduced) -> Array:
 
 
 def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> Array:
-    """Return joint values after a step, a number for each column in its unit; followers stay as they are."""
+    """Return the joint values after a step, given by column; mimic joints stay as they are."""
     out = q.copy()
     for block, at, column in variables.tolist():
         if not block:

@@ -1,4 +1,4 @@
-"""The compiled problem: a skeleton, goals and a solver, packed once for a kernel that is then asked many times."""
+"""The compiled problem: a skeleton, goals and a solver, packed once for a kernel that is called many times."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from synovia.solver import Solver, SolverName, as_solver
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
-_JOINTS: Final = 100  # of a body up to which the work that a solve may be is the same; a larger one may take longer
+_JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
 class Diagnosis(Protocol):
-    """Explains solutions. It stands in a room above this one, so the facade hands it down."""
+    """Explains solutions. Its code is in a layer above this one; the facade passes it down."""
 
     def explain(self, solution: Any, /) -> list[str]:
         """Return the sentences of ``Solution.explain``."""
@@ -48,30 +48,30 @@ class Diagnosis(Protocol):
 
 
 class CompiledProblem:
-    """A skeleton with goals and a solver, packed for the kernels. ``IK`` has the same arguments, and asks it.
+    """A skeleton with goals and a solver, packed for the kernels. ``IK`` derives from it.
 
     Attributes:
-        given: The skeleton without the joints of a root that may move.
-        skeleton: The skeleton that is solved, with them.
+        given: The skeleton as given, without the joints that ``root`` adds.
+        skeleton: The skeleton that is solved, with these joints.
         root: How the root moves, as ``as_root`` returns it.
-        goals: The goals, completed by what follows from the skeleton.
+        goals: The goals, completed by values that depend on the skeleton.
         goal_joints: All joints of each goal, rows of ``skeleton``, its own first.
         solver: The settings.
         reduced: The part of the problem that the solver may move.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
-        reach: Length that solvers and tolerances count in, length units.
-        tolerance: (position in length units, angle in radians) within which a goal is reached.
+        reach: Length scale of solvers and tolerances, length units.
+        tolerance: (position in length units, angle in radians) within which a goal is met.
         ints: The packed problem, whole numbers.
         floats: The packed problem, real numbers.
         kernel: The entry point that solves.
-        call: The same for arrays of exactly the types that are used here, without the search for a compilation.
+        call: The same entry point for exactly these array types; a call does not search for a compilation.
         scratch_size: Scratch memory of one call, in float64.
         writer: Writes targets into the table that a kernel reads.
-        idle: Workspaces that no call is using.
+        idle: Workspaces that no call uses.
         default_start: The rest pose.
         rest: Its joint values, (1, nq).
-        places: Where the joint values stand in a row of the answer.
-        row_shape: Shape of the answer to one problem.
+        places: Columns of the joint values in a row of the result.
+        row_shape: Shape of the result of one problem.
     """
 
     diagnosis: ClassVar[Diagnosis]
@@ -87,7 +87,9 @@ class CompiledProblem:
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         if not isinstance(skeleton, Skeleton):
-            raise InputError("skeleton is no skeleton", value=skeleton, expected="for example sy.load_skeleton(path)")
+            raise InputError(
+                "skeleton", value=type(skeleton), expected="a Skeleton", hint="sy.load_skeleton(path) reads one"
+            )
         root = as_root(root)
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver)
@@ -96,7 +98,7 @@ class CompiledProblem:
         self.given = skeleton
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
-        before = len(self.skeleton) - len(skeleton)  # rows that were put before the skeleton's own
+        before = len(self.skeleton) - len(skeleton)  # joints that the root adds before the skeleton's own
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
             tuple(skeleton.index(joint) + before for joint in goal.joints) for goal in self.goals
         )
@@ -109,9 +111,7 @@ class CompiledProblem:
             self.skeleton,
             reduced,
             tolerance=self.tolerance,
-            max_steps=self.solver.max_steps,
-            attempts=self.solver.attempts,
-            seed=self.solver.seed,
+            **self.solver.search._asdict(),
             patience=self.solver.progress[0],
             most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
             params=self.solver.params(),
@@ -119,7 +119,7 @@ class CompiledProblem:
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.tree.problem import work_size
 
-        self.kernel, self._judge = engine_of(self.skeleton, self.goals, reduced, self.solver, self.floats)
+        self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.solver, self.floats)
         self.scratch_size = work_size(self.ints, self.solver.extra_scratch(reduced.residuals, reduced.columns))
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
         self.default_start = self.skeleton.rest_pose()
@@ -137,13 +137,13 @@ class CompiledProblem:
         return tuple(rows[0] if rows else -1 for rows in self.goal_joints)
 
     def __repr__(self) -> str:
-        """Return the skeleton, the goals, the solver and what differs from the defaults."""
+        """Return the skeleton, the goals, the solver and the root, if it is not fixed."""
         goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
         root = "" if self.root == "fixed" else f", root={self.root!r}"
         return f"{type(self).__name__}({self.given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy by what it was built from: scratch memory and compiled code stay behind."""
+        """Pickle and copy by the arguments, without scratch memory and compiled code."""
         return partial(type(self), tolerance=self.tolerance, root=self.root), (self.given, self.goals, self.solver)
 
     def with_solver(self, solver: Solver) -> Self:
@@ -155,27 +155,27 @@ class CompiledProblem:
         return self.writer.workspace(new_scratch(self.scratch_size))
 
     def new_rows(self, count: int) -> Array:
-        """Return an empty table of answers: head, joint values, two errors and sixteen target numbers for each goal."""
+        """Return an empty table of results: head, joint values, and for each goal two errors and a target (16,)."""
         return np.empty((count, OUT_HEAD + self.skeleton.nq + (2 + TRANSFORM_WIDTH) * len(self.goals)))
 
     def targets_in(self, rows: Array) -> Array:
-        """Return the targets that each goal had in rows of answers, (T, goals, 16)."""
+        """Return the targets of the goals in rows of results, (T, goals, 16)."""
         return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
     def classify(self, starts: Array, rows: Array, scratch: Array, searches: bool = True) -> None:
-        """Polish rows that missed and write their status; or mark them if they were cut short.
+        """Polish missed rows and write their status, or mark them as interrupted.
 
         Args:
-            starts: Where each row started, or one start for all.
-            rows: Answers.
-            scratch: Memory of the kernel that gave them.
-            searches: Whether a better pose may be anywhere; a track that has begun goes on from where it is.
+            starts: Start of each row, or one start for all.
+            rows: Results.
+            scratch: Scratch memory of the kernel that wrote them.
+            searches: Whether to search everywhere for a better pose; a frame of a track must stay near the last one.
 
         Raises:
-            BaseException: What the handler of a signal has raised meanwhile.
+            BaseException: The exception of a signal handler that ran meanwhile.
         """
         if not has_ended(scratch):
-            self._judge(self.ints, self.floats, starts, rows, scratch, searches)
+            self._miss_kernel(self.ints, self.floats, starts, rows, scratch, searches)
         if has_ended(scratch):
             mark_interrupted(rows)
             raise_signal(scratch)
@@ -192,17 +192,17 @@ class CompiledProblem:
         kernel: Callable[..., int] | None = None,
         simd: bool = False,
     ) -> Array:
-        """Return rows of answers to problems that know nothing of each other, on several threads.
+        """Solve a batch of independent problems on several threads and return the rows of results.
 
         Args:
             table: Targets, (B, goals, 17).
             starts: Joint values within the limits, (B, nq) or (1, nq).
             progress: Called with (problems done, all).
-            targets: What the table was made from, for the message of a refusal.
+            targets: The targets in the table, for error messages.
             threads: Number of threads.
             watch: When to stop.
             kernel: Another kernel than that of the problem.
-            simd: Whether it solves many rows at once.
+            simd: Whether this kernel solves several rows at once.
         """
         out = self.new_rows(len(table))
         problem = (kernel or self.kernel, self.ints, self.floats, table, starts, out, self.scratch_size)
@@ -225,11 +225,11 @@ class CompiledProblem:
             if start.skeleton is skeleton:
                 return start
             if start.skeleton.joint_names not in (given.joint_names, skeleton.joint_names):
-                raise InputError("start is a pose of another skeleton", value=start.skeleton, expected=repr(skeleton))
+                raise InputError("skeleton of start", value=start.skeleton, expected=repr(skeleton))
             start = start.q
         elif isinstance(start, str):
             if start != "rest":
-                raise InputError("start is not known", value=start, expected="'rest', a pose, or joint values")
+                raise InputError("start", value=start, expected="'rest', a pose, or joint values")
             return self.default_start
         if shape_of(start) == (given.nq,) and given is not skeleton:
             start = with_root_at_rest(as_numbers(start, (given.nq,), "start"), skeleton.nq - given.nq)
@@ -239,7 +239,7 @@ class CompiledProblem:
         """Return the starts of many problems: (count, nq), or (1, nq) for one start for all.
 
         Raises:
-            InputError: As ``as_start``, and if their number does not fit.
+            InputError: As in ``as_start``, or if their number is wrong.
         """
         if starts is None:
             return self.rest
@@ -250,19 +250,19 @@ class CompiledProblem:
             starts = with_root_at_rest(as_numbers(starts, (-1, given.nq), "starts"), skeleton.nq - given.nq)
         rows = checked_q(skeleton, starts, "starts")
         if rows.shape != (count, skeleton.nq):
-            raise InputError(f"starts have shape {rows.shape}", expected=f"({count}, {skeleton.nq})")
+            raise InputError("shape of starts", value=rows.shape, expected=f"({count}, {skeleton.nq})")
         return np.ascontiguousarray(rows)
 
     def outside(self, start: Pose) -> tuple[str, ...]:
-        """Return the joints that a start (a pose of this skeleton) has outside their limits."""
+        """Return the joints whose value in a start (a pose of this skeleton) is outside the limits."""
         return self._joints_beyond(start, 1e-9)
 
     def at_limits(self, pose: Pose) -> tuple[str, ...]:
-        """Return the joints that a pose has at a limit (within 1e-6)."""
+        """Return the joints whose value in a pose is at a limit (within 1e-6)."""
         return self._joints_beyond(pose, -1e-6)
 
     def _joints_beyond(self, pose: Pose, margin: float) -> tuple[str, ...]:
-        """Return the joints whose value in a pose lies further beyond its limit than a margin."""
+        """Return the joints whose value in a pose exceeds its limit by more than a margin."""
         from synovia.kernels.tree.tables import excesses
 
         t = self.skeleton.tables
@@ -278,16 +278,17 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
     Raises:
         InputError: If there are none, or one cannot be used.
     """
-    if isinstance(goals, str):  # it would come apart into letters
-        raise InputError("expected a goal or several", where="goals", value=goals, hint=_GOAL)
+    if isinstance(goals, str):  # an iterable of letters
+        raise InputError("goals", value=type(goals), expected="one Goal or several", hint=_GOAL)
     found = tuple(goals) if isinstance(goals, Iterable) else (goals,)
     for i, goal in enumerate(found):
         if not isinstance(goal, Goal):
-            raise InputError("expected a goal", where=f"goals[{i}]", value=goal, hint=_GOAL)
-        if not hasattr(goal, "priority"):
-            raise InputError("a goal is not set up", value=type(goal), hint="its __init__ must call super().__init__()")
+            raise InputError(f"goals[{i}]", value=type(goal), expected="a Goal", hint=_GOAL)
+        if not hasattr(goal, "joint"):
+            hint = "call super().__init__() in __init__"
+            raise InputError(f"goals[{i}]", value=type(goal), expected="an initialised goal", hint=hint)
     if not found:
-        raise InputError("there are no goals", expected="at least one")
+        raise InputError("goals", expected="at least one goal")
     return found
 
 
@@ -301,7 +302,7 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
         return _TOLERANCE[0] * reach, _TOLERANCE[1]
     pair = as_numbers(tolerance, (2,), "tolerance")
     if not (pair > 0.0).all():
-        raise InputError("tolerance is not positive", value=tolerance, expected="(length, angle), both above 0")
+        raise InputError("tolerance", value=tolerance, expected="(length, angle), both above 0")
     return float(pair[0]), float(pair[1])
 
 

@@ -1,8 +1,8 @@
-"""Functions that a user wrote in Python, where kernels call them: residuals, their derivatives, gradients of wishes.
+"""Python functions of the user that kernels call: residuals, their derivatives, gradients of secondary objectives.
 
-A problem with such functions is solved by the same kernels as any other, scalar code that calls back (see
-``kernels.goals.custom``). ``Functions`` answers the calls. What a function raises is put aside, the kernel ends at its
-next step, and the exception is raised once it has returned.
+The same kernels solve problems with and without such functions; they call back (see ``kernels.goals.custom``), and
+``Functions`` handles the calls. If a function raises, the exception is stored, the kernel ends at its next step, and
+the exception is raised again.
 """
 
 from __future__ import annotations
@@ -10,31 +10,34 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from synovia.goals import CustomGoal, Goal
+from synovia.goals import Goal
 from synovia.ik.columns import NUDGE, column_units, column_velocities, moved
-from synovia.kernels.layout import DEADLINE_PASSED, ENDED, FIRST_RESIDUAL, LEFT, MORE, WATCH
+from synovia.kernels.layout import DEADLINE_PASSED, FIRST_RESIDUAL, STOP_REASON, WATCH, WORK_LEFT, WORK_RESERVE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between
 from synovia.problem import Reduced
 from synovia.solver import NullSpace
 from synovia.solver.base import Kernel
 
+if TYPE_CHECKING:
+    from synovia.goals import CustomGoal
+
 _RESIDUAL, _JACOBIAN, _GRADIENT, _CURVATURE = 0, 2, 3, 4  # see kernels.goals.custom
-_WORK: Final = 200.0  # of a call, as the kernels count it: a function of ten microseconds
-_CURVED: Final = 32  # columns up to which second derivatives are found, by as many residuals as their square
+_SCRATCH: Final = 5  # place of the scratch memory among the arguments of a kernel
+_WORK: Final = 200.0  # work of one call in the kernels' unit: about ten microseconds
+_CURVED: Final = 32  # most columns for second derivatives; these need columns² residuals
 _NUDGE_TWICE: Final = 1e-4  # radians or reaches, for second differences
 
 
 class Part:
-    """A custom goal in a problem: its rows, and its derivative by the problem's columns."""
+    """A custom goal in a problem: its residual rows, and its derivative by the columns of the problem."""
 
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
-        """Find its rows and the velocities that each column moves."""
+        """Find its residual rows and the joint velocities of each column."""
         self.goal = goal
         first = int(reduced.goals.table[place, FIRST_RESIDUAL])
         self.rows = slice(first, first + goal.size)
@@ -63,7 +66,7 @@ class Part:
         return out
 
     def curvature(self, q: Array, residual: Array) -> Array:
-        """Return Σ r ∂²r by columns, by differences: what the Hessian of r·r / 2 has beside JᵀJ; zeros if too many."""
+        """Return Σ r ∂²r by columns, the part of the Hessian of r·r / 2 beside JᵀJ, by differences; else 0."""
         n = self._reduced.columns
         out = np.zeros((n, n))
         if n > _CURVED:
@@ -71,7 +74,7 @@ class Part:
         steps = _NUDGE_TWICE * np.eye(n)
 
         def change(w: Array) -> float:
-            """Return by how much r·r(0) changes along w there and back."""
+            """Return the second difference of r·r(0) along w."""
             ahead, behind = (self.residual(self.moved(q, sign * w)) for sign in (1.0, -1.0))
             return float(residual @ (ahead - 2.0 * residual + behind)) / _NUDGE_TWICE**2
 
@@ -84,19 +87,19 @@ class Part:
 
 
 class Gradient:
-    """A user's part of the secondary objective H, of which the gradient alone is known.
+    """A user's part of the secondary objective H, given by its gradient only.
 
-    Along the way s from one pose to another H changes by (∇H + ∇H') · s / 2, up to the third power of s. So H is known
-    up to a constant from pose to pose. The values of the last two poses are kept: solvers go back to the one before.
+    Along a step s from one pose to another, H changes by (∇H + ∇H') · s / 2 + O(s³). Summing these changes gives H up
+    to a constant. The values of the last two poses are kept, since solvers may return to the previous pose.
     """
 
     def __init__(self, function: Callable[[Pose], Any], skeleton: Skeleton, reduced: Reduced) -> None:
-        """Find what the columns are."""
+        """Prepare the map from velocities to columns."""
         self._function, self._skeleton, self._reduced = function, skeleton, reduced
         self._velocities, self._units = column_velocities(skeleton, reduced), column_units(reduced)
 
     def at(self, q: Array, known: list[tuple[Array, Array, float]]) -> tuple[Array, float]:
-        """Return ∇H by column (radians, reaches) and H at q; the poses that are known are brought up to date."""
+        """Return ∇H by column (radians, reaches) and H at q; update the known poses."""
         for k, (pose, gradient, value) in enumerate(known):
             if (pose == q).all():
                 known.append(known.pop(k))
@@ -112,7 +115,7 @@ class Gradient:
         return gradient, value
 
     def _between(self, a: Array, b: Array) -> Array:
-        """Return the way from one pose to another by column, (columns,)."""
+        """Return the step from one pose to another by column, (columns,)."""
         out = np.empty(self._reduced.columns)
         for block, at, column in self._reduced.variables.tolist():
             if block:
@@ -123,7 +126,7 @@ class Gradient:
 
 
 class _Call(threading.local):
-    """The call of a kernel that a thread is in: its scratch memory, what a function raised, the poses known for H."""
+    """The current kernel call of a thread: its scratch memory, the exception of a function, the known poses of H."""
 
     scratch: Array | None = None
     raised: BaseException | None = None
@@ -131,21 +134,22 @@ class _Call(threading.local):
 
 
 class Functions:
-    """All functions of the user's in a problem, behind one function that kernels call."""
+    """All Python functions of a problem, behind one function that kernels call."""
 
-    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, wishes: NullSpace | None) -> None:
+    def __init__(
+        self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, null_space: NullSpace | None
+    ) -> None:
         """Prepare the parts."""
         from synovia.kernels.compiler.callback import FUNCTION
 
-        self._parts = {
-            g: Part(goal, g, reduced, skeleton) for g, goal in enumerate(goals) if isinstance(goal, CustomGoal)
-        }
-        function = None if wishes is None else wishes.gradient
+        own = {g: cast("CustomGoal", goal) for g, goal in enumerate(goals) if goal.in_python}
+        self._parts = {g: Part(goal, g, reduced, skeleton) for g, goal in own.items()}
+        function = None if null_space is None else null_space.gradient
         self._gradient = None if function is None else Gradient(function, skeleton, reduced)
         self._skeleton = skeleton
         self._residuals, self._columns = reduced.residuals, reduced.columns
         self._call = _Call()
-        self._function = FUNCTION(self._answer)  # kept: kernels know its address alone
+        self._function = FUNCTION(self._handle)  # stored, because kernels only have its address
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -153,26 +157,17 @@ class Functions:
 
     @property
     def address(self) -> float:
-        """Where kernels find the function."""
+        """Address of the function, for kernels."""
         return float(ctypes.cast(self._function, ctypes.c_void_p).value or 0)
 
     def around(self, kernel: Kernel) -> Kernel:
-        """Return a kernel that raises what one of the functions has raised in it."""
+        """Return a kernel that raises the exception that a function raised in it."""
 
-        def run(
-            ints: NDArray[np.int32],
-            floats: Array,
-            targets: Array,
-            starts: Array,
-            out: Array,
-            scratch: Array,
-            warm: bool,
-            first: int,
-        ) -> int:
+        def run(*arguments: Any) -> int:
             """Run the kernel."""
-            call = self._call
+            call, scratch = self._call, arguments[_SCRATCH]
             call.scratch, call.raised, call.known = scratch, None, []
-            code = kernel(ints, floats, targets, starts, out, scratch, warm, first)
+            code = kernel(*arguments)
             if call.raised is not None:
                 scratch[:WATCH] = 0.0
                 raised, call.raised = call.raised, None
@@ -181,24 +176,24 @@ class Functions:
 
         return run
 
-    def _answer(self, what: int, goal: int, q: int, out: int) -> float:
-        """Answer a call: what is wanted of which goal, and the addresses of joint values and of what to write."""
+    def _handle(self, what: int, goal: int, q: int, out: int) -> float:
+        """Handle a call of a kernel: the request, the goal, and the addresses of joint values and output."""
         call = self._call
         scratch = call.scratch
         if call.raised is not None or scratch is None:
             return 0.0
-        if scratch[ENDED] == 0.0:
-            scratch[MORE] += scratch[LEFT] - _WORK  # so that the kernel looks at the clock after each call
-            scratch[LEFT] = 0.0
+        if scratch[STOP_REASON] == 0.0:
+            scratch[WORK_RESERVE] += scratch[WORK_LEFT] - _WORK  # so that the kernel looks at the clock after each call
+            scratch[WORK_LEFT] = 0.0
         try:
             return self._value(what, goal, self._skeleton.follow(_numbers(q, self._skeleton.nq).copy()), out)
         except BaseException as error:  # noqa: BLE001 - whatever it is, a kernel cannot raise it
             call.raised = error
-            scratch[LEFT], scratch[ENDED] = -np.inf, DEADLINE_PASSED
+            scratch[WORK_LEFT], scratch[STOP_REASON] = -np.inf, DEADLINE_PASSED
             return 0.0
 
     def _value(self, what: int, goal: int, q: Array, out: int) -> float:
-        """Return the length of a residual or the value of H, and write what is wanted."""
+        """Return the length of a residual or the value of H, and write the requested array."""
         if what == _GRADIENT and self._gradient is not None:
             gradient, value = self._gradient.at(q, self._call.known)
             _numbers(out, self._columns)[:] += gradient

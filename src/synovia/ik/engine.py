@@ -1,4 +1,4 @@
-"""Which kernel solves a problem, and which one finishes its misses: polishes them and finds their status."""
+"""Select the kernel that solves a problem, and the one that polishes and classifies its misses."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import CALLBACK, OWN, STATUS, TARGET_WIDTH
+from synovia.kernels.layout import CALLBACK, PARAMS, STATUS, TARGET_WIDTH
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver import JacobianMethod, Solver
 from synovia.solver.base import Kernel
 
-Judge = Callable[[NDArray[np.int32], Array, Array, Array, Array, bool], None]
+MissKernel = Callable[[NDArray[np.int32], Array, Array, Array, Array, bool], None]
 _NO_TARGETS: Final = np.empty((0, 0, TARGET_WIDTH))
 
 
 def engine_of(
     skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, solver: Solver, floats: Array
-) -> tuple[Kernel, Judge]:
-    """Return the kernel and the judge of a problem.
+) -> tuple[Kernel, MissKernel]:
+    """Return the kernel of a problem, and the one for its misses.
 
-    Where functions of the user's are called in it, their address is written into the packed numbers of the problem.
+    If the problem calls Python functions, their address is written into its packed numbers.
     """
     functions = Functions(skeleton, goals, reduced, solver.null_space if isinstance(solver, JacobianMethod) else None)
     if functions:
-        floats[OWN + CALLBACK] = functions.address
+        floats[PARAMS + CALLBACK] = functions.address
 
     def miss_kernel(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
     ) -> None:
-        """Finish rows that missed and find their status; only a miss loads these kernels."""
+        """Polish and classify missed rows; these kernels are loaded at the first miss."""
         from synovia.kernels.search.classify import CLASSIFY, POLISH
 
         how = POLISH if solver.polishes else CLASSIFY
@@ -44,7 +44,7 @@ def engine_of(
         (functions.around(kernel) if functions else kernel)(
             ints, floats, _NO_TARGETS, starts, rows, scratch, not searches, how
         )
-        if solver.closed:  # its one step is all there is: it cannot run out of steps
+        if solver.closed:  # a closed form has one step and cannot run out of steps
             rows[rows[:, STATUS] == Status.MAX_STEPS, STATUS] = Status.STALLED
 
     kernel = solver.kernel(reduced)

@@ -1,8 +1,8 @@
-"""When a solve has to end: at a deadline, at Ctrl-C, or because another part of the same work has failed.
+"""End solves at a deadline, at Ctrl-C, or when another part of the same work has failed.
 
-Kernels watch for that themselves (``kernels.compiler.watch``); what they watch is the beginning of their scratch
-memory. A kernel on the main thread lets the handlers of signals run. On other threads none ever run: there the main
-thread, when it is interrupted, puts their deadline into the past.
+Kernels check the first numbers of their scratch memory (``kernels.compiler.watch``). On the main thread, they also run
+signal handlers. Python runs no signal handlers on other threads; there, the main thread ends kernels by setting their
+deadline to the past.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.kernels.layout import DEADLINE, DEADLINE_PASSED, ENDED, LEFT, RAISED, SIGNAL, WATCH
+from synovia.kernels.layout import DEADLINE, DEADLINE_PASSED, RAISED, SIGNAL, STOP_REASON, WATCH, WORK_LEFT
 from synovia.model.geometry import Array, as_numbers
 
-_PAST: Final = 1e-300  # of the clock
+_PAST: Final = 1e-300  # a time of the clock that has passed
 
 
 def new_scratch(size: int) -> Array:
-    """Return memory for a kernel, with nothing to watch for."""
+    """Return scratch memory for a kernel, without deadline."""
     out = np.empty(size)
     out[:WATCH] = 0.0
     return out
 
 
 def deadline_of(seconds: Any) -> float:
-    """Return the time of the kernels' clock at which so many seconds from now have passed; 0 for None: never.
+    """Return the time of the kernels' clock after a number of seconds from now; 0 (never) for None.
 
     Raises:
-        InputError: If it is no number from 0.
+        InputError: If the number is negative or cannot be used.
     """
     if seconds is None:
         return 0.0
@@ -41,29 +41,29 @@ def deadline_of(seconds: Any) -> float:
 
     number = float(as_numbers(seconds, (), "deadline"))
     if number < 0.0:
-        raise InputError("deadline is out of range", value=seconds, expected="seconds from 0")
+        raise InputError("deadline", value=seconds, expected="seconds, 0 or more")
     return now() + number
 
 
 def set_deadline(scratch: Array, seconds: Any) -> None:
-    """Have kernels on this memory end so many seconds from now, until it is cleared.
+    """Set a deadline for kernels with this memory, in seconds from now, until ``clear``.
 
     Raises:
-        InputError: If it is no number from 0.
+        InputError: If the number is negative or cannot be used.
     """
-    scratch[LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
+    scratch[WORK_LEFT], scratch[DEADLINE] = 0.0, deadline_of(seconds)  # the clock is read at the first step
 
 
 def has_ended(scratch: Array) -> bool:
-    """Return whether kernels on this memory end at once."""
-    return scratch[ENDED] in (DEADLINE_PASSED, SIGNAL)
+    """Return whether a deadline or signal has ended the kernels with this memory."""
+    return scratch[STOP_REASON] in (DEADLINE_PASSED, SIGNAL)
 
 
 def clear(scratch: Array) -> None:
-    """Have nothing to watch for any more.
+    """Remove the deadline.
 
     Raises:
-        BaseException: What the handler of a signal has raised during a kernel.
+        BaseException: The exception of a signal handler that ran in a kernel.
     """
     try:
         raise_signal(scratch)
@@ -72,12 +72,12 @@ def clear(scratch: Array) -> None:
 
 
 def raise_signal(scratch: Array) -> None:
-    """Raise what the handler of a signal has raised during a kernel, if one has; there is nothing to watch for then.
+    """Raise the exception of a signal handler that ran in a kernel, if any, and remove the deadline.
 
     Raises:
         BaseException: That exception, for example KeyboardInterrupt.
     """
-    if scratch[ENDED] != SIGNAL:
+    if scratch[STOP_REASON] != SIGNAL:
         return
     raised = [ctypes.c_void_p(int(address)) for address in scratch[RAISED : RAISED + 3].view(np.uintp)]
     scratch[:WATCH] = 0.0
@@ -85,7 +85,7 @@ def raise_signal(scratch: Array) -> None:
 
 
 class Watch:
-    """Watches over the memory of several kernels that do one piece of work.
+    """Ends several kernels that work on one task.
 
     Args:
         deadline: Time of the kernels' clock, 0 for none.
@@ -99,7 +99,7 @@ class Watch:
 
     @contextmanager
     def over(self, scratch: Array) -> Generator[None]:
-        """Have a kernel on this memory stop in time; raise afterwards what the handler of a signal has raised in it."""
+        """Apply the deadline to a kernel with this memory; afterwards raise the exception of a signal handler."""
         self.begin(scratch)
         try:
             yield
@@ -107,14 +107,14 @@ class Watch:
             self.end(scratch)
 
     def begin(self, scratch: Array) -> None:
-        """Have a kernel on this memory stop in time, until ``end``: what ``over`` does, some microseconds faster."""
+        """Apply the deadline to a kernel with this memory until ``end``; some microseconds faster than ``over``."""
         with self._lock:
             if self._deadline != 0.0:
                 scratch[DEADLINE] = self._deadline
             self._all[id(scratch)] = scratch
 
     def end(self, scratch: Array) -> None:
-        """Have nothing to watch for in this memory; raise what the handler of a signal has raised in a kernel."""
+        """Remove the deadline from this memory; raise the exception of a signal handler that ran in the kernel."""
         with self._lock:
             del self._all[id(scratch)]
             clear(scratch)
@@ -129,7 +129,7 @@ class Watch:
         return now() >= self._deadline
 
     def stop(self) -> None:
-        """Stop all kernels now, and those to come as soon as they begin."""
+        """Stop all kernels now, and later ones as soon as they begin."""
         with self._lock:
             self._deadline = _PAST
             for scratch in self._all.values():

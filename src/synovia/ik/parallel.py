@@ -1,4 +1,4 @@
-"""Rows of problems in blocks over a pool of threads: the kernels hold no lock, so threads run side by side."""
+"""Solve batches of problems in blocks on several threads; kernels release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from synovia.solver.base import Kernel
 
 Progress = Callable[[int, int], object]
 
-_BLOCKS_PER_THREAD: Final = 8  # small enough that a busy core does not hold up the end
-_SMALLEST_BLOCK: Final = 16  # rows; handing a block over costs as much as a few solves
-_SIMD_BLOCK: Final = 2048  # at the end of a block SIMD lanes run empty, for as long as two hundred rows take
-_SIMD_LEAST: Final = 512  # rows that are worth it nevertheless while a thread has no block
-_LARGEST_BLOCK: Final = 8192  # so that long runs tell of their progress
-_SECONDS: Final = 0.1  # of one block: progress is told between blocks, and after Ctrl-C those at work are ended
-_GROWTH: Final = 4  # most times as many rows as in the block before
-_LISTEN: Final = 0.1  # seconds between two looks for Ctrl-C, where waiting cannot be interrupted (Windows)
-_AHEAD: Final = 2  # blocks for each thread: one at work, and one that waits
+_BLOCKS_PER_THREAD: Final = 8  # small, so that a busy core does not delay the end
+_SMALLEST_BLOCK: Final = 16  # rows; submitting a block costs as much as a few solves
+_SIMD_BLOCK: Final = 2048  # rows; at the end of a block SIMD lanes are idle for the time of 200 rows
+_SIMD_LEAST: Final = 512  # rows; the smallest block worth it while a thread is idle
+_LARGEST_BLOCK: Final = 8192  # rows, so that long runs report progress
+_SECONDS: Final = 0.1  # of one block; progress is reported between blocks
+_GROWTH: Final = 4  # largest ratio of the sizes of two blocks in a row
+_LISTEN: Final = 0.1  # seconds between checks for Ctrl-C where waiting cannot be interrupted (Windows)
+_AHEAD: Final = 2  # blocks for each thread: one running and one waiting
 
 
 class Pace:
-    """Gives out blocks of rows one after the other: as many as take a tenth of a second, learned from those before."""
+    """Divides rows into blocks of about a tenth of a second, measured on the blocks before."""
 
     def __init__(self, count: int, begin: int, least: int, most: int) -> None:
-        """Prepare to give out all rows.
+        """Start with the first row.
 
         Args:
             count: All rows.
-            begin: Rows of the first blocks, while nothing is known.
-            least: Rows of the smallest block, however long they take.
+            begin: Rows of the first blocks.
+            least: Rows of the smallest block.
             most: Rows of the largest block.
         """
         self._count, self._size, self._least, self._most = count, min(begin, most), least, most
         self._given = 0
 
     def next(self) -> tuple[int, int] | None:
-        """Return the first row of the next block and the one after its last, None once all are given out."""
+        """Return the first row of the next block and the one after its last; None at the end."""
         first = self._given
         if first >= self._count:
             return None
@@ -56,12 +56,12 @@ class Pace:
         return first, self._given
 
     def learn(self, rows: int, seconds: float) -> None:
-        """Take in how long a block of so many rows took."""
+        """Adapt the size to the time that a block took."""
         fitting = int(_SECONDS * rows / max(seconds, 1e-9))
         self._size = min(max(fitting, self._least), _GROWTH * rows, self._most)
 
     def stop(self) -> None:
-        """Give out no more."""
+        """End after the current blocks."""
         self._given = self._count
 
 
@@ -69,17 +69,17 @@ def checked_threads(threads: int | None) -> int:
     """Return a number of threads; all cores for None.
 
     Raises:
-        InputError: If it is no whole number from 1.
+        InputError: If it is not a whole number from 1.
     """
     if threads is None:
         return os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError("threads is out of range", value=threads, expected="a whole number from 1")
+        raise InputError("threads", value=threads, expected="a whole number from 1")
     return int(threads)
 
 
 def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -> Kernel:
-    """Return a kernel of the ordinary form that solves in SIMD lanes, and by the ordinary kernel what these leave.
+    """Return a kernel that solves with SIMD, and passes the rows that SIMD leaves to the ordinary kernel.
 
     Args:
         choice: True, or ``"single"`` for single precision; answers are verified in double precision.
@@ -88,15 +88,17 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         kernel: Entry point of the same method for one problem after the other.
 
     Raises:
-        InputError: If the choice is neither.
+        InputError: If the choice is something else.
         UnsupportedError: If the method has no such kernel for the problem.
     """
     if choice is not True and choice != "single":
-        raise InputError("simd is out of range", value=choice, expected="False, True (double precision) or 'single'")
+        raise InputError("simd", value=choice, expected="False, True (double precision) or 'single'")
     lanes = solver.simd_kernel(reduced)
     if lanes is None:
-        hint = "lm and dls have, for one goal on an arm of at most 16 joints; fabrik has, for one position goal on a "
-        hint += "chain of three or more balls without limits"
+        hint = (
+            "SIMD supports lm and dls with one goal on an arm of at most 16 joints, and fabrik with one position goal "
+        )
+        hint += "on a chain of three or more balls without limits"
         raise UnsupportedError(f"{solver.name} has no SIMD kernel for this problem", hint=hint)
     size = solver.simd_size(reduced)
     precision = np.float32 if choice == "single" else np.float64
@@ -144,7 +146,7 @@ def run_rows(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> int:
-    """Solve one problem a row, each from its own start.
+    """Solve a batch of problems, one in each row.
 
     Args:
         kernel: Entry point of a solver.
@@ -154,11 +156,11 @@ def run_rows(
         starts: (B, nq), or (1, nq) for one start for all.
         out: (B, m) rows of the answer.
         scratch_size: Scratch memory of one thread, in float64.
-        classify: Polishes rows that missed and writes their status, given their starts, them, and scratch memory.
+        classify: Polishes and classifies missed rows, given their starts, the rows and scratch memory.
         threads: Number of threads.
-        simd: Whether the kernel solves many rows at once and wants large blocks.
-        progress: Called in this thread with the number of rows that are done, and that of all.
-        watch: Ends the kernels at its deadline; it is stopped when this thread is interrupted.
+        simd: Whether the kernel solves several rows at once and needs large blocks.
+        progress: Called in this thread with (rows done, all).
+        watch: Ends the kernels at its deadline, or if this thread is interrupted.
 
     Returns:
         0, or the negative code of the first refused target: -1 - (goal + goals * row).
@@ -185,9 +187,9 @@ def run_rows(
         return refused, last - first, time.perf_counter() - began
 
     refused = done = 0
-    with closing(_at_work(solve_block, pace, 1 if block >= count else threads, watch)) as ended:
+    with closing(_run_blocks(solve_block, pace, 1 if block >= count else threads, watch)) as ended:
         for code, rows, seconds in ended:
-            if code < 0:  # the others at work end, and of what they refuse the first row counts
+            if code < 0:  # running blocks end; the first refused row is reported
                 refused = max(code, refused) if refused else code
                 pace.stop()
             pace.learn(rows, seconds)
@@ -197,10 +199,10 @@ def run_rows(
     return refused
 
 
-def _at_work(
+def _run_blocks(
     solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int, watch: Watch
 ) -> Generator[tuple[int, int, float]]:
-    """Yield what each block gives, as they end; when nobody asks on, or after Ctrl-C, all of them stop at once."""
+    """Yield the result of each block as it ends. If the generator is closed, or at Ctrl-C, all blocks stop."""
     if threads == 1:
         while (place := pace.next()) is not None:
             yield solve(*place)
@@ -224,13 +226,13 @@ def _at_work(
 
 
 def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
-    """Return the rows of one block: the same number of blocks for each thread, where there are enough rows.
+    """Return the size of one block, so that each thread gets the same number of blocks if there are enough rows.
 
     Args:
         count: All rows.
         threads: Number of threads.
-        smallest: Rows of a block where each thread has several.
-        least: Rows of a block where each thread has one.
+        smallest: Least rows of a block if each thread gets several.
+        least: Least rows of a block if each thread gets one.
     """
     if count == 0:
         return 1

@@ -1,4 +1,4 @@
-"""What came out of a solve: the answer to one problem, and the answers to many."""
+"""Results: the solution of one problem, and the solutions of a batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import INTERRUPTED, Status
-from synovia.kernels.layout import CUT, FINISH, STATUS, STEPS, TRIES, WINNER
+from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.notebook import Pictured
@@ -23,7 +23,7 @@ _EVERY_STATUS = tuple(Status)
 
 
 class GoalError(NamedTuple):
-    """How far a goal was missed: ``position`` in the file's length unit, ``angle`` in radians; 0 if unasked.
+    """Error of a goal: ``position`` in the file's length unit, ``angle`` in radians; 0 for a part without target.
 
     For a ``CustomGoal``, ``position`` is the length of its residual, in the residual's own unit.
     """
@@ -33,7 +33,7 @@ class GoalError(NamedTuple):
 
 
 class Relief(NamedTuple):
-    """What is left of a miss without one thing: a goal's label or a joint's name, and the error then."""
+    """The error that remains if one goal (its label) or the limit of one joint (its name) is removed."""
 
     name: str
     error: GoalError
@@ -44,14 +44,13 @@ class Reason(NamedTuple):
 
     Args:
         goal: Its place among the goals.
-        rivals: Goals of the same or a higher priority without which it would come nearer, the best first.
-        limits: Joints without whose limit it would come nearer, the best first.
-        move: World vector (3,), length units, by which its target would have to move for all goals to hold, the others
-            where they are; None if no such move was found, or if it has no target in the world.
+        rivals: Goals of the same or a higher priority whose removal lowers the error, the best first.
+        limits: Joints whose limits raise the error, the worst first.
+        move: World vector (3,), length units, by which its target would have to move so that all goals are met, while
+            the other targets stay; None if no such move was found, or if it has no target in the world.
         turn: Rotation vector (3,), radians, by which it would have to turn.
-        along: Labels of goals whose targets would have to move at the same time, each as its own reason says.
-        pose: A pose in which all goals hold after that: the one to start from, since a solver may need many attempts to
-            find it.
+        along: Labels of goals whose targets would have to move at the same time, each as in its own reason.
+        pose: A pose that meets all goals after these moves. Use it as start, since a solver may need many attempts.
     """
 
     goal: int
@@ -64,11 +63,11 @@ class Reason(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What a solution knows of the track that it is a frame of.
+    """The frame of a track that a solution belongs to.
 
     Args:
-        follows: Whether another frame came before it.
-        held: The option of ``track`` that made a miss of it, ``"smoothness"`` or ``"velocity"``.
+        follows: Whether another frame comes before it.
+        held: The option of ``track`` that caused the miss, ``"smoothness"`` or ``"velocity"``.
     """
 
     follows: bool
@@ -76,9 +75,9 @@ class Frame(NamedTuple):
 
 
 class Solution(Pictured):
-    """The answer of a solve. A miss is a normal answer: the best pose that was met, and why it is not better.
+    """The result of a solve. A miss is a normal result, with the best pose that was found and the reasons.
 
-    Everything but the status is unpacked when it is asked for.
+    Values are unpacked from the kernel's result when they are first used.
     """
 
     __slots__ = ("_b", "_pose", "_reasons", "_rows", "frame", "ik", "start")
@@ -86,7 +85,7 @@ class Solution(Pictured):
     def __init__(
         self, ik: CompiledProblem, rows: Array, start: Pose | None = None, b: int = 0, frame: Frame | None = None
     ) -> None:
-        """Keep row b of a kernel's table of answers, and what it is in a track."""
+        """Store row b of a kernel's table of results, and the frame of a track, if any."""
         self.ik = ik
         self._rows = rows
         self._b = b
@@ -97,7 +96,7 @@ class Solution(Pictured):
 
     @property
     def _row(self) -> Array:
-        """The kernel's row of the answer."""
+        """The row of the kernel's result."""
         return self._rows[self._b]
 
     @property
@@ -107,24 +106,24 @@ class Solution(Pictured):
 
     @property
     def reached(self) -> bool:
-        """Whether every goal holds."""
+        """Whether every goal is met."""
         return self.status is Status.REACHED
 
     @property
     def pose(self) -> Pose:
-        """The pose: the solution, or the best that was met. Inside the limits."""
+        """The solution, or the best pose that was found. It is inside the limits."""
         pose = self._pose
         if pose is None:
             skeleton = self.ik.skeleton
             q = self._rows[self._b, self.ik.places]
-            if len(self._rows) > 1:  # a pose that is kept shall not keep the whole batch
+            if len(self._rows) > 1:  # a stored pose must not keep the memory of the whole batch
                 q = q.copy()
             self._pose = pose = Pose.trusted(skeleton, q, True)
         return pose
 
     @property
     def q(self) -> Array:
-        """Joint values, (nq,), read-only: those of the pose, in less time than by way of it."""
+        """Joint values of the pose, (nq,), read-only; faster than ``pose.q``."""
         q = self._rows[self._b, self.ik.places]
         q.setflags(False)  # pyright: ignore[reportCallIssue]  # by place, which its types leave out: a name takes longer
         return q
@@ -146,22 +145,22 @@ class Solution(Pictured):
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
-        """How far each goal is missed, in the order of the goals."""
+        """Error of each goal, in the order of the goals."""
         first = self.ik.places.stop
         values = self._row[first : first + 2 * len(self.ik.goals)].tolist()
         return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
 
     @property
     def targets(self) -> Array:
-        """The transforms that the goals were to meet, (goals, 4, 4): in the world, or in the other joint's frame.
+        """Target transforms of the goals, (goals, 4, 4), in the world or in the other joint's frame.
 
-        Of a normal, as of a plane, the z axis counts. What a goal does not ask for is as in the unit frame.
+        A normal, as of a plane, is the z axis. Parts without a target are those of the identity.
         """
         return self.ik.targets_in(self._row[None]).reshape(-1, 4, 4).copy()
 
     @property
     def frames(self) -> Array:
-        """World frames of the goals' points, (goals, 4, 4): of the centre of mass for balance, the unit for rest."""
+        """World frames of the goals' points, (goals, 4, 4); the centre of mass for balance, the identity for rest."""
         out = np.tile(np.eye(4), (len(self.goals), 1, 1))
         for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
             if row >= 0:
@@ -187,42 +186,42 @@ class Solution(Pictured):
 
     @property
     def finish_steps(self) -> int:
-        """How many of ``steps`` were the last descent of a miss (Jacobian family, or ``finish="lm"``)."""
+        """Number of ``steps`` in the last descent of a miss (Jacobian family, or ``finish="lm"``)."""
         return int(self._row[FINISH])
 
     @property
     def interrupted(self) -> bool:
-        """Whether a deadline cut the solve short: the pose is the best until then, and no two runs need agree on it."""
-        return self._row[CUT] in INTERRUPTED
+        """Whether a deadline stopped the solve. The pose is the best until then, and may differ between runs."""
+        return self._row[STOPPED_BY] in INTERRUPTED
 
     @property
     def start_clamped(self) -> tuple[str, ...]:
-        """Joints whose start value was outside its limits and was brought inside before solving."""
+        """Joints whose start value was outside the limits and was clamped before solving."""
         return () if self.start is None else self.ik.outside(self.start)
 
     @property
     def missed(self) -> tuple[int, ...]:
-        """Places of the goals that are not met, in the order of the goals."""
+        """Indices of the goals that are not met."""
         most, most_angle = self.ik.tolerance
         own = [goal.own_tolerance or most for goal in self.goals]
         return tuple(i for i, error in enumerate(self.errors) if error.position > own[i] or error.angle > most_angle)
 
     @property
     def active_limits(self) -> tuple[str, ...]:
-        """Joints that stand at a limit."""
+        """Joints at a limit."""
         return self.ik.at_limits(self.pose)
 
     def explain(self) -> list[str]:
-        """Return sentences that say what came out and, for a miss, by how much and what stands in the way."""
+        """Return sentences that say how the solve ended and, for a miss, by how much and why."""
         return self.ik.diagnosis.explain(self)
 
     @property
     def reasons(self) -> Sequence[Reason]:
-        """Why each missed goal is missed, found by trying it otherwise; only for solvers with strict priorities.
+        """Reasons of each missed goal, found by solving variations; only for solvers with strict priorities.
 
-        Which goals it lost to, which limit costs most, and how far its target would have to move for all to hold.
+        Each names the goals and limits that prevent it, and how far its target would have to move.
         """
-        if self._reasons is None:  # after an interruption, more time might show that there are none
+        if self._reasons is None:  # an interrupted solve might reach its goals with more time
             self._reasons = (
                 ()
                 if self.interrupted or not self.ik.solver.supports_priorities
@@ -231,7 +230,7 @@ class Solution(Pictured):
         return self._reasons
 
     def raise_for_status(self) -> Solution:
-        """Return the solution itself if every goal holds.
+        """Return the solution itself if every goal is met.
 
         Raises:
             UnsolvedError: With the explanation, otherwise.
@@ -241,7 +240,7 @@ class Solution(Pictured):
         return self
 
     def __str__(self) -> str:
-        """Return status, steps and the error of each goal on one line, and whether a miss looks like millimetres."""
+        """Return status, steps and the error of each goal on one line, and a hint if a target seems to be in mm."""
         parts = [
             f"{goal.label} {self._shown(goal, error)}"
             for goal, error in zip(self.goals, self.errors, strict=True)
@@ -253,7 +252,7 @@ class Solution(Pictured):
         return line if hint is None else f"{line}; {hint}"
 
     def _shown(self, goal: Goal, error: GoalError) -> str:
-        """Return a goal's errors as people read them: millimetres where the unit is known, degrees."""
+        """Return a goal's errors as text, in millimetres if the unit is known, and degrees."""
         parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
         if goal.measures & POSITION:
             parts.append(length_text(error.position, self.ik.skeleton.meters_per_unit))
@@ -267,16 +266,16 @@ class Solution(Pictured):
 
 
 class Solutions:
-    """The answers of B problems as arrays; item b is the ``Solution`` of problem b."""
+    """The solutions of a batch of B problems as arrays; item b is the ``Solution`` of problem b."""
 
     def __init__(self, ik: CompiledProblem, rows: Array, starts: Array) -> None:
-        """Keep the kernel's table of answers, and where each problem started (or one start for all)."""
+        """Store the kernel's table of results, and the start of each problem (or one start for all)."""
         self.ik = ik
         self._rows = rows
         self._starts = starts
 
     def _start(self, b: int) -> Pose:
-        """Return where problem b started."""
+        """Return the start of problem b."""
         return Pose.trusted(self.ik.skeleton, self._starts[min(b, len(self._starts) - 1)])
 
     def __len__(self) -> int:
@@ -284,18 +283,18 @@ class Solutions:
         return len(self._rows)
 
     def __getitem__(self, b: int) -> Solution:
-        """Return the answer of one problem."""
+        """Return the solution of one problem."""
         if not isinstance(b, (int, np.integer)) or not -len(self) <= b < len(self):
-            raise InputError(f"no answer {b!r}", expected=f"0 to {len(self) - 1}")
+            raise InputError("index of a solution", value=b, expected=f"0 to {len(self) - 1}")
         return Solution(self.ik, self._rows, self._start(b % len(self)), b=b, frame=self._frame(b % len(self)))
 
     def _frame(self, b: int) -> Frame | None:
-        """Return what problem b is in a track, None where it is in none."""
+        """Return the frame of a track that problem b is, None without a track."""
         del b
         return None
 
     def __iter__(self) -> Iterator[Solution]:
-        """Yield the answers."""
+        """Yield the solutions."""
         return (self[b] for b in range(len(self)))
 
     @property
@@ -305,13 +304,13 @@ class Solutions:
 
     @property
     def reached(self) -> NDArray[np.bool_]:
-        """Whether each problem's goals all hold, (B,)."""
+        """Whether all goals of each problem are met, (B,)."""
         return self.status == Status.REACHED
 
     @property
     def interrupted(self) -> NDArray[np.bool_]:
-        """Whether a deadline cut each problem short, (B,); one that was not begun stays at its start."""
-        return np.isin(self._rows[:, CUT], INTERRUPTED)
+        """Whether a deadline stopped each problem, (B,); a problem that was not begun has its start as pose."""
+        return np.isin(self._rows[:, STOPPED_BY], INTERRUPTED)
 
     @property
     def steps(self) -> NDArray[np.int64]:
@@ -325,17 +324,17 @@ class Solutions:
 
     @property
     def errors(self) -> Array:
-        """Position (length units) and angle (radians) by which each goal is missed, (B, goals, 2)."""
+        """Position error (length units) and angle error (radians) of each goal, (B, goals, 2)."""
         first, g = self.ik.places.stop, len(self.ik.goals)
         return self._rows[:, first : first + 2 * g].reshape(-1, g, 2).copy()
 
     def __repr__(self) -> str:
-        """Return how many were reached."""
+        """Return the number of problems that were reached."""
         return f"<{type(self).__name__}: {int(self.reached.sum())} of {len(self)} reached>"
 
 
 def length_text(length: float, meters_per_unit: float | None) -> str:
-    """Return a length in mm or m where the unit is known, else in units."""
+    """Return a length as text, in mm or m if the unit is known, else in units."""
     if meters_per_unit is None:
         return f"{length:.4g} {'unit' if length == 1.0 else 'units'}"
     meters = length * meters_per_unit

@@ -6,14 +6,14 @@ from enum import IntEnum
 
 import numpy as np
 
-from synovia.kernels.layout import CUT, DEADLINE_PASSED, SIGNAL, STATUS
+from synovia.kernels.layout import DEADLINE_PASSED, SIGNAL, STATUS, STOPPED_BY
 from synovia.model.geometry import Array
 
-INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # what a deadline or a signal leaves at ``CUT``
+INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of ``STOPPED_BY`` after a deadline or a signal
 
 
 class Status(IntEnum):
-    """How a solve ended: the first that applies. The numbers are those of the kernels."""
+    """How a solve ended: the first status that applies. The kernels use the same numbers."""
 
     REACHED = 0
     UNREACHABLE = 1
@@ -24,26 +24,20 @@ class Status(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """One sentence that says what it means and what to do."""
+        """What the status means and what to do."""
         return _MEANINGS[self]
 
 
 _MEANINGS = {
-    Status.REACHED: "Every goal holds within its tolerance, checked by forward kinematics of the returned pose.",
-    Status.UNREACHABLE: (
-        "Proved: a target lies beyond the reach of its chain, inside its inner hole, or where, as a closed form shows,"
-        " the limits let nothing come."
-    ),
-    Status.CONFLICT: (
-        "Two or more goals pull against each other near this pose: more attempts may find another; else move or drop"
-        " one, or give them weights."
-    ),
-    Status.LIMITED: "Joint limits hold the pose back: no small step within them lowers the error; another start may.",
-    Status.STALLED: "No step lowers the error further, yet nothing proves the target out of reach; try more attempts.",
-    Status.MAX_STEPS: "The steps were spent while the error still fell; allow more.",
+    Status.REACHED: "Reached: every goal is met within its tolerance, checked by forward kinematics of the pose.",
+    Status.UNREACHABLE: "Unreachable: a target is too far from its chain, too near to it, or outside its joint limits.",
+    Status.CONFLICT: "Conflict: the goals cannot be met together near this pose. Try more attempts or other goals.",
+    Status.LIMITED: "Limited: no small step within the joint limits lowers the error. Another start may.",
+    Status.STALLED: "Stalled: no small step lowers the error, but the target may be reachable. Try more attempts.",
+    Status.MAX_STEPS: "Out of steps: the error was still decreasing. Allow more steps.",
 }
 
 
 def mark_interrupted(rows: Array) -> None:
-    """Give rows of answers that were cut short the status that says so, unless they reach their goals."""
-    rows[np.isin(rows[:, CUT], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
+    """Set the status of interrupted solutions that do not reach their goals to ``MAX_STEPS``."""
+    rows[np.isin(rows[:, STOPPED_BY], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS

@@ -1,8 +1,8 @@
-"""Targets: the forms that users may write, and the table of numbers that kernels take.
+"""Convert the targets that users pass to the table that kernels read.
 
-Every call passes its targets through a ``TargetWriter``. If every goal gets plain float64 numbers, or a position and a
-``Rotation``, each target is one unchecked assignment: the kernel itself refuses what is not finite or no rigid
-transform. All other forms are checked on the way.
+Every call passes its targets through a ``TargetWriter``. Float64 arrays, and pairs of a position and a ``Rotation``,
+are written without checks: the kernel itself refuses values that are not finite or not rigid. All other forms are
+checked here.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ _ndarray = np.ndarray  # one look-up less in each call
 
 
 class Workspace:
-    """The memory of one call: a table of targets (1, goals, 17), views for writing into it, and scratch memory."""
+    """The memory of one call: a table of targets (1, goals, 17), views of it for writing, and scratch memory."""
 
     __slots__ = ("all_given", "scratch", "slots", "table")
 
     def __init__(self, own: Array, names: Mapping[Any, tuple[int, tuple[int, ...], int]], scratch: Array) -> None:
-        """Copy the goals' own targets, and make the views.
+        """Copy the goals' own targets and create the views.
 
         Args:
             own: The goals' own targets, (1, goals, 17).
-            names: By key: index of the goal, shape of its plain form, bit of the goal.
+            names: By key: index of the goal, shape of its array form, bit of the goal.
             scratch: Scratch memory of the kernel.
         """
         self.table = own.copy()
         self.scratch = scratch
         rows = self.table[0, :, :TRANSFORM_WIDTH]
         frames = [row.reshape(4, 4) for row in rows]
-        # by key: shape of the plain form, bit of the goal, view of the position or transform, the transform as bytes
+        # by key: shape of the array form, bit of the goal, view of the position or transform, the transform as bytes
         self.slots = {
             key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
             for key, (i, shape, bit) in names.items()
         }
-        self.all_given = False  # whether every goal is marked as given
+        self.all_given = False  # whether every goal of the table is marked as given
 
 
 class TargetWriter:
@@ -75,35 +75,35 @@ class TargetWriter:
     """
 
     def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> None:
-        """Learn the names of the goals and their own targets."""
+        """Collect the names of the goals and their own targets."""
         self.goals = goals
         self._skeleton = skeleton
         self._rows = rows
-        self._book = _address_book(skeleton, goals, rows)
+        self._goals_by_key = _index_by_key(skeleton, goals, rows)
         self._takes = [float(goal.takes) for goal in goals]
         self.own = np.zeros((1, len(goals), TARGET_WIDTH))  # the goals' own targets
         for row, goal in zip(self.own[0], goals, strict=True):
             row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
             row[GIVEN] = float(goal.given)
-        # by key: index of the goal, shape of its plain form, bit of the goal
+        # by key: index of the goal, shape of its array form, bit of the goal
         self._names = {
             key: (at[0], _POINT if goals[at[0]].takes == POSITION else _FRAME, 1 << at[0])
-            for key, at in self._book.items()
+            for key, at in self._goals_by_key.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
-        asked = [i for i, goal in enumerate(goals) if goal.takes]  # a goal that takes no target is given none
-        self._every, self._count = sum(1 << i for i in asked), len(asked)
+        with_target = [i for i, goal in enumerate(goals) if goal.takes]
+        self._all_bits, self._count = sum(1 << i for i in with_target), len(with_target)
 
     def workspace(self, scratch: Array) -> Workspace:
         """Return memory for one call at a time."""
         return Workspace(self.own, self._names, scratch)
 
     def fill(self, targets: Any, workspace: Workspace) -> None:
-        """Write the targets of one problem into the table of a workspace; goals without one keep their own."""
+        """Write the targets of one problem into the table of a workspace; other goals keep their own targets."""
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if kind is dict and len(targets) == self._count:
             slots, written = workspace.slots, 0
-            for key in targets:  # pairs would take longer, as would ``get``
+            for key in targets:  # faster than ``items`` and ``get``
                 if key not in slots:
                     break
                 shape, bit, view, memory = slots[key]
@@ -111,14 +111,14 @@ class TargetWriter:
                 kind = type(value)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
                 if kind is _ndarray and value.dtype is _DOUBLE and value.shape == shape:
                     if shape is _FRAME:
-                        memory[:] = value.tobytes()  # takes two thirds of an assignment between arrays
+                        memory[:] = value.tobytes()  # a third faster than an assignment of arrays
                     else:
                         view[...] = value
                 elif kind is not tuple or not _filled(view, shape, value):
                     break
                 written |= bit
             else:
-                if written == self._every:
+                if written == self._all_bits:
                     if not workspace.all_given:
                         workspace.table[0, :, GIVEN] = self._takes
                         workspace.all_given = True
@@ -128,7 +128,7 @@ class TargetWriter:
         if targets is not None:
             given: dict[int, int] = {}
             for key, value in _checked_table(targets, self.goals).items():
-                i = self._claimed(given, key, parts_of(value))
+                i = self._assign(given, key, parts_of(value))
                 _write(workspace.table[0, i], self.goals[i], value)
 
     def table_of_many(self, targets: Targets) -> Array:
@@ -137,14 +137,14 @@ class TargetWriter:
         table = np.repeat(self.own, _count_of(by_key), axis=0)
         given: dict[int, int] = {}
         for key, value in by_key.items():
-            i = self._claimed(given, key, parts_of(value, many=True))
+            i = self._assign(given, key, parts_of(value, many=True))
             _write_many(table[:, i], self.goals[i], value)
         return table
 
     def refuse(self, code: int, targets: Targets | None) -> NoReturn:
-        """Raise the error of a target that the kernel refused.
+        """Raise the error for a target that the kernel refused.
 
-        Writing it again with all checks says what is wrong; a target that passes them is too far away.
+        Writing it again with all checks finds the error. A target that passes them is too far away.
         """
         row, i = divmod(-1 - code, len(self.goals))
         goal, target = self.goals[i], self.own[0, i].copy()
@@ -156,35 +156,35 @@ class TargetWriter:
                 _write(target, goal, one)
         vector = target[:TRANSFORM_WIDTH].reshape(4, 4)[:3, 3].tolist()
         if goal.vector == "direction":
-            raise InputError(f"target of {goal.label!r} has no direction", value=vector, expected="a vector not 0")
+            raise InputError(f"target of {goal.label!r}", value=vector, expected="a vector longer than 0")
         raise InputError(
-            f"target of {goal.label!r} is too far away",
+            f"target of {goal.label!r}",
             value=vector,
             expected=f"a position within {LONGEST:g} length units of the origin",
         )
 
     def _goal_of(self, key: Any, parts: int) -> int:
-        """Return the index of the goal that a key means for a target with these parts.
+        """Return the index of the goal with this key, for a target with these parts.
 
-        A key that no goal knows may be the role of a joint.
+        Without such a goal, the key may be the role of a joint.
 
         Raises:
-            UnknownNameError: If there is none, or several.
+            UnknownNameError: If there is none, or there are several.
         """
         goals = self.goals
-        if isinstance(key, str) and key not in self._book:
+        if isinstance(key, str) and key not in self._goals_by_key:
             with suppress(UnknownNameError):
                 row = self._skeleton.index(key)
                 same = [i for i, at in enumerate(self._rows) if at == row and goals[i].takes]
-                self._book.update({key: same} if same else {})
+                self._goals_by_key.update({key: same} if same else {})
         try:
-            places = self._book.get(key)
+            places = self._goals_by_key.get(key)
         except TypeError as error:
-            raise InputError("a target's key is not a name", value=key, expected="a joint's or goal's name") from error
+            raise InputError("key of a target", value=key, expected="a joint's or goal's name") from error
         if places is None:
             if any(goal.label == key for goal in goals):
-                raise InputError(f"goal {key!r} takes no target", expected="one that asks for a position or a rotation")
-            raise unknown_name("goal on a joint", key, [str(name) for name in self._book])
+                raise InputError(f"target of {key!r}", expected="a goal that takes a position or a rotation")
+            raise unknown_name("goal on a joint", key, [str(name) for name in self._goals_by_key])
         if len(places) > 1:
             fitting = [i for i in places if goals[i].takes == parts]
             if len(fitting) != 1:
@@ -192,15 +192,17 @@ class TargetWriter:
             return fitting[0]
         return places[0]
 
-    def _claimed(self, given: dict[int, int], key: Any, parts: int) -> int:
-        """Return the index of the goal that a key means, and note which of its parts are given.
+    def _assign(self, given: dict[int, int], key: Any, parts: int) -> int:
+        """Return the index of the goal with this key, and record the given parts.
 
         Raises:
-            InputError: If another key has given one of them.
+            InputError: If another key gives the same part.
         """
         i = self._goal_of(key, parts)
         if given.get(i, 0) & parts:
-            raise InputError("a goal has two targets", value=key, expected="one of the names of its joint")
+            raise InputError(
+                f"target of {key!r}", expected="one target for each goal", hint="use only one name of its joint"
+            )
         given[i] = given.get(i, 0) | parts
         return i
 
@@ -208,12 +210,12 @@ class TargetWriter:
 def targets_from(
     motion: Motion, joints: Iterable[str] | Mapping[str, str], *, rotations: bool = False
 ) -> dict[str, Array]:
-    """Return the targets that ``IK.track`` needs to follow joints of a clip.
+    """Return targets for ``IK.track`` that follow joints of a clip.
 
     Args:
         motion: The clip.
-        joints: Joints that follow the joints of the same name in the clip, or a dict from joints to those they follow.
-        rotations: Whether rotations are followed too.
+        joints: Names of joints, the same in the clip, or a dict from joints to the clip's joints that they follow.
+        rotations: Whether to follow rotations too.
 
     Returns:
         By joint: positions (T, 3) in the clip's length unit, or transforms (T, 4, 4) with ``rotations``.
@@ -226,7 +228,7 @@ def targets_from(
         joints = [joints]
     pairs = dict(cast("Mapping[str, str]", joints)) if isinstance(joints, Mapping) else {name: name for name in joints}
     if not pairs:
-        raise InputError("no joint is to follow the clip", expected="at least one name")
+        raise InputError("joints", expected="at least one name")
     rows = {own: motion.skeleton.index(other) for own, other in pairs.items()}
     frames = motion.frames()
     return {
@@ -236,12 +238,12 @@ def targets_from(
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of a value, () for ragged lists and other values without one."""
+    """Return the shape of a value, () for ragged lists and other values without a shape."""
     return np.shape(value) if dimensions(value) > 0 else ()
 
 
 def parts_of(value: Any, *, many: bool = False) -> int:
-    """Return which parts a target gives, 0 if it cannot be told; ``many`` for targets with a leading axis."""
+    """Return the parts that a target gives, 0 for an unknown form; ``many`` for targets with a leading axis."""
     if hasattr(value, "as_matrix"):
         return ROTATION
     if _is_pair(value, many=many):
@@ -249,8 +251,8 @@ def parts_of(value: Any, *, many: bool = False) -> int:
     return _PARTS.get(shape_of(value)[many:], 0)
 
 
-def _address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
-    """Return the goals that each key of a target table means: a goal's name, or any name of its joint (rows[i])."""
+def _index_by_key(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
+    """Return the goals by each key of a table of targets: the goal's name, or any name of its joint (rows[i])."""
     book: dict[str | int, list[int]] = {}
     for i, goal in enumerate(goals):
         if goal.name is not None:
@@ -269,18 +271,18 @@ def _address_book(skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int]
 
 
 def _checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
-    """Return targets by name; a bare target is that of the only goal that takes one.
+    """Return targets by name; a single target belongs to the only goal that takes one.
 
     Raises:
         InputError: If they are anything else.
     """
     if isinstance(targets, Mapping):
         return cast("Mapping[Any, Any]", targets)
-    asked = [goal for goal in goals if goal.takes]
-    if len(asked) == 1 and not isinstance(targets, str):
-        goal = asked[0]
+    with_target = [goal for goal in goals if goal.takes]
+    if len(with_target) == 1 and not isinstance(targets, str):
+        goal = with_target[0]
         return {goal.joint if goal.name is None and goal.joint is not None else goal.label: targets}
-    raise InputError("targets are no table", value=targets, expected="a dict from joints or goals to their targets")
+    raise InputError("targets", value=targets, expected="a dict from joints or goals to their targets")
 
 
 def _count_of(targets: Mapping[Any, Any]) -> int:
@@ -296,14 +298,15 @@ def _count_of(targets: Mapping[Any, Any]) -> int:
             lengths[key] = len(first)
         except TypeError as error:
             raise InputError(
-                f"targets of {key!r} have no leading axis",
+                f"targets of {key!r}",
                 value=first,
-                hint="solve() takes one target; this takes many",
+                expected="an array with a leading axis",
+                hint="solve() takes one target, this method takes many",
             ) from error
     if not lengths:
-        raise InputError("there are no targets", expected="at least one joint with an array of targets")
+        raise InputError("targets", expected="at least one joint with an array of targets")
     if len(set(lengths.values())) > 1:
-        raise InputError("targets have different lengths", value=lengths, expected="one length for all")
+        raise InputError("lengths of targets", value=lengths, expected="the same for all")
     return next(iter(lengths.values()))
 
 
@@ -316,7 +319,7 @@ def _is_pair(value: Any, *, many: bool = False) -> bool:
 
 
 def _filled(view: Array, shape: tuple[int, ...], value: tuple[Any, ...]) -> bool:
-    """Write three floats, or a position and a ``Rotation``, into a target's view; return whether it was one."""
+    """Write a target of three floats, or of a position and a ``Rotation``; return whether it had such a form."""
     if shape is _POINT:
         if [*map(type, value)] != [float, float, float]:
             return False
@@ -343,20 +346,22 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
     """Write one target into a goal's row of the table, (17,), with all checks.
 
     Raises:
-        InputError: If the value cannot be used or the goal does not ask for that.
+        InputError: If the value cannot be used or does not fit the goal.
     """
     where = f"target of {goal.label!r}"
     parts = parts_of(value)
     if parts == 0:
         raise InputError(
-            f"{where} has shape {shape_of(value) or 'none'}",
+            where,
             value=value,
             expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
         )
     if not _fits(goal, parts):
-        asked = {0: "none", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
-        raise InputError(f"{where} is {asked[parts]}", expected=asked[goal.takes], hint=f"the goal is a {goal!r}")
-    # Checked here, but the kernel cleans rounding away, as it does in a batch: so both give the same bits.
+        forms = {0: "no target", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
+        raise InputError(
+            where, value=value, expected=f"{forms[goal.takes]}, not {forms[parts]}", hint=f"the goal is {goal!r}"
+        )
+    # Only checked here: the kernel removes rounding, so that single solves and batches give the same bits.
     frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     if parts == _BOTH and not _is_pair(value):
         as_transform(value, where)
@@ -375,18 +380,21 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> None:
     """Write the targets of many problems, (B, ...), into a goal's rows of the table, (B, 17).
 
     Raises:
-        InputError: If the shape cannot be used or the goal does not ask for that; the kernel checks the values.
+        InputError: If the shape cannot be used or does not fit the goal; the kernel checks the values.
     """
     where = f"targets of {goal.label!r}"
     parts = parts_of(value, many=True)
     if parts == 0:
         raise InputError(
-            f"{where} have shape {shape_of(value) or 'none'}",
+            f"shape of {where}",
+            value=shape_of(value),
             expected="(B, 3), a Rotation of B, a pair of both, or (B, 4, 4) for B problems",
-            hint="this is one target: solve() takes it, and [target] is a batch of one" if parts_of(value) else None,
+            hint="this is one target: pass it to solve(), or pass [target] as a batch of one"
+            if parts_of(value)
+            else None,
         )
     if not _fits(goal, parts):
-        raise InputError(f"{where} do not fit the goal", expected=f"what {goal!r} asks for")
+        raise InputError(where, expected=f"targets that fit {goal!r}")
     count = len(rows)
     frames = rows[:, :TRANSFORM_WIDTH].reshape(count, 4, 4)
     if parts == _BOTH and not _is_pair(value, many=True):
@@ -402,7 +410,7 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> None:
 
 
 def _fits(goal: Goal, parts: int) -> bool:
-    """Return whether a goal takes a target with these parts: a whole transform may give more than the goal takes."""
+    """Return whether a goal takes a target with these parts; a transform may have more parts than the goal uses."""
     return bool(parts & goal.takes) and (parts == _BOTH or not parts & ~goal.takes)
 
 

@@ -1,50 +1,62 @@
-"""Shared by all file formats: safe reading, atomic writing, and the description of a format."""
+"""Helpers that all file formats share: safe reading, atomic writing, and the description of a format."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from synovia.errors import FileError, InputError
+from synovia.errors import FileError, InputError, MissingExtraError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
-_LISTED: Final = 4  # names in one note
-FREE_NUMBERS: Final = 2**23  # that any file may describe, however small: 64 MiB
-NUMBERS_A_BYTE: Final = 4  # that it may describe beyond that, for each of its bytes
+_LISTED: Final = 4  # names that one note lists
+FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
+NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
 _REPLACE: Final = "pass force=True (--force) to replace it"
+
+
+class Contents(NamedTuple):
+    """The contents of a file.
+
+    Args:
+        skeleton: The skeleton.
+        motions: Function that returns all motions; decoding them may take much longer than the skeleton.
+    """
+
+    skeleton: Skeleton
+    motions: Callable[[], list[Motion]] = list[Motion]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file format: what it can read and write.
+    """A file format: how to recognise, read and write its files.
 
     A new format is one module or package of ``synovia.io`` with a ``FORMAT``, and its name in ``synovia.io.load``.
 
     Args:
-        name: What people call it.
-        extensions: Endings that it uses, lower case with the dot.
-        looks_like: Whether the first few thousand bytes of a file are of this format.
-        read_skeleton: Read the skeleton of a file.
-        read_motions: Read all motions of a file.
-        write_skeleton: Write a skeleton: ``write_skeleton(skeleton, path, force=...)``.
-        write_motion: Write a motion: ``write_motion(motion, path, force=...)``, with ``into=`` if it ``copies``.
-        copies: Whether a motion goes into a copy of the file that its skeleton came from, ``into``.
+        name: Name for messages.
+        extensions: File extensions, in lower case with the dot.
+        looks_like: Returns whether the first few thousand bytes of a file are of this format.
+        read: Reads a file.
+        write: Writes a file: ``write(content, path, force=...)``, with ``into=`` if the format ``copies``. The content
+            is a motion if the format ``holds_motions``, else a skeleton. None if the format cannot be written.
+        holds_motions: Whether a file can hold motions.
+        copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
     """
 
     name: str
     extensions: tuple[str, ...]
     looks_like: Callable[[bytes], bool]
-    read_skeleton: Callable[[Path], Skeleton]
-    read_motions: Callable[[Path], list[Motion]] | None = None
-    write_skeleton: Callable[..., None] | None = None
-    write_motion: Callable[..., None] | None = None
+    read: Callable[[Path], Contents]
+    write: Callable[..., None] | None = None
+    holds_motions: bool = False
     copies: bool = False
 
 
@@ -52,8 +64,8 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     """Return the argument as a path.
 
     Raises:
-        FileError: If no file can have that name.
-        InputError: If it is neither text nor a path.
+        FileError: If the operating system allows no file of that name.
+        InputError: If the argument is neither text nor a path.
     """
     try:
         if b"\0" in os.fsencode(path):
@@ -65,19 +77,45 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise InputError("path is not a path", value=path, expected="text or a pathlib.Path") from error
 
 
+def optional_package(name: str, purpose: str, extra: str, where: str | None = None) -> Any:
+    """Import a package that an extra installs.
+
+    Args:
+        name: The package.
+        purpose: Reason why it is needed, for the message.
+        extra: The extra, as in ``pip install "synovia[extra]"``.
+        where: The file, for the message.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(purpose, where=where, hint=f'run pip install "synovia[{extra}]"') from error
+
+
+def unused_name(name: str, taken: set[str]) -> str:
+    """Return a name with as many underscores as make it differ from all others, and add it to these."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def listed(names: Sequence[str]) -> str:
-    """Return the first few names in quotes and how many more there are, for a note."""
+    """Return the first few names in quotes and the number of the others, for a note."""
     more = len(names) - _LISTED
     return ", ".join(repr(name) for name in names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
-    """Return a file's content.
+    """Return the content of a file.
 
     Raises:
         FileError: If it does not exist, is a folder, may not be read, is empty or is larger than ``most`` bytes.
     """
-    try:
+    with _os_errors(path, "read"):
         if path.is_dir():
             raise FileError("is a folder", where=str(path), expected="a file")
         if not path.is_file() and path.exists():
@@ -86,20 +124,13 @@ def read_bytes(path: Path, *, most: int = LARGEST_FILE) -> bytes:
         if size > most:
             raise FileError("file is too large", where=str(path), value=size, expected=f"at most {most} bytes")
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        near = _neighbours(path)
-        raise FileError("file does not exist", where=str(path), hint=near) from error
-    except FileError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        raise FileError(f"cannot be read ({getattr(error, 'strerror', None) or error})", where=str(path)) from error
     if not data:
         raise FileError("file is empty", where=str(path))
     return data
 
 
 def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
-    """Return a text file's content, without a byte-order mark; bytes that are not UTF-8 are read as Latin-1.
+    """Return the content of a text file, without a byte-order mark; text that is not UTF-8 is read as Latin-1.
 
     Raises:
         FileError: As ``read_bytes`` does.
@@ -114,58 +145,53 @@ def read_text(path: Path, *, most: int = LARGEST_FILE) -> str:
 
 
 def check_writable(path: Path, *, force: bool) -> None:
-    """Refuse a file that could not be written in the end, before any work is done for it.
+    """Check that a file can be written, before any work is done for it.
 
     Raises:
         FileError: If it is a folder, exists and ``force`` is not set, or its folder does not exist.
     """
-    try:
+    with _os_errors(path, "written"):
         if path.is_dir():
             raise FileError("is a folder", where=str(path), expected="a file")
         if path.exists() and not force:
             raise FileError("file exists", where=str(path), hint=_REPLACE)
         if not path.parent.is_dir():
             raise FileError("folder does not exist", where=str(path.parent))
-    except FileError:
-        raise
-    except (OSError, ValueError) as error:  # no permission to look, or a name that cannot be
-        raise FileError(f"cannot be written ({getattr(error, 'strerror', None) or error})", where=str(path)) from error
 
 
 def most_numbers(size: int) -> int:
-    """Return how many numbers of a motion, or of its targets, a file of ``size`` bytes may describe.
+    """Return the largest number of values that a motion, or its targets, may have in a file of ``size`` bytes.
 
-    Files can describe more than they hold, by packing, by sampling between keys, or by naming the same bytes often.
+    A small file can describe a large motion: by compression, by sampling between keys, or by using the same bytes
+    several times. This bound keeps such a file from filling the memory.
     """
     return FREE_NUMBERS + NUMBERS_A_BYTE * size
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
-    """Write a file so that at any moment either the old or the whole new content is there.
+    """Write a file atomically: at any moment it has either the old or the whole new content.
 
     Raises:
         FileError: If it exists and ``force`` is not set, or the folder cannot be written.
     """
-    with suppress(ValueError):  # told below
-        if path.exists() and not force:
-            raise FileError("file exists", where=str(path), hint=_REPLACE)
     handle = -1
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"  # known before it exists: none is left behind
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"  # named before it exists, so it is always removed
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        left = memoryview(data)
-        while left:
-            left = left[os.write(handle, left) :]
-        os.fsync(handle)
-        os.close(handle)
-        handle = -1
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
-    except (OSError, ValueError) as error:  # ValueError: a null byte or half of a character in the path
-        raise FileError(f"cannot be written ({getattr(error, 'strerror', None) or error})", where=str(path)) from error
+        with _os_errors(path, "written"):
+            if path.exists() and not force:
+                raise FileError("file exists", where=str(path), hint=_REPLACE)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(handle, left) :]
+            os.fsync(handle)
+            os.close(handle)
+            handle = -1
+            if path.exists():
+                temporary.chmod(path.stat().st_mode & 0o777)
+            temporary.replace(path)
     finally:
-        with suppress(OSError):  # an interruption may have come between closing it and knowing so
+        with suppress(OSError):  # Ctrl-C may come after the file is closed and before ``handle`` is reset
             if handle >= 0:
                 os.close(handle)
         with suppress(OSError, ValueError):
@@ -187,13 +213,27 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
     write_bytes(path, data, force=force)
 
 
-def _neighbours(path: Path) -> str | None:
-    """Return a hint with files of the same folder that have a similar name."""
+@contextmanager
+def _os_errors(path: Path, done: str) -> Generator[None]:
+    """Turn errors of the operating system into ``FileError``; ``done`` is "read" or "written"."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null byte or half of a character in the path
+        if done == "read" and isinstance(error, FileNotFoundError):
+            raise FileError("file does not exist", where=str(path), hint=_similar_names(path)) from error
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot be {done} ({reason})", where=str(path)) from error
+
+
+def _similar_names(path: Path) -> str | None:
+    """Return a hint with the files of the same folder that have a similar name."""
     import difflib
 
     with suppress(OSError):
         names = [entry.name for entry in path.parent.iterdir()][:2000]
         near = difflib.get_close_matches(path.name, names, n=3)
         if near:
-            return "did you mean " + ", ".join(repr(name) for name in near) + "?"
+            return "Did you mean " + ", ".join(repr(name) for name in near) + "?"
     return None

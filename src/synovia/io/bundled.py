@@ -1,4 +1,4 @@
-"""The models that come with Synovia."""
+"""Models that come with Synovia."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synovia.model import Skeleton
 
 
 def bundled_names() -> tuple[str, ...]:
-    """Return the names that ``bundled`` knows, sorted."""
+    """Return the names of the bundled models, sorted."""
     return tuple(sorted(_models()))
 
 
@@ -23,7 +23,7 @@ def bundled(name: str) -> Skeleton:
             of the Franka Emika Panda) or ``quadruped`` (a dog of 30 kg).
 
     Raises:
-        UnknownNameError: If there is no such model; the message names those there are.
+        UnknownNameError: If there is no such model; the message lists the names.
 
     Example:
         >>> bundled("arm7").nq
@@ -33,10 +33,10 @@ def bundled(name: str) -> Skeleton:
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
     with as_file(known[name]) as path:
-        return import_module("synovia.io.toml").FORMAT.read_skeleton(path)
+        return import_module("synovia.io.toml").FORMAT.read(path).skeleton
 
 
 def _models() -> dict[str, Traversable]:
-    """Return the models in the package, by name."""
+    """Return the files of the bundled models, by name."""
     entries = files("synovia").joinpath("models").iterdir()
     return {entry.name.removesuffix(".toml"): entry for entry in entries if entry.name.endswith(".toml")}

@@ -1,8 +1,8 @@
 """Joint values over time as comma-separated text, for robots and spreadsheets.
 
-The first row names the columns: ``time`` in seconds, then each number of q: a hinge or slide under its joint's name, a
-ball as ``NAME.qx .qy .qz .qw``, a free joint with ``NAME.x .y .z`` before that. Numbers have as many digits as they
-need to come back the same.
+The first row names the columns: ``time`` in seconds, then one column for each number of q. A hinge or slide has the
+name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Numbers have
+enough digits to be read back exactly.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
 
 def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
-    """Return a motion of a skeleton from comma-separated text; columns may stand in any order.
+    """Read a motion of a skeleton from comma-separated text; the columns may have any order.
 
     Args:
         path: The file.
@@ -60,7 +60,8 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If a column belongs to no joint, a row is too short, or a number cannot be used; names the line.
+        FormatError: If a column belongs to no joint, a row is too short, or a number cannot be used. The message names
+            the line.
     """
     where = as_path(path)
     known = {name: at for at, name in enumerate(columns(skeleton))}
@@ -86,18 +87,19 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 def read_table(
     path: Path, check: Callable[[list[str], str], None], *, expected: str, gap: float | None = None
 ) -> tuple[list[str], Array]:
-    """Return the names of the columns and the numbers below them, (rows, columns); lines without a cell are skipped.
+    """Read the names of the columns and the numbers below them, (rows, columns); empty lines are skipped.
 
     Args:
         path: The file.
-        check: Refuses names of columns; is given them and the place of their line, before any number is read.
-        expected: What the first line should say, for messages.
-        gap: What an empty cell stands for; None: it is an error.
+        check: Raises an error for wrong column names. Called with the names and the place of their line, before any
+            number is read.
+        expected: Expected form of the first line, for messages.
+        gap: Value of an empty cell; None to refuse empty cells.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If the first column is not ``time``, a name stands twice, a row has more or fewer cells than there
-            are names, or a cell is not a number; names the line.
+        FormatError: If the first column is not ``time``, two columns have the same name, a row has more or fewer cells
+            than there are names, or a cell is not a number. The message names the line.
     """
     rows = csv.reader(io.StringIO(read_text(path), newline=""))
     head: list[str] = []
@@ -131,7 +133,7 @@ def _names(row: list[str], place: str, expected: str) -> list[str]:
     seen: set[str] = set()
     for name in head:
         if name in seen:
-            raise FormatError(f"column {name!r} stands twice", where=place, expected="each column once")
+            raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
         seen.add(name)
     return head
 
@@ -142,7 +144,7 @@ def _number(cell: str, place: str, gap: float | None) -> float:
     if not text and gap is not None:
         return gap
     try:
-        if "_" in text or not text.isascii():  # Python reads 1_0 and Arabic digits, no other program does
+        if "_" in text or not text.isascii():  # Python alone accepts 1_0 and Arabic digits
             raise ValueError
         return float(text)
     except ValueError:
@@ -152,10 +154,10 @@ def _number(cell: str, place: str, gap: float | None) -> float:
 
 
 def frame_rate(times: Array, path: Path) -> float | None:
-    """Return the frames per second of times (T,), seconds; None for a single one.
+    """Return the frames per second of times (T,), seconds; None for a single time.
 
     Raises:
-        FormatError: If they do not increase, or one is not finite.
+        FormatError: If the times do not increase, or one is not finite.
     """
     length = float(times[-1]) - float(times[0]) if len(times) else 0.0
     if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
@@ -164,7 +166,7 @@ def frame_rate(times: Array, path: Path) -> float | None:
 
 
 def _refuse(path: Path) -> NoReturn:
-    """Refuse to read a table alone."""
+    """Refuse to read a table, which has no skeleton."""
     raise FormatError("a table does not hold its skeleton", where=str(path), hint="synovia.read_csv(path, skeleton)")
 
 
@@ -172,7 +174,7 @@ FORMAT: Final = Format(
     name="CSV",
     extensions=(".csv",),
     looks_like=lambda head: False,
-    read_skeleton=_refuse,
-    read_motions=_refuse,
-    write_motion=write_csv,
+    read=_refuse,
+    write=write_csv,
+    holds_motions=True,
 )

@@ -1,4 +1,4 @@
-"""``load_skeleton`` and ``load_motion``: the right reader for a file; and what a model's name means."""
+"""``load_skeleton`` and ``load_motion``: find the reader of a file; resolve the names of bundled models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
-from synovia.io.base import Format, as_path
+from synovia.io.base import Contents, Format, as_path
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -19,8 +19,8 @@ from synovia.model.root import Root
 
 # Modules with a FORMAT each, in the order in which content is tried; imported when a file needs them.
 _MODULES: Final = ("bvh", "gltf", "urdf", "mjcf", "toml", "npz", "csvfile")
-_SNIFF: Final = 4096  # bytes that tell what a file is
-_TOLD: Final = 6  # notes in one warning
+_SNIFF: Final = 4096  # bytes at the start of a file that show its format
+_SHOWN: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
 
@@ -30,10 +30,10 @@ def formats() -> list[Format]:
 
 
 def format_of(path: Path) -> Format:
-    """Return the format to read a file with: its content decides where it can, else its extension.
+    """Return the format of a file: the content decides, or else the extension.
 
     Raises:
-        FormatError: If neither tells.
+        FormatError: If neither the content nor the extension is known.
     """
     known = formats()
     head = b""
@@ -46,7 +46,7 @@ def format_of(path: Path) -> Format:
         if head and fmt.looks_like(head):
             return fmt
     if named:
-        return named[0]  # its reader names the line that is wrong
+        return named[0]  # its reader names the wrong line
     if not head:
         from synovia.io.base import read_bytes
 
@@ -62,13 +62,13 @@ def endings(some: Iterable[Format]) -> str:
 
 
 def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> Skeleton:
-    """Return the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
+    """Read the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
 
-    A ``UserWarning`` tells what of the file was not kept, such as the constraints that close a loop; ``skeleton.notes``
-    holds the same sentences.
+    A ``UserWarning`` lists the parts of the file that were not kept, such as constraints that close a loop.
+    ``skeleton.notes`` has the same sentences.
 
     Args:
-        path: The file. Its content decides the format where it can, else its extension.
+        path: The file. Its content decides the format, or else its extension.
         root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
 
     Raises:
@@ -77,30 +77,26 @@ def load_skeleton(path: str | os.PathLike[str], *, root: Root | None = None) -> 
         MissingExtraError: If the format needs a package that is not installed (MJCF).
     """
     where = as_path(path)
-    skeleton = _skeleton(where)
+    skeleton = _contents(where).skeleton
     if skeleton.notes:
-        warnings.warn(f"{where}: {brief(skeleton.notes)}", UserWarning, stacklevel=2)
+        more = len(skeleton.notes) - _SHOWN
+        text = " ".join([*skeleton.notes[:_SHOWN], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
+        warnings.warn(f"{where}: {text}", UserWarning, stacklevel=2)
     return skeleton if root is None else skeleton.with_root(root)
 
 
-def brief(notes: Sequence[str]) -> str:
-    """Return the first of a skeleton's notes on one line, and how many more there are."""
-    more = len(notes) - _TOLD
-    return " ".join([*notes[:_TOLD], *([f"And {more} more, see skeleton.notes."] if more > 0 else [])])
-
-
-def _skeleton(where: Path) -> Skeleton:
-    """Return the skeleton of a file."""
-    return _guarded(where, lambda: format_of(where).read_skeleton(where))
+def _contents(where: Path) -> Contents:
+    """Read a file."""
+    return _guarded(where, lambda: format_of(where).read(where))
 
 
 def is_bundled(name: str) -> bool:
-    """Return whether a name means a bundled model: a file of that name goes first."""
+    """Return whether a name means a bundled model; a file of the same name takes precedence."""
     return name in bundled_names() and not Path(name).exists()
 
 
 def load_model(name: str) -> Skeleton:
-    """Return the skeleton of a file, or of a bundled model where there is no such file; without a warning.
+    """Read the skeleton of a file, or of a bundled model if there is no such file; never warns.
 
     Raises:
         FileError: If there is neither, or the file cannot be read.
@@ -109,7 +105,7 @@ def load_model(name: str) -> Skeleton:
     if is_bundled(name):
         return bundled(name)
     try:
-        return _skeleton(as_path(name))
+        return _contents(as_path(name)).skeleton
     except FileError as error:
         if error.hint is not None or not isinstance(error.__cause__, FileNotFoundError):
             raise
@@ -118,22 +114,22 @@ def load_model(name: str) -> Skeleton:
 
 
 def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
-    """Return one motion of a BVH, glTF/GLB or npz file.
+    """Read one motion of a BVH, glTF/GLB or npz file.
 
     Args:
         path: The file.
-        clip: Name or number of the clip, where the file has several.
+        clip: Name or number of the clip, if the file has several.
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If its content is malformed or it has no motion.
-        UnsupportedError: If the format holds no motion at all.
+        UnsupportedError: If files of this format never hold a motion.
         InputError: If there is no such clip.
     """
     where = as_path(path)
     fmt = format_of(where)
-    if fmt.read_motions is None:
-        others = endings(fmt for fmt in formats() if fmt.read_motions is not None)
+    if not fmt.holds_motions:
+        others = endings(fmt for fmt in formats() if fmt.holds_motions)
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
     motions = load_motions(where)
     if not motions:
@@ -163,7 +159,7 @@ def clip_number(motions: Sequence[Motion], clip: str | int, where: str) -> int:
 
 
 def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
-    """Return all motions of a file: none where it, or its format, has none.
+    """Read all motions of a file; none if the file or its format has none.
 
     Args:
         path: The file.
@@ -173,12 +169,11 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
         FormatError: If its content is malformed.
     """
     where = as_path(path)
-    read = format_of(where).read_motions
-    return [] if read is None else _guarded(where, lambda: read(where))
+    return _guarded(where, _contents(where).motions) if format_of(where).holds_motions else []
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Run a reader; errors about values get the file's name, and running out of memory or stack is the file's error."""
+    """Run a reader; errors about values get the name of the file, and lack of memory or stack is a ``FormatError``."""
     try:
         return read()
     except (FileError, FormatError):

@@ -1,4 +1,4 @@
-"""Motions as NumPy archives, ``synovia.motion/1``: every bit of a motion and its skeleton, read without pickle.
+"""Motions as NumPy archives, ``synovia.motion/1``: a motion and its skeleton, exactly and without pickle.
 
 q          (T, nq) joint values
 fps        frames per second
@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError, InputError, restated
-from synovia.io.base import Format, as_path, most_numbers, read_bytes, write_bytes
+from synovia.io.base import Contents, Format, as_path, most_numbers, read_bytes, write_bytes
 from synovia.model.motion import Motion
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive
-_HALVES: Final = 0xD800, 0xDFFF  # of characters, which stand for nothing alone
+_SURROGATES: Final = 0xD800, 0xDFFF  # halves of characters, which mean nothing alone
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
 
 
@@ -55,8 +55,8 @@ def write_npz(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     write_bytes(as_path(path), data.getvalue(), force=force)
 
 
-def _read(path: Path) -> Motion:
-    """Return the motion of an archive.
+def _read(path: Path) -> Contents:
+    """Read an archive with a motion.
 
     Raises:
         FileError: If the file cannot be read.
@@ -88,22 +88,24 @@ def _read(path: Path) -> Motion:
         )
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
     try:
-        return Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
+        motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
     except InputError as error:
         raise restated(error, FormatError, str(path)) from error
+    return Contents(skeleton, lambda: [motion])
 
 
 def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, NDArray[Any]]:
-    """Return arrays of a NumPy archive by name; those that are not there are left out, all others are never unpacked.
+    """Read some arrays of a NumPy archive, by name; missing ones are left out, and no other array is unpacked.
 
     Args:
         path: The file.
         wanted: Names of the arrays.
-        expected: What the file should be, for messages.
+        expected: Expected kind of file, for messages.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is damaged, an array holds pickled objects, or arrays unpack to more than such a file may.
+        FormatError: If it is damaged, an array holds pickled objects, or the unpacked arrays are too large for a file
+            of this size.
     """
     data = read_bytes(path)
     left = 8 * most_numbers(len(data))
@@ -123,22 +125,22 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
                 left -= content[name].nbytes
     except FormatError:
         raise
-    except Exception as error:  # damaged archives raise a dozen types
+    except Exception as error:  # damaged archives raise a dozen exception types
         raise FormatError(f"is not a NumPy archive ({error})", where=str(path), expected=expected) from error
     return content
 
 
 def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
-    """Return the array of a file in NumPy's format, whose head is checked before memory is taken.
+    """Read an array in NumPy's file format; the header is checked before memory is allocated.
 
     Args:
         file: The file.
         place: Its name, for messages.
-        most: Most bytes that the array may take.
+        most: Largest size of the array, bytes.
 
     Raises:
         FormatError: If it holds pickled objects, is larger, or is cut off.
-        ValueError: If the head is malformed.
+        ValueError: If the header is malformed.
     """
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
@@ -161,11 +163,11 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
 
 
 def texts_of(array: NDArray[Any]) -> list[str] | None:
-    """Return the texts of an array, None where one is none that could be written as UTF-8."""
+    """Return the texts of an array; None if it holds no texts, or one that cannot be written as UTF-8."""
     if array.dtype.kind != "U":
         return None
     codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    if np.any((codes > sys.maxunicode) | ((codes >= _HALVES[0]) & (codes <= _HALVES[1]))):
+    if np.any((codes > sys.maxunicode) | ((codes >= _SURROGATES[0]) & (codes <= _SURROGATES[1]))):
         return None
     return [str(text) for text in array.ravel().tolist()]
 
@@ -174,7 +176,7 @@ FORMAT: Final = Format(
     name="Synovia motion",
     extensions=(".npz",),
     looks_like=lambda head: head.startswith(_MARK),
-    read_skeleton=lambda path: _read(path).skeleton,
-    read_motions=lambda path: [_read(path)],
-    write_motion=write_npz,
+    read=_read,
+    write=write_npz,
+    holds_motions=True,
 )

@@ -1,4 +1,4 @@
-"""``save_motion``: the right writer for a file's extension."""
+"""``save_motion``: find the writer for the extension of a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def save_motion(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension.
-        InputError: If a glTF is wanted without ``into``, or the motion is not of its skeleton.
+        InputError: If ``into`` is missing for a glTF, or the motion belongs to another skeleton.
     """
     where = as_path(path)
     fmt, write = _writer(where)
@@ -43,25 +43,25 @@ def save_motion(
 
 
 def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
-    """Return the format of a motion's file by its extension, and its writer.
+    """Return the format of a motion file by its extension, and its writer.
 
     Raises:
-        FormatError: If there is none.
+        FormatError: If no format has this extension.
     """
-    known = formats()
+    known = [fmt for fmt in formats() if fmt.holds_motions and fmt.write is not None]
     for fmt in known:
-        if fmt.write_motion is not None and path.suffix.lower() in fmt.extensions:
-            return fmt, fmt.write_motion
+        if fmt.write is not None and path.suffix.lower() in fmt.extensions:
+            return fmt, fmt.write
     raise FormatError(
         "no motion can be written with this extension",
         where=str(path),
         value=path.suffix or None,
-        expected=f"one of {endings(fmt for fmt in known if fmt.write_motion)}",
+        expected=f"one of {endings(known)}",
     )
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Refuse a motion's file that could not be written in the end, before the work begins.
+    """Check that a motion file can be written, before the work begins.
 
     Raises:
         FileError: As ``check_writable`` does.

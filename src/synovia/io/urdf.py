@@ -1,11 +1,11 @@
-"""URDF, the robot description of ROS: links and joints, each joint's frame being that of its child link.
+"""URDF, the robot description of ROS: links and joints. The frame of a joint is that of its child link.
 
-The root link has a row of its own, and so has every joint, fixed ones too; a joint's name and its child link's name
-mean the same frame. Lengths are metres, angles radians. A planar joint becomes two slides and a hinge under one body:
-it moves along the two directions normal to its axis (x and y where the axis is z) and then turns about the axis.
+The root link has a row of its own, and so has every joint, fixed joints included. The name of a joint and that of its
+child link mean the same frame. Lengths are in metres, angles in radians. A planar joint becomes two slides and a hinge
+of one body: it moves along the two directions normal to its axis (x and y if the axis is z), then turns about the axis.
 
-No mesh is opened: shapes do not matter to kinematics. Transmissions, sensors and safety controllers are skipped. What
-extensions of the format bind, such as loops that they close, is told in the skeleton's notes.
+Kinematics does not need meshes, so none is opened. Transmissions, sensors and safety controllers are skipped. Some
+extensions of the format add constraints, such as closed loops; the notes of the skeleton list them.
 
 References:
     https://wiki.ros.org/urdf/XML/link and https://wiki.ros.org/urdf/XML/joint
@@ -21,13 +21,13 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import did_you_mean
-from synovia.io.base import Format, read_bytes
+from synovia.io.base import Contents, Format, read_bytes, unused_name
 from synovia.io.xmltree import Element, parse, root_is
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import Array, align_z, as_direction, fixed_xyz, rigid
 from synovia.model.limits import Interval
 
-LARGEST_FILE: Final = 2**27  # bytes; shapes are in files of their own
+LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _KINDS: Final = {
     "fixed": Kind.FIXED,
@@ -51,18 +51,18 @@ class _Edge:
 
 
 def read_skeleton(path: Path) -> Skeleton:
-    """Return the skeleton of a URDF file.
+    """Read the skeleton of a URDF file.
 
     Args:
         path: The file.
 
     Raises:
         FileError: If it cannot be read.
-        FormatError: If it is malformed, or its links and joints form no tree; the message names the line.
+        FormatError: If it is malformed, or its links and joints do not form a tree; the message names the line.
     """
     most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions name joints again
     robot = parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)
-    robot.only("robot")  # a macro among its children is named before anything that it leaves undone
+    robot.only("robot")  # report an unexpanded macro first: it is the cause of other errors
     links = _links(robot)
     edges = _edges(robot, links)
     root = _root(robot, links, edges)
@@ -75,7 +75,7 @@ def read_skeleton(path: Path) -> Skeleton:
     rows = [Joint(name=root, body=root, mass=mass, com=com)]
     row_of = {root: 0}
     waiting = below.get(root, [])[::-1]
-    while waiting:  # depth first, in the file's order
+    while waiting:  # depth first, in the order of the file
         edge = waiting.pop()
         rows += _rows(edge, row_of[edge.parent], len(rows), links[edge.child], names)
         row_of[edge.child] = len(rows) - 1
@@ -92,12 +92,14 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def _notes(robot: Element) -> list[str]:
-    """Return what closes loops in the extensions of the format: joints of Gazebo's, constraints of Drake's."""
+    """Return sentences about closed loops that were not kept: joints of Gazebo, constraints of Drake."""
     lost: list[Element] = []
     for element in robot.children:
         if element.tag in _LOOPS:
             lost.append(element)
-        if element.tag == "gazebo":  # a joint there has its two links as SDF has them; the tree has placed both already
+        if (
+            element.tag == "gazebo"
+        ):  # a joint with parent and child, as in SDF, joins two links that the tree has already
             ends = [(inner, {end.tag for end in inner.children}) for inner in element.children if inner.tag == "joint"]
             lost += [inner for inner, tags in ends if {"parent", "child"} <= tags]
     notes: list[str] = []
@@ -115,7 +117,7 @@ def _links(robot: Element) -> dict[str, Element]:
         if element.tag == "link":
             name = element.text("name")
             if name in links:
-                raise element.error(f"link {name!r} is there twice", hint=f"the first is on line {links[name].line}")
+                raise element.error(f"link {name!r} is defined twice", hint=f"the first is on line {links[name].line}")
             links[name] = element
     if not links:
         raise robot.error("robot has no link", expected="at least one <link>")
@@ -123,7 +125,7 @@ def _links(robot: Element) -> dict[str, Element]:
 
 
 def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
-    """Return the joints in the file's order, each with a parent and a child that exist, and no child twice."""
+    """Return the joints in the order of the file, after checking that their links exist and have one parent each."""
     edges: dict[str, _Edge] = {}
     above: dict[str, _Edge] = {}
     for element in robot.children:
@@ -132,7 +134,7 @@ def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
         name = element.text("name")
         if name in edges:
             raise element.error(
-                f"joint {name!r} is there twice", hint=f"the first is on line {edges[name].element.line}"
+                f"joint {name!r} is defined twice", hint=f"the first is on line {edges[name].element.line}"
             )
         kind = element.text("type")
         if kind not in _KINDS:
@@ -184,30 +186,22 @@ def _root(robot: Element, links: dict[str, Element], edges: list[_Edge]) -> str:
 
 
 def _rows(edge: _Edge, parent: int, at: int, link: Element, names: set[str]) -> list[Joint]:
-    """Return the rows of one joint, the first of which will be row ``at``; the last carries the link."""
+    """Return the rows of one joint; the first will be row ``at``, the last is the frame of the link."""
     element = edge.element
     kind = _KINDS[edge.type]
     rest = origin_of(element)
     axis = _axis(element) if kind in (Kind.HINGE, Kind.SLIDE) else np.zeros(3)
     rows: list[Joint] = []
     if edge.type == "planar":
-        across = align_z(axis)  # its columns: the two directions in the plane, and the axis
+        across = align_z(axis)  # columns: the two directions in the plane, and the axis
         for letter, direction in (("x", across[:, 0]), ("y", across[:, 1])):
-            name = _free_name(f"{edge.name}_{letter}", names)
+            name = unused_name(f"{edge.name}_{letter}", names)
             rows.append(Joint(name=name, parent=parent, kind=Kind.SLIDE, rest=rest, axis=direction))
             parent, rest = at + len(rows) - 1, rigid()
     mass, com = _inertia(link)
     limit, mimic = _limit(edge), _mimic(edge)
     last = Joint(edge.name, parent, kind, rest, axis, limit, mass=mass, com=com, mimic=mimic, body=edge.child)
     return [*rows, last]
-
-
-def _free_name(name: str, names: set[str]) -> str:
-    """Return the name, with underscores until nothing has it, and take it."""
-    while name in names:
-        name += "_"
-    names.add(name)
-    return name
 
 
 def origin_of(element: Element) -> Array:
@@ -220,7 +214,7 @@ def origin_of(element: Element) -> Array:
 
 
 def _axis(element: Element) -> Array:
-    """Return the unit axis of a joint; x where the file has none."""
+    """Return the unit axis of a joint; x if the file has none."""
     axis = element.only("axis")
     numbers = np.array((1.0, 0.0, 0.0) if axis is None else axis.numbers("xyz", 3, default=(1.0, 0.0, 0.0)))
     if axis is not None and not np.abs(numbers).max() > 1e-9:
@@ -233,7 +227,7 @@ def _axis(element: Element) -> Array:
 
 
 def _limit(edge: _Edge) -> Interval | None:
-    """Return the limits of a revolute or prismatic joint; an end that is not given is 0, as the format says."""
+    """Return the limits of a revolute or prismatic joint; a missing bound is 0, as the format specifies."""
     if edge.type not in ("revolute", "prismatic"):
         return None
     limit = edge.element.only("limit")
@@ -264,7 +258,7 @@ def _mimic(edge: _Edge) -> Mimic | None:
 
 
 def _check_couplings(rows: list[Joint], edges: list[_Edge]) -> None:
-    """Refuse followers of joints that do not exist or do not move along one axis, and followers of themselves."""
+    """Refuse mimic joints whose leader does not exist or has not exactly one axis, and chains that form a cycle."""
     by_name = {edge.name: edge for edge in edges}
     leader_of = {row.name: row.mimic.leader for row in rows if row.mimic is not None}
     for name in leader_of:
@@ -299,4 +293,6 @@ def _inertia(link: Element) -> tuple[float, Array]:
     return mass, origin_of(inertial)[:3, 3]
 
 
-FORMAT: Final = Format("URDF", (".urdf",), lambda head: root_is("robot", head), read_skeleton)
+FORMAT: Final = Format(
+    "URDF", (".urdf",), lambda head: root_is("robot", head), lambda path: Contents(read_skeleton(path))
+)

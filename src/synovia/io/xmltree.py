@@ -1,23 +1,24 @@
-"""XML read safely, with the line of every element, so that a message about a file can name it.
+"""A safe XML reader that keeps the line of every element for error messages.
 
-Document types and entities are refused at once: no robot needs them, and they are how a small file eats all memory or
-reads other files. Nothing outside the given bytes is ever opened.
+Document types and entities are refused: no robot needs them, and with them a small file can fill the memory or read
+other files. The reader opens no file.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from xml.parsers import expat
 
 from synovia.errors import FormatError
 
-MAX_DEPTH: Final = 1000  # elements in elements; beyond, nobody wrote the file
+MAX_DEPTH: Final = 1000  # nested elements; no real file has more
 MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
-HUGE: Final = 1e9  # metres, radians or kilograms; beyond, a number is a mistake and the kinematics lose their digits
+HUGE: Final = 1e9  # metres, radians or kilograms; a larger number is a mistake and makes kinematics inaccurate
 _XACRO_HINT: Final = "this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first"
 _BEFORE_ROOT: Final = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
 
@@ -27,11 +28,11 @@ class Element:
     """One element.
 
     Args:
-        tag: Its name, with the prefix where it has one.
+        tag: Its name, with the prefix if it has one.
         attributes: Its attributes.
         file: The file, for messages.
-        line: Line of the file where it starts.
-        children: The elements directly in it.
+        line: Line of the file where it begins.
+        children: Its direct children.
     """
 
     tag: str
@@ -45,14 +46,12 @@ class Element:
         """File and line, for example ``panda.urdf:123``."""
         return f"{self.file}:{self.line}"
 
-    def error(
-        self, what: str, *, value: object = None, expected: str | None = None, hint: str | None = None
-    ) -> FormatError:
-        """Return the error that names this element's line; arguments as in ``SynoviaError``."""
-        return FormatError(what, where=self.place, value=value, expected=expected, hint=hint)
+    def error(self, what: str, **details: Any) -> FormatError:
+        """Return an error that names the line of this element; ``details`` as in ``SynoviaError``."""
+        return FormatError(what, where=self.place, **details)
 
     def only(self, tag: str) -> Element | None:
-        """Return the one child of that name, None where there is none.
+        """Return the only child of that name, or None.
 
         Raises:
             FormatError: If there are several, or a macro was not expanded.
@@ -68,7 +67,7 @@ class Element:
         return found
 
     def text(self, name: str) -> str:
-        """Return an attribute that must be there.
+        """Return a required attribute.
 
         Raises:
             FormatError: If it is missing, empty or an expression of the macro language.
@@ -87,19 +86,19 @@ class Element:
 
         Args:
             name: The attribute.
-            count: How many numbers it must hold.
-            default: What to return where the attribute is absent; without it, it must be there.
+            count: Required number of values.
+            default: Result for a missing attribute; None if the attribute is required.
             bounded: Whether to refuse infinity and numbers beyond ``HUGE``.
 
         Raises:
-            FormatError: If there are more, fewer, or they cannot be used.
+            FormatError: If there are more or fewer numbers, or one cannot be used.
         """
         if default is not None and name not in self.attributes:
             return default
         text = self.text(name)
-        what, wanted = f"{name} of <{self.tag}>", "one number" if count == 1 else f"{count} numbers divided by spaces"
+        what, wanted = f"{name} of <{self.tag}>", "one number" if count == 1 else f"{count} numbers separated by spaces"
         try:
-            if "_" in text or not text.isascii():  # Python reads 1_0 and Arabic digits, no other reader does
+            if "_" in text or not text.isascii():  # Python alone accepts 1_0 and Arabic digits
                 raise ValueError
             numbers = tuple(float(word) for word in text.split())
         except ValueError:
@@ -112,7 +111,7 @@ class Element:
 
 
 def root_is(tag: str, head: bytes) -> bool:
-    """Return whether the first bytes of a file are XML whose root element has this name."""
+    """Return whether the first bytes of a file are XML with a root element of this name."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = head.decode("utf-16", errors="replace")
     else:
@@ -129,23 +128,23 @@ def parse(data: bytes, where: str, *, root: str | None, most: Mapping[str, int])
         data: The file's content.
         where: The file, for messages.
         root: Name that the root element must have, None for any.
-        most: How many elements of some names there may be.
+        most: Largest number of elements, by name.
 
     Raises:
-        FormatError: If it is not XML, of another kind, has a document type, or is nested too deep or too large;
-            the message names the line.
+        FormatError: If it is not XML, has another root or a document type, or is too large or nested too deeply. The
+            message names the line.
     """
-    return _Builder(where, root, dict(most)).build(data)
+    return _Builder(where, root, most).build(data)
 
 
 class _Builder:
-    """Builds the tree from the parser's events."""
+    """Build the tree from the events of the parser."""
 
-    def __init__(self, where: str, root: str | None, left: dict[str, int]) -> None:
+    def __init__(self, where: str, root: str | None, most: Mapping[str, int]) -> None:
         self.where = where
         self.root = root
-        self.left = left
-        self.most = dict(left)
+        self.most = most
+        self.counts: Counter[str] = Counter()
         self.count = 0
         self.stack: list[Element] = []
         self.top: Element | None = None
@@ -166,7 +165,7 @@ class _Builder:
             ) from error
         except FormatError:
             raise
-        except (ValueError, LookupError) as error:  # an encoding that Python or the parser does not know
+        except (ValueError, LookupError) as error:  # an unknown encoding
             raise FormatError(f"is not readable XML ({error})", where=self.where, hint="save it as UTF-8") from error
         if self.top is None:
             raise FormatError("has no element", where=self.where, expected=f"<{self.root}>")
@@ -186,11 +185,12 @@ class _Builder:
         if self.count > MAX_ELEMENTS:
             raise FormatError("too many elements", where=self.here(), expected=f"at most {MAX_ELEMENTS}")
         if len(self.stack) >= MAX_DEPTH:
-            raise FormatError("elements are nested too deep", where=self.here(), expected=f"at most {MAX_DEPTH} levels")
-        if tag in self.left:
-            self.left[tag] -= 1
-            if self.left[tag] < 0:
-                raise FormatError(f"too many <{tag}>", where=self.here(), expected=f"at most {self.most[tag]}")
+            raise FormatError(
+                "elements are nested too deeply", where=self.here(), expected=f"at most {MAX_DEPTH} levels"
+            )
+        self.counts[tag] += 1
+        if self.counts[tag] > (most := self.most.get(tag, MAX_ELEMENTS)):
+            raise FormatError(f"too many <{tag}>", where=self.here(), expected=f"at most {most}")
         element = Element(tag, attributes, self.where, self.parser.CurrentLineNumber)
         if self.stack:
             self.stack[-1].children.append(element)

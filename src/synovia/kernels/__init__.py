@@ -1,4 +1,4 @@
-"""Compiled mathematics: flat arrays and scalars in, flat arrays and scalars out; nothing allocates, nothing validates.
+"""Compiled mathematics on flat arrays and scalars. Kernels allocate no memory and do not validate their arguments.
 
-The only package that imports the compiler, and it imports nothing else of Synovia.
+Only this package imports the compiler (numba), and it imports nothing else of Synovia.
 """

@@ -1,4 +1,4 @@
-"""Skeletons and their poses: what moves, how far it may, and where everything is."""
+"""Skeletons, joints, limits and poses."""
 
 from synovia.model.joint import Joint, Kind, Mimic
 from synovia.model.pose import Pose

@@ -1,6 +1,6 @@
-"""Check numbers, rotations and transforms that users give, and convert them to plain arrays with NumPy alone.
+"""Check numbers, rotations and transforms from users, and convert them to arrays with NumPy only.
 
-This code runs once per file, goal or call; code that runs in every step is in ``kernels``. Quaternions in arrays are
+This code runs once per file, goal or call. Code for every step is in ``kernels``. Quaternions in arrays are
 xyzw. All functions accept SciPy's ``Rotation``; none imports SciPy.
 """
 
@@ -15,20 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 from synovia.errors import InputError
 
 Array = NDArray[np.float64]
-ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that is taken for rounding (float32 files) and cleaned away
-EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix: nothing to clean
+ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
+EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
 _PLAIN: Final = frozenset({float, int, np.float64})
-_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # that NumPy makes numbers of
+_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
 _IDENTITY: Final = np.eye(3).tobytes()
-_SMALL: Final = 1e-8  # radians; below, a quotient of sines is its limit
+_SMALL: Final = 1e-8  # radians; below, quotients of sines are replaced by their limits
 
 
 def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: bool = True) -> Array:
     """Return value as a new float64 array of a given shape (-1: any length).
 
     Raises:
-        InputError: If it is not numeric (text and truth values are no numbers), has masked entries or another shape, or
-            holds NaN or infinity.
+        InputError: If it is not numeric (text and booleans are refused), has masked entries or another shape, or
+            contains NaN or infinity.
     """
     wanted = "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
     one: Any = value
@@ -37,17 +37,15 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     kinds: set[type] = {*map(type, parts)}
     plain = kinds <= _PLAIN or (type(one) is np.ndarray and one.dtype == np.float64)
     if not plain and _masked(parts, kinds):
-        raise InputError(
-            f"{what} has masked entries", expected="numbers without a mask", hint="array.filled(number) gives them one"
-        )
+        raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     try:
-        array = np.array(one if plain else _unread(one, kinds), dtype=np.float64)
+        array = np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} is not numeric", value=value, expected=f"numbers of shape {wanted}") from error
+        raise InputError(what, value=value, expected=f"numbers of shape {wanted}") from error
     if array.ndim != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, array.shape, strict=True)):
-        raise InputError(f"{what} has shape {array.shape}", expected=f"shape {wanted}")
+        raise InputError(f"shape of {what}", value=array.shape, expected=wanted)
     if finite and not np.isfinite(array).all():
-        raise InputError(f"{what} is not finite", value=array.tolist(), expected="finite numbers")
+        raise InputError(what, value=array.tolist(), expected="finite numbers")
     return array
 
 
@@ -60,68 +58,71 @@ def as_direction(value: Any, what: str) -> Array:
     vector = as_numbers(value, (3,), what)
     largest = float(np.abs(vector).max())
     if largest == 0.0:
-        raise InputError(f"{what} has no direction", value=vector.tolist(), expected="a vector not 0")
+        raise InputError(what, value=vector.tolist(), expected="a vector longer than 0")
     if not 1e-100 < largest < 1e100:  # its square would overflow, or be 0
         vector = vector / largest
     return vector / float(np.linalg.norm(vector))
 
 
 def _masked(parts: list[Any], kinds: set[type]) -> bool:
-    """Return whether one of some arrays has masked entries: their numbers mean nothing."""
+    """Return whether one of some arrays has masked entries, whose numbers are undefined."""
     if not any(hasattr(kind, "mask") for kind in kinds):
         return False
     masked: Any = np.ma.MaskedArray
     return any(isinstance(part, masked) and np.ma.is_masked(part) for part in parts)
 
 
-def _unread(value: Any, kinds: set[type]) -> NDArray[Any]:
-    """Return a value as an array of its own type. Asked for floats at once, NumPy would convert text and booleans too.
+def _as_own_type(value: Any, kinds: set[type]) -> NDArray[Any]:
+    """Return a value as an array of its own type; a direct conversion to floats would accept text and booleans.
 
     Raises:
-        TypeError: If there is text, a truth value, a complex number or a time.
+        TypeError: If it contains text, booleans, complex numbers or times.
     """
     array: NDArray[Any] = np.asarray(value)
     if array.dtype.kind == "O":
         kinds = kinds.union(map(type, array.flat))
     if array.dtype.kind not in "fiuO" or not kinds.isdisjoint(_NO_NUMBERS):
-        raise TypeError("text, truth values, complex numbers or times")
+        raise TypeError("text, booleans, complex numbers or times")
     return array
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number, of NumPy's too, and no truth value."""
+    """Return whether a value is a real number, also one of NumPy, and not a boolean."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def dimensions(value: object) -> int:
     """Return the number of dimensions of a value, -1 for ragged lists, which have none."""
     try:
-        return int(np.ndim(value))  # type: ignore[arg-type]  # whatever it is
+        return int(np.ndim(value))  # type: ignore[arg-type]  # any value
     except ValueError:
         return -1
 
 
 def as_matrix(value: Any, what: str = "rotation") -> Array:
-    """Return a rotation matrix from a ``Rotation`` or a matrix, made exactly orthonormal.
+    """Return an exactly orthonormal rotation matrix from a ``Rotation`` or a matrix.
 
-    One that is orthonormal already comes back bit for bit.
+    A matrix that is already orthonormal is returned unchanged.
 
     Raises:
-        InputError: If the value is not a rotation; a bare quaternion is refused because its order cannot be seen.
+        InputError: If the value is not a rotation. A list of four numbers is refused: its order is unknown.
     """
     if hasattr(value, "as_matrix"):
         value = value.as_matrix()
     elif dimensions(value) == 1 and len(value) == 4:
         raise InputError(
-            f"{what} is a bare list of four numbers", value=value, hint="use quat_xyzw=, quat_wxyz= or sy.Rotation"
+            what,
+            value=value,
+            expected="a Rotation or a matrix (3, 3)",
+            hint="use quat_xyzw= or quat_wxyz= for a quaternion",
         )
     matrix = as_numbers(value, (3, 3), what)
     if matrix.tobytes() == _IDENTITY:
         return matrix
     error, determinant = _measured(*matrix.ravel().tolist())
     if not error <= ORTHONORMAL or determinant < 0.0:
-        kind = "mirrors" if error <= ORTHONORMAL else f"is not a rotation (RᵀR differs from 1 by {error:.2g})"
-        raise InputError(f"{what} {kind}", value=matrix.tolist(), expected="an orthonormal matrix of determinant 1")
+        hint = "it mirrors" if error <= ORTHONORMAL else f"RᵀR differs from the identity by {error:.2g}"
+        raise InputError(what, value=matrix.tolist(), expected="an orthonormal matrix of determinant 1", hint=hint)
     return matrix if error <= EXACT else quat_to_matrix(matrix_to_quat(matrix))
 
 
@@ -140,14 +141,14 @@ def _measured(*m: float) -> tuple[float, float]:
 
 
 def as_transform(value: Any, what: str = "transform") -> Array:
-    """Return a rigid 4x4 transform, its rotation made exactly orthonormal.
+    """Return a rigid 4x4 transform with an exactly orthonormal rotation.
 
     Raises:
         InputError: If the shape, the rotation or the last row is wrong.
     """
     matrix = as_numbers(value, (4, 4), what)
     if np.abs(matrix[3] - (0.0, 0.0, 0.0, 1.0)).max() > ORTHONORMAL:
-        raise InputError(f"{what} is not rigid", value=matrix[3].tolist(), expected="last row 0 0 0 1")
+        raise InputError(f"last row of {what}", value=matrix[3].tolist(), expected="0 0 0 1")
     out = np.eye(4)
     out[:3, :3] = as_matrix(matrix[:3, :3], f"rotation of {what}")
     out[:3, 3] = matrix[:3, 3]
@@ -155,18 +156,16 @@ def as_transform(value: Any, what: str = "transform") -> Array:
 
 
 def as_unit_quat(value: ArrayLike, what: str = "quaternion", *, slack: float = 1e-3) -> Array:
-    """Return a quaternion (xyzw) of length exactly 1.
+    """Return a quaternion (xyzw) normalized to length 1.
 
     Raises:
-        InputError: If its length differs from 1 by more than ``slack`` (a zero quaternion is not a rotation).
+        InputError: If its length differs from 1 by more than ``slack``.
     """
     quat = as_numbers(value, (4,), what)
     with np.errstate(over="ignore"):  # infinity is refused
         length = float(np.linalg.norm(quat))
     if abs(length - 1.0) > slack:
-        raise InputError(
-            f"{what} is not a unit quaternion", value=quat.tolist(), expected=f"length 1, not {length:.3g}"
-        )
+        raise InputError(what, value=quat.tolist(), expected="a unit quaternion", hint=f"its length is {length:.3g}")
     return quat / length
 
 
@@ -184,8 +183,8 @@ def quat_to_matrix(quat: Array) -> Array:
 def matrix_to_quat(matrix: Array) -> Array:
     """Return unit quaternions (..., 4) in xyzw, w >= 0, of rotation matrices (..., 3, 3).
 
-    The four squared components follow from the diagonal; the largest gives the column of 4 q qᵀ to divide by, so
-    nothing cancels (Shepperd 1978).
+    The diagonal gives the four squared components. Dividing the column of 4 q qᵀ of the largest one avoids cancellation
+    (Shepperd 1978).
     """
     m = np.asarray(matrix, dtype=np.float64)
     diagonal = np.diagonal(m, axis1=-2, axis2=-1)
@@ -204,7 +203,7 @@ def matrix_to_quat(matrix: Array) -> Array:
 
 
 def fixed_xyz(roll: float, pitch: float, yaw: float) -> Array:
-    """Return the rotation (3, 3) that turns about the fixed x, then y, then z axis, radians: the ``rpy`` of URDF."""
+    """Return the rotation (3, 3) about the fixed x, then y, then z axis, radians: the ``rpy`` of URDF."""
     (a, b, c), (u, v, w) = ([f(angle) for angle in (roll, pitch, yaw)] for f in (math.cos, math.sin))
     return np.array(
         [
@@ -255,16 +254,16 @@ def axis_vector(name: str) -> Array:
 
 
 def same_side(quats: Array) -> Array:
-    """Return quaternions over time (T, 4), each with the sign that is nearer to the one before it.
+    """Return quaternions over time (T, 4), each with the sign nearest to the previous one.
 
-    Their values then do not jump, and may be interpolated.
+    The values then have no jumps and can be interpolated.
     """
     flips = np.where(np.einsum("ij,ij->i", quats[1:], quats[:-1]) < 0.0, -1.0, 1.0)
     return quats * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
 
 
 def times_exp(quat: Array, w: Array) -> Array:
-    """Return quat · exp(w), of length 1: quaternions (..., 4) xyzw and rotation vectors (..., 3)."""
+    """Return quat · exp(w), normalized, for quaternions (..., 4) xyzw and rotation vectors (..., 3)."""
     angle = np.linalg.norm(w, axis=-1, keepdims=True)
     half = 0.5 * angle
     xyz = w * np.where(angle > _SMALL, np.sin(half) / np.maximum(angle, _SMALL), 0.5)
@@ -283,9 +282,9 @@ def quat_product(a: Array, b: Array) -> Array:
 def rotation_between(a: Array, b: Array) -> Array:
     """Return the rotation vectors w (..., 3), of at most half a turn, with a · exp(w) = b; quaternions (..., 4)."""
     back = a * np.array([-1.0, -1.0, -1.0, 1.0])
-    turn = quat_product(back, b)
-    turn = np.where(turn[..., 3:] < 0.0, -turn, turn)
-    sine = np.linalg.norm(turn[..., :3], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, turn[..., 3:])
-    out: Array = turn[..., :3] * np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
+    step = quat_product(back, b)
+    step = np.where(step[..., 3:] < 0.0, -step, step)
+    sine = np.linalg.norm(step[..., :3], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, step[..., 3:])
+    out: Array = step[..., :3] * np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
     return out

@@ -16,7 +16,7 @@ from synovia.model.limits import Interval, Limit, SwingTwist
 
 
 class Kind(IntEnum):
-    """How a joint moves. The numbers are those of the kernels."""
+    """How a joint moves. The kernels use the same numbers."""
 
     FIXED = 0
     HINGE = 1
@@ -44,14 +44,14 @@ DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 class Mimic:
     """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality).
 
-    A follower goes where its leader takes it, also beyond its own limits: ROS, MoveIt and Pinocchio bound the leader
-    alone. In URDF a follower's limits are often placeholders, because the format demands some.
+    A mimic joint may leave its own limits: as in ROS, MoveIt and Pinocchio, only its leader is limited. In URDF, the
+    limits of a mimic joint are often placeholders, because the format requires them.
 
     Args:
         leader: Name of the other joint.
         ratio: Radians or length units of this joint for each of the leader's.
-        offset: Value of this joint where the leader's is 0.
-        binds: Whether the limits of this joint narrow those of its leader, as MuJoCo has it.
+        offset: Value of this joint if the leader's is 0.
+        binds: Whether the limits of this joint restrict its leader, as in MuJoCo.
     """
 
     leader: str
@@ -60,11 +60,11 @@ class Mimic:
     binds: bool = False
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the constructor call, without defaults."""
         return as_call(self)
 
 
-LONGEST: Final = 1e15  # length units, and any other number of a joint: products of several stay far from overflow
+LONGEST: Final = 1e15  # largest number of a joint, in any unit; products of several do not overflow
 _EYE: Final = np.eye(4)
 _EYE.setflags(write=False)  # all joints without a rest transform share it
 
@@ -83,18 +83,18 @@ class Joint:
         kind: How it moves.
         rest: Rigid 4x4 transform from this joint's frame, at motion zero, to the parent joint's frame.
         axis: Axis of a hinge or slide in this joint's frame; made unit length.
-        limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint. That of a
-            joint that follows another is kept, and binds only if its ``mimic`` says so.
+        limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint. The limit
+            of a mimic joint is kept, but has an effect only with ``mimic.binds``.
         preferred: Preferred value of a hinge or slide, radians or length units; None for the rest value.
-        stiffness: Resistance to leaving the preferred value; 0 for none.
+        stiffness: Additional weight of the preferred value in rest goals; 0 for none.
         mass: Mass of the body, kg.
         com: Centre of mass of the body in this joint's frame, length units.
         mimic: Coupling to another hinge or slide.
-        body: Name of the body that it carries (URDF link, MJCF body); addresses the same frame.
-        role: What it is in a body, for example ``left_upper_leg`` (VRM names in snake case).
+        body: Name of the body that it carries (URDF link, MJCF body); another name for the same frame.
+        role: Its part of the body, for example ``left_upper_leg`` (VRM names in snake case).
         tip: Whether it only marks a point (BVH end site, tool frame).
-        channels: What a BVH file animates of its body, in the order of the file, for example ``("Zrotation",
-            "Xrotation", "Yrotation")``; stands on the body's last joint. None for joints from elsewhere.
+        channels: Channels of its body in a BVH file, in the order of the file, for example ``("Zrotation",
+            "Xrotation", "Yrotation")``; only on the body's last joint. None for joints from other formats.
 
     Raises:
         InputError: If a value cannot be used.
@@ -117,7 +117,7 @@ class Joint:
     channels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check the joint on its own; what concerns other joints is checked by the skeleton."""
+        """Check the values of this joint; the skeleton checks relations to other joints."""
         place = f"joint {self.name!r}"
         try:
             object.__setattr__(
@@ -125,13 +125,11 @@ class Joint:
             )
             if np.abs(self.rest[:3, 3]).max() > LONGEST:
                 raise InputError(
-                    "rest position is too far away", value=self.rest[:3, 3].tolist(), expected=f"at most {LONGEST:g}"
+                    "rest position", value=self.rest[:3, 3].tolist(), expected=f"numbers of at most {LONGEST:g}"
                 )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
             if np.abs(self.com).max() > LONGEST:
-                raise InputError(
-                    "centre of mass is too far away", value=self.com.tolist(), expected=f"at most {LONGEST:g}"
-                )
+                raise InputError("com", value=self.com.tolist(), expected=f"numbers of at most {LONGEST:g}")
             moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
             axis = as_direction(self.axis, "axis") if moves_along else as_numbers(self.axis, (3,), "axis")
         except InputError as error:
@@ -141,40 +139,40 @@ class Joint:
         wanted = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
         if self.limit is not None and not isinstance(self.limit, wanted.get(self.kind, ())):
             raise InputError(
-                f"a {self.kind.name} joint cannot have this limit",
+                f"limit of a {self.kind.name} joint",
                 where=place,
                 value=type(self.limit).__name__,
                 expected=wanted[self.kind].__name__ if self.kind in wanted else "none",
             )
         if self.mimic is not None and self.kind not in (Kind.HINGE, Kind.SLIDE):
-            raise InputError(f"a {self.kind.name} joint cannot follow another", where=place, expected="HINGE or SLIDE")
+            raise InputError("mimic", where=place, value=self.kind.name, expected="a HINGE or SLIDE joint")
         numbers = [self.stiffness, self.mass, 0.0 if self.preferred is None else self.preferred]
         if self.mimic is not None:
             numbers += [self.mimic.ratio, self.mimic.offset]
         if not all(abs(number) <= LONGEST for number in numbers) or self.mass < 0.0 or self.stiffness < 0.0:
             raise InputError(
-                "mass, stiffness, preferred value or coupling cannot be used",
+                "mass, stiffness, preferred value or coupling",
                 where=place,
                 value=numbers,
                 expected=f"numbers of at most {LONGEST:g}, mass and stiffness not negative",
             )
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults and places."""
+        """Return the constructor call, without defaults and arrays."""
         known = {each.name: getattr(self, each.name) for each in fields(self)}
         return as_call(self, {name: value for name, value in known.items() if not isinstance(value, np.ndarray)})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values.
 
-        A ``__setstate__`` would be lost: until Python 3.11.4, a frozen dataclass with slots gets one that replaces the
-        class's own and leaves the arrays writable.
+        Until Python 3.11.4, a frozen dataclass with slots replaces ``__setstate__`` by one that leaves the arrays
+        writable.
         """
         return self._restored, (tuple(getattr(self, each.name) for each in fields(self)),)
 
     @classmethod
     def _restored(cls, values: Sequence[object]) -> Self:
-        """Return the joint that was copied or pickled; its values were checked once, and its arrays are writable."""
+        """Return a copied or unpickled joint; its values were checked before."""
         joint = object.__new__(cls)
         for each, value in zip(fields(cls), values, strict=True):
             object.__setattr__(joint, each.name, value)

@@ -21,8 +21,8 @@ class Motion:
         q: Joint values, (T, nq): radians and length units; balls as unit quaternions xyzw.
         fps: Frames per second.
         name: Name of the clip.
-        stretch: Animated scale that the skeleton's rigid joints cannot hold, (T, n, 3), for exact evaluation; None
-            where the file has none.
+        stretch: Animated scale, (T, n, 3), which rigid joints cannot represent, for exact evaluation; None without
+            one.
 
     Raises:
         InputError: If a shape or a value cannot be used.
@@ -37,7 +37,7 @@ class Motion:
         if dimensions(q) != 2:
             as_numbers(q, (-1, skeleton.nq), "q")
         if not (np.isfinite(fps) and fps > 0.0):
-            raise InputError("fps is not positive", where=name, value=fps, expected="frames per second above 0")
+            raise InputError("fps", where=name, value=fps, expected="frames per second above 0")
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
         self._q.setflags(write=False)
@@ -74,7 +74,7 @@ class Motion:
     def pose(self, frame: int) -> Pose:
         """Return the pose of one frame; negative frames count from the end."""
         if not -len(self) <= frame < len(self):
-            raise InputError(f"no frame {frame} in {self.name}", expected=f"0 to {len(self) - 1}")
+            raise InputError("frame", where=self.name, value=frame, expected=f"0 to {len(self) - 1}")
         return Pose.trusted(self.skeleton, self._q[frame].copy())
 
     def frames(self) -> Array:
@@ -86,7 +86,7 @@ class Motion:
         return self.frames()[..., 9:].copy()
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        """Take over a copied or unpickled state, whose arrays are writable again."""
+        """Restore a copied or unpickled motion and make its arrays read-only."""
         for name, value in state[1].items():
             setattr(self, name, value)
         for array in (self._q, self.stretch):

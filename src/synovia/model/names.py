@@ -1,7 +1,7 @@
-"""The words in joint names that tell the part of the body, for the naming conventions of common files.
+"""Find the part of the body from joint names, for the naming conventions of common files.
 
-The roles are those of VRM in snake case. A name is compared without its side, its numbers, and the words that only say
-how a joint turns, so that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
+The roles are those of VRM in snake case. Names are compared without side, numbers and words for the kind of motion, so
+that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
 ``left_hip_yaw_joint`` all mean the left upper leg.
 """
 
@@ -11,9 +11,9 @@ import re
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
-# Words by role, the ones that say it more plainly first: "shoulder" is an upper arm only where nothing else is.
+# Words by role, the most specific first: "shoulder" is an upper arm only without a better match.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
-HIPS: Final = ("hips", "pelvis")  # for a body whose legs are not found: else hips are where they meet
+HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
@@ -31,7 +31,7 @@ FINGERS: Final = {
 _ALIASES: Final = {
     "hip": "upper_leg", "knee": "lower_leg", "ankle": "foot", "elbow": "lower_arm", "wrist": "hand",
 }  # fmt: skip
-# Other words for roles: a part is also addressed by the joint in which it begins.
+# Other names of roles: the joint at which a part begins.
 ALIASES: Final = {"pelvis": "hips"} | {
     f"{side}_{a}": f"{side}_{part}" for side in SIDES for a, part in _ALIASES.items()
 }
@@ -47,7 +47,7 @@ _NO_JOINT: Final = frozenset(
 
 
 class Word(NamedTuple):
-    """What a name says: side (``""`` for the middle), word, number."""
+    """Content of a name: side (``""`` for the middle), word, number."""
 
     side: str
     word: str
@@ -55,7 +55,7 @@ class Word(NamedTuple):
 
 
 def read_name(name: str) -> Word | None:
-    """Return what a joint's name says of its part of the body; None for end sites, twist bones and helpers."""
+    """Return the content of a joint's name; None for end sites, twist bones and helpers."""
     bare = _PREFIX.sub("", name)
     words = [word.lower() for word in _WORDS.findall(bare)]
     side = ""
@@ -73,7 +73,7 @@ def read_name(name: str) -> Word | None:
         elif word not in _MOTION:
             kept.append(word)
     text = "".join(kept)
-    if not side:  # lThigh, RShldr, lhand: the side is a letter in front of a word that is known
+    if not side:  # lThigh, RShldr, lhand: a letter for the side before a known word
         known = {alias for words in LIMBS.values() for alias in words}
         if len(text) > 1 and text[0] in "lr" and text[1:] in known:
             side, text = ("left" if text[0] == "l" else "right"), text[1:]

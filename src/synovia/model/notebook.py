@@ -1,4 +1,4 @@
-"""Pictures in notebooks: a skeleton, a pose and a solution show themselves."""
+"""Pictures of skeletons, poses and solutions in notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIZE: Final = (720, 540)  # pixels
 
 
 class Pictured:
-    """Base of what a notebook shows as a picture; without the packages for pictures it shows the text alone."""
+    """Base of classes that notebooks show as pictures, or as text if the packages for pictures are missing."""
 
     __slots__ = ()
 
@@ -34,8 +34,8 @@ class Pictured:
 
 @lru_cache(maxsize=1)  # a notebook asks for both forms, one after the other
 def _png(thing: Any) -> bytes | None:
-    """Return the picture of a thing."""
-    draw = import_module("synovia.draw")  # by its name: it draws what stands here, and only notebooks ask for it
+    """Return the picture of an object, as PNG."""
+    draw = import_module("synovia.draw")  # imported by name, from a higher layer
     out = BytesIO()
     try:
         draw.picture(thing, size=_SIZE).save(out, "PNG")

@@ -1,4 +1,4 @@
-"""Poses: the joint values of a skeleton, and the world frames that follow from them."""
+"""Poses: the joint values of a skeleton, and its world frames."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[Any] | Sequence[float]
 JointValues = Mapping[str, float | Numbers]  # by joint; the others are at rest
-_CLOSE = 1e-6  # how far a quaternion's length, or a coupled joint, may be off before it is refused
-_ROUNDING = 1e-15  # of a length that was made 1
+_CLOSE = 1e-6  # largest error of a quaternion's length or of a mimic joint's value
+_ROUNDING = 1e-15  # error of a normalized length
 _DOUBLE = np.dtype(np.float64)
-_PACKED = (8,)  # strides of numbers that lie side by side
+_PACKED = (8,)  # strides of contiguous float64
 _new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # one look-up less in each call
 
 
@@ -40,7 +40,7 @@ def world_frames(skeleton: Skeleton, q: Array) -> Array:
 
 
 def inside_limits(skeleton: Skeleton, q: Array) -> Array:
-    """Return joint values (T, nq) brought inside the limits: the same array where nothing was outside."""
+    """Return joint values (T, nq) clamped to the limits; the same array if all are inside."""
     inside = np.empty(q.shape)
     skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
     return q if np.array_equal(inside, q) else skeleton.follow(inside)
@@ -50,16 +50,16 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
     Raises:
-        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a joint that
-            follows another does not stand where it should.
+        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, or a mimic joint
+            contradicts its leader.
     """
     shape = (-1,) * (dimensions(q) - 1) + (skeleton.nq,)
     out = as_numbers(q, shape, what)
     if out.size and np.abs(out).max() > LONGEST:
         raise InputError(
-            f"{what} holds a value that is too large",
+            what,
             value=float(out.flat[np.argmax(np.abs(out))]),
-            expected=f"at most {LONGEST:g}",
+            expected=f"numbers of at most {LONGEST:g}",
         )
     t = skeleton.tables
     for at, row in zip(t.variables[:, BLOCK_Q].tolist(), t.owner.tolist(), strict=True):
@@ -74,11 +74,11 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         length = np.linalg.norm(quat, axis=-1, keepdims=True)
         if np.any(np.abs(length - 1.0) > _CLOSE):
             raise InputError(
-                f"{what} holds no unit quaternion for joint {joint.name!r}",
+                f"{what} of joint {joint.name!r}",
                 value=quat.reshape(-1, 4)[np.argmax(np.abs(length - 1.0))].tolist(),
-                expected="x, y, z, w of length 1",
+                expected="a unit quaternion x, y, z, w",
             )
-        length[np.abs(length - 1.0) < _ROUNDING] = 1.0  # so that values given back keep their bits
+        length[np.abs(length - 1.0) < _ROUNDING] = 1.0  # so that values of a pose do not change
         out[..., at : at + 4] = quat / length
     before = out.copy()
     skeleton.follow(out)
@@ -87,7 +87,7 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
         frame, at = divmod(int(np.argmax(off)), skeleton.nq)
         row = int(np.flatnonzero(t.ints[:, FIRST_Q] <= at)[-1])
         raise InputError(
-            f"{what} is inconsistent at joint {skeleton.joint_names[row]!r}, which follows another",
+            f"{what} of joint {skeleton.joint_names[row]!r}, which follows another",
             value=float(before.reshape(-1, skeleton.nq)[frame, at]),
             expected=f"{out.reshape(-1, skeleton.nq)[frame, at]:.9g}",
         )
@@ -95,16 +95,16 @@ def checked_q(skeleton: Skeleton, q: Any, what: str = "q") -> Array:
 
 
 class Pose(Pictured):
-    """Joint values of a skeleton; world transforms are computed once, when first asked for. Immutable.
+    """Joint values of a skeleton; world transforms are computed at their first use. Immutable.
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Or some of them by joint, as
-            ``with_values`` takes them: the other joints are at rest. Limits are not checked here.
+        q: Joint values, (nq,): radians and length units; balls as unit quaternions xyzw. Or values by joint, as in
+            ``with_values``; the other joints are at rest. Limits are not checked.
 
     Raises:
-        InputError: If q has the wrong shape, is not finite, holds a quaternion that is not of length 1, or contradicts
-            a coupling.
+        InputError: If q has the wrong shape, is not finite, has a quaternion that is not of length 1, or contradicts a
+            mimic joint.
 
     Example:
         >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])  # doctest: +SKIP
@@ -124,11 +124,11 @@ class Pose(Pictured):
         self._q = checked_q(skeleton, q)
         self._frames: Array | None = None
         self._inside: Array | None = None
-        self.ready: Array | None = None  # ``inside``, once it was asked for: a slot takes a third of a property's time
+        self.ready: Array | None = None  # ``inside`` after its first use; a slot is three times as fast as a property
 
     @classmethod
     def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
-        """Return a pose of values that need no check: owned, float64, contiguous; ``inside``: known to be in limits."""
+        """Return a pose without checks; q is contiguous float64 and not shared. ``inside``: q is within the limits."""
         pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = q
@@ -139,9 +139,9 @@ class Pose(Pictured):
 
     @classmethod
     def quick(cls, skeleton: Skeleton, q: Any) -> Pose | None:
-        """Return a pose of plain float64 values (nq,), checked by one compiled call; None if that check is not enough.
+        """Return a pose of float64 values (nq,), checked by one compiled call; None if they need a full check.
 
-        It is meant for loops that pass joint values. It loads the kernels, which an ordinary pose does not need.
+        Meant for loops over joint values. It loads the kernels, which other poses do not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
@@ -169,12 +169,12 @@ class Pose(Pictured):
 
     @property
     def values(self) -> Array:
-        """Joint values, (nq,), as the kernels take them: writable, but nobody may write to them."""
+        """Joint values, (nq,), for kernels: writable, but do not write to them."""
         return self._q
 
     @property
     def inside(self) -> Array:
-        """Joint values brought inside the limits, (1, nq), as the kernels take them; nobody may write to them."""
+        """Joint values clamped to the limits, (1, nq), for kernels; do not write to them."""
         ready = self.ready
         if ready is None:
             known = self._inside
@@ -221,10 +221,10 @@ class Pose(Pictured):
 
         - a hinge (per radian) or slide (per length unit) has one;
         - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
-        - a free joint has six: the velocity of its origin in its frame at rest, carried along by its parent (world
-          axes, unless that frame is turned), then the angular velocity as for a ball.
+        - a free joint has six: the velocity of its origin in its rest frame, carried by its parent (world axes, unless
+          that frame is rotated), then the angular velocity as for a ball.
 
-        The column of a joint that follows another is zero: its motion is part of its leader's column.
+        The column of a mimic joint is zero: its motion is part of its leader's column.
 
         Args:
             joint: Name, body, role or row of the joint.
@@ -266,7 +266,7 @@ class Pose(Pictured):
         """
         masses = np.array([joint.mass for joint in self.skeleton.joints])
         if not masses.any():
-            raise InputError("the skeleton has no masses", where=self.skeleton.name)
+            raise InputError("masses", where=self.skeleton.name, expected="joints with masses")
         inner = np.array([joint.com for joint in self.skeleton.joints])
         places = np.einsum("nij,nj->ni", self.frames[:, :9].reshape(-1, 3, 3), inner) + self.positions
         return masses @ places / masses.sum()
@@ -277,26 +277,25 @@ class Pose(Pictured):
         return float(values[0]) if len(values) == 1 else values.copy()
 
     def with_values(self, values: JointValues) -> Pose:
-        """Return a pose with some joints at other values; followers move along.
+        """Return a pose with new values of some joints; mimic joints follow.
 
         Args:
             values: By joint: a number for a hinge or slide, four (xyzw) for a ball, seven for a free joint.
 
         Raises:
-            InputError: If a value has the wrong shape or is not finite, or a follower is sent elsewhere than its leader
-                takes it.
+            InputError: If a value has the wrong shape or is not finite, or a mimic joint contradicts its leader.
         """
         q = self._q.copy()
         for joint, value in values.items():
             place = self.skeleton.q_slice(joint)
             numbers: Any = [value] if dimensions(value) == 0 else value
             q[place] = as_numbers(numbers, (place.stop - place.start,), f"value of joint {joint!r}")
-        asked = q.copy()
+        wanted = q.copy()
         with np.errstate(over="ignore"):  # infinity is refused below
             self.skeleton.follow(q)
         for joint in values:
             place = self.skeleton.q_slice(joint)
-            q[place] = asked[place]  # a follower asked to stand elsewhere is refused below
+            q[place] = wanted[place]  # a value that contradicts the leader is refused below
         return Pose(self.skeleton, q)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Which joint is which part of the body: by the file's own roles, and by names."""
+"""Find the part of the body of each joint, from the file's roles and from names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from synovia.model.names import ALIASES, CENTRE, FINGERS, HIPS, LIMBS, SIDES, Wo
 from synovia.model.tree import JointTree, ancestors
 
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
-Found = dict[str, list[int]]  # rows by role: several where the file has several bodies, the one that counts first
+Found = dict[str, list[int]]  # rows by role, several if the file has several bodies
 
 
 class Roles(Mapping[str, str]):
-    """Names of joints by their role in the body. Other words for a role (see ``ALIASES``) are found, but not listed."""
+    """Names of joints by role in the body. Other names of a role (see ``ALIASES``) are found, but not listed."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        """Take the names by role."""
+        """Store the names by role."""
         self._names = names
 
     def __getitem__(self, role: str) -> str:
@@ -37,14 +37,14 @@ class Roles(Mapping[str, str]):
 
 
 def recognize(tree: JointTree, by_shape: Callable[[], Mapping[str, int]] = dict) -> Found:
-    """Return the rows of each part of the body that is found, by role, from the root outwards.
+    """Return the rows of the parts of the body, by role, from the root outwards.
 
-    Roles that the file gives come first, then names. A group of hinges, as in robots, is addressed by its last one,
-    which carries the bone. Hips and chest are where legs and arms meet.
+    Roles of the file have precedence over names. In a group of hinges, as in robots, the last one has the role, because
+    it carries the bone. Legs meet at the hips, and arms at the chest.
 
     Args:
         tree: The joints.
-        by_shape: Gives rows by role where names tell no legs.
+        by_shape: Returns rows by role if names identify no legs.
     """
     found: Found = {}
     for row, joint in enumerate(tree.joints):
@@ -57,7 +57,7 @@ def recognize(tree: JointTree, by_shape: Callable[[], Mapping[str, int]] = dict)
             if f"{side}_{part}" in found:
                 continue
             for alias in aliases:
-                rows = _meant(tree, words, side, alias)
+                rows = _named(tree, words, side, alias)
                 if rows and alias not in used:
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
@@ -74,7 +74,7 @@ def recognize(tree: JointTree, by_shape: Callable[[], Mapping[str, int]] = dict)
 
 
 def _first(found: Found, role: str) -> int | None:
-    """Return the row of a role, None where it is not found."""
+    """Return the row of a role, None without one."""
     return found[role][0] if role in found else None
 
 
@@ -87,17 +87,17 @@ def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
 
 
 def _word(tree: JointTree, row: int) -> Word | None:
-    """Return what the name of a joint, or of the body that it carries, says; tips say nothing."""
+    """Return the content of the name of a joint or its body; None for tips."""
     joint = tree.joints[row]
     if joint.tip and joint.kind is Kind.FIXED:
         return None
     return read_name(joint.name) or (read_name(joint.body) if joint.body else None)
 
 
-def _meant(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
-    """Return the joints that a word means on one side, several where the file has several bodies.
+def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
+    """Return the joints with a word on one side, several if the file has several bodies.
 
-    Of several joints in line (the hinges of a robot's hip) it is the last.
+    Of joints in line, such as the hinges of a robot's hip, only the last is returned.
     """
     left = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
     out: list[int] = []
@@ -109,14 +109,14 @@ def _meant(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
 
 
 def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: str, aliases: Sequence[str]) -> None:
-    """Add a part of the middle by its name: the uppermost joint of that name, of each body."""
+    """Add a central part by name: the uppermost joint of that name in each body."""
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
 
 
 def _drop_disordered(tree: JointTree, found: Found) -> None:
-    """Forget what a name claims against the tree: a hand that hangs on no lower arm."""
+    """Remove parts whose name contradicts the tree, such as a hand that is not below its lower arm."""
     for side in SIDES:
         for parts in ORDER:
             above: int | None = None
@@ -131,7 +131,7 @@ def _drop_disordered(tree: JointTree, found: Found) -> None:
 
 
 def _fill_trunk(tree: JointTree, found: Found) -> None:
-    """Add hips, spine and chest: where the legs meet, where the arms (or the head) hang, and what is between."""
+    """Add hips (where the legs meet), chest (where arms and head meet) and spine (between them)."""
     legs = [found[f"{side}_upper_leg"] for side in SIDES if f"{side}_upper_leg" in found]
     if "hips" not in found and len(legs) == 2:
         met = [row for pair in zip(*legs, strict=False) if (row := meeting(tree, pair)) is not None]
@@ -153,7 +153,7 @@ def _fill_trunk(tree: JointTree, found: Found) -> None:
 
 
 def _arm(found: Found, side: str) -> str:
-    """Return the part that an arm begins with."""
+    """Return the first part of an arm."""
     return "shoulder" if f"{side}_shoulder" in found else "upper_arm"
 
 

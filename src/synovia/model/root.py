@@ -1,8 +1,8 @@
-"""A root that may move: the skeleton's own free joint, a free one put before it, or slides and hinges axis by axis.
+"""Moving roots: the skeleton's own free joint, an added free joint, or added slides and hinges for single axes.
 
-Slides go along the axes of the world. Turns (roll about x, pitch about y, yaw about z) are about the place where the
-root is at rest, carried along by the slides: yaw outermost, then pitch, then roll. A free joint of the skeleton's own
-stays where the start has it, on top of what its axes do.
+Slides move along the world axes. Hinges (roll about x, pitch about y, yaw about z) rotate about the rest position of
+the root, carried by the slides; yaw is outermost, then pitch, then roll. With such axes, a free joint of the skeleton
+keeps its value of the start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AXES = {
     "pitch": (0.0, 1.0, 0.0),
     "roll": (1.0, 0.0, 0.0),
 }
-_FREE_NUMBERS = 7  # of a free joint in q; six axes are a free joint, so no other root has as many
+_FREE_NUMBERS = 7  # joint values of a free joint; no other root has as many, because six axes become a free joint
 
 
 def as_root(value: Any) -> str:
@@ -49,7 +49,7 @@ def as_root(value: Any) -> str:
         words += cast("Sequence[object]", value)
     if not words or len(set(map(str, words))) < len(words) or any(word not in _AXES for word in words):
         raise InputError(
-            "root cannot be used",
+            "root",
             value=cast("object", value),
             expected=f"'fixed', 'free', or axes of {', '.join(_AXES)}, each once, such as 'xy' or 'x,y,yaw'",
         )
@@ -57,7 +57,7 @@ def as_root(value: Any) -> str:
 
 
 def free_root(joints: Sequence[Joint], parents: Sequence[int]) -> int | None:
-    """Return the row of the first joint that moves if it is free and carries all that move, else None."""
+    """Return the row of the first moving joint if it is free and carries all other moving joints, else None."""
     moving = [row for row, joint in enumerate(joints) if joint.kind is not Kind.FIXED]
     if not moving or joints[moving[0]].kind is not Kind.FREE:
         return None
@@ -68,9 +68,9 @@ def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[
     """Return the joints of a root that moves: a free joint, or a slide or hinge for each axis.
 
     Args:
-        root: What ``as_root`` returns, but not ``"fixed"``.
-        pivot: Where the axes meet, (3,).
-        taken: Names that these joints may not have.
+        root: A result of ``as_root`` other than ``"fixed"``.
+        pivot: Intersection of the axes, (3,).
+        taken: Names of other joints.
     """
 
     def unused(name: str) -> str:
@@ -87,7 +87,7 @@ def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[
 
 
 def with_root_at_rest(q: Array, numbers: int) -> Array:
-    """Return joint values (..., nq) with so many of what was put before the skeleton, at rest, before them."""
+    """Return joint values (..., nq) with the rest values of the added root before them, ``numbers`` of them."""
     rest = np.zeros((*q.shape[:-1], numbers))
     if numbers == _FREE_NUMBERS:
         rest[..., -1] = 1.0

@@ -14,21 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
-from synovia.kernels.layout import (
-    BLOCK,
-    BLOCK_Q,
-    FIRST_Q,
-    FOLLOWER,
-    LEADER,
-    LOWER,
-    OFFSET,
-    RATIO,
-    SCALAR,
-    TURN,
-    TWIST_LOWER,
-    TWIST_UPPER,
-    UPPER,
-)
+from synovia.kernels import layout
 from synovia.model.geometry import Array, as_numbers, axis_vector, rigid
 from synovia.model.joint import DOF_NAMES, Joint, Kind
 from synovia.model.limits import Interval, Limit, SwingTwist
@@ -40,23 +26,23 @@ from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.tables import Tables, pack, validator_of
 from synovia.model.tree import address_book, ancestors, topological
 
-MAX_JOINTS: Final = 20_000  # far above any body; stops files that are made to exhaust memory
-LONGEST_COUPLING: Final = 100  # joints that follow one another in a row; each is followed to the first
+MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
+LONGEST_COUPLING: Final = 100  # mimic joints in a row
 
 
 class Skeleton(Pictured):
     """An immutable tree of joints.
 
     Args:
-        joints: The joints in any order; they are kept in order where parents come before children.
-        name: What to call it in messages and pictures, usually the file's name.
-        meters_per_unit: Length of the file's unit in metres, None where unknown.
-        up: Axis that points up, ``"x"``, ``"y"`` or ``"z"``, None where unknown.
-        forward: Axis that the body faces, for example ``"-z"``, None where unknown.
-        notes: What of its file was not kept, one plain sentence each.
+        joints: The joints in any order; they are sorted so that parents come before children.
+        name: Name in messages and pictures, usually the file's name.
+        meters_per_unit: Length of the file's unit in metres, None if unknown.
+        up: Axis that points up, ``"x"``, ``"y"`` or ``"z"``, None if unknown.
+        forward: Axis that the body faces, for example ``"-z"``, None if unknown.
+        notes: Parts of the file that were not read, one sentence each.
 
     Raises:
-        InputError: If there is no joint, or a parent or a coupling is missing or forms a cycle.
+        InputError: If there is no joint, or parents or mimic joints are missing or form a cycle.
 
     Example:
         >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
@@ -77,11 +63,11 @@ class Skeleton(Pictured):
         """Order, check and pack the joints."""
         given = list(joints)
         if not given:
-            raise InputError("a skeleton needs at least one joint", where=name)
+            raise InputError("joints", where=name, expected="at least one joint")
         if len(given) > MAX_JOINTS:
-            raise InputError("too many joints", where=name, value=len(given), expected=f"at most {MAX_JOINTS}")
+            raise InputError("number of joints", where=name, value=len(given), expected=f"at most {MAX_JOINTS}")
         if meters_per_unit is not None and not (np.isfinite(meters_per_unit) and meters_per_unit > 0.0):
-            raise InputError("meters_per_unit is not positive", where=name, value=meters_per_unit)
+            raise InputError("meters_per_unit", where=name, value=meters_per_unit, expected="a number above 0")
         self.name = name
         self.meters_per_unit = meters_per_unit
         self.up = up
@@ -116,12 +102,12 @@ class Skeleton(Pictured):
         p = as_numbers(points, (-1, 3), "points")
         n = len(p)
         if n < 2:
-            raise InputError("a chain needs at least two points", value=n)
+            raise InputError("number of points", value=n, expected="at least 2")
         called = list(names) if names is not None else [f"joint{i}" for i in range(n)]
         bounds = list(limits) if limits is not None else [None] * (n - 1)
         if len(called) != n or len(bounds) != n - 1:
             raise InputError(
-                "names or limits do not match the points",
+                "numbers of names and limits",
                 value=(len(called), len(bounds)),
                 expected=f"{n} names and {n - 1} limits",
             )
@@ -140,7 +126,7 @@ class Skeleton(Pictured):
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
     def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
-        """Return a skeleton of other joints, with the name, the length unit, the axes and the notes of this one."""
+        """Return a skeleton of other joints with the name, unit, axes and notes of this one."""
         return Skeleton(
             joints,
             name=self.name,
@@ -151,7 +137,7 @@ class Skeleton(Pictured):
         )
 
     def with_limits(self, limits: Mapping[str | int, Limit | tuple[float, float] | None]) -> Skeleton:
-        """Return the skeleton with other limits on some joints; those of all other joints stay.
+        """Return the skeleton with new limits of some joints.
 
         Args:
             limits: By joint: ``(lower, upper)`` or an ``Interval`` for a hinge (radians) or slide (length units), a
@@ -171,7 +157,7 @@ class Skeleton(Pictured):
         for name, given in limits.items():
             row = self.index(name)
             if row in changed:
-                raise InputError("joint has two limits", where=self.name, value=name, expected="each joint once")
+                raise InputError(f"limits of joint {name!r}", where=self.name, expected="each joint once")
             changed.add(row)
             limit = given
             if limit is not None and not isinstance(limit, Limit):
@@ -181,15 +167,15 @@ class Skeleton(Pictured):
         return self.with_joints(joints)
 
     def with_root(self, root: Root) -> Skeleton:
-        """Return the skeleton with a root that may move, as ``root=`` of ``solve`` and ``IK`` makes it.
+        """Return the skeleton with a moving root, as with ``root=`` of ``solve`` and ``IK``.
 
         Args:
-            root: ``"free"`` puts a free joint before a skeleton that has none. Axes such as ``"xy"``, ``"x,y,yaw"`` or
-                ``("x", "yaw")`` put a slide or a hinge for each before it: x, y and z along the axes of the world,
-                roll, pitch and yaw about them, through the first joint at rest. ``"fixed"`` fixes a free root at rest.
+            root: ``"free"`` adds a free joint before a skeleton that has none. Axes such as ``"xy"``, ``"x,y,yaw"`` or
+                ``("x", "yaw")`` add a slide or a hinge for each: x, y and z along the world axes, roll, pitch and yaw
+                about them, through the first joint at rest. ``"fixed"`` fixes a free root at rest.
 
         Raises:
-            InputError: If it is none of these.
+            InputError: If it is something else.
 
         Example:
             >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0)])
@@ -214,11 +200,11 @@ class Skeleton(Pictured):
 
     @cached_property
     def validate(self) -> Callable[[Array, Array], int]:
-        """The compiled check of values of one or more q; see ``tables.validator_of``."""
+        """The compiled check of one or more q; see ``tables.validator_of``."""
         return validator_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:
-        """Copy and pickle without what is computed on demand: copies of those arrays would be writable."""
+        """Copy and pickle without cached values, because copies of their arrays would be writable."""
         cached = {name for name, value in vars(type(self)).items() if isinstance(value, cached_property)}
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
@@ -234,28 +220,26 @@ class Skeleton(Pictured):
         """Return the unit vector (3,) that points up in the world.
 
         Args:
-            instead: The argument that can be given where the file does not say, for the message: ``"axis="``.
+            instead: The argument that could be given instead, for the message: ``"axis="``.
 
         Raises:
-            InputError: If the file does not say which way is up.
+            InputError: If the upward direction is unknown.
         """
         if self.up is None:
             expected = f"a skeleton with up, or {instead}"
-            raise InputError("the model does not say which way is up", where=self.name, expected=expected)
+            raise InputError("up", where=self.name, expected=expected)
         return axis_vector(self.up)
 
     def index(self, joint: str | int) -> int:
-        """Return the row of a joint, addressed by its name, else the body that it carries, else its role, or its row.
-
-        A joint's own name wins over a body of that name that another joint carries, and both over a role.
+        """Return the row of a joint, given by its name, else the name of its body, else its role, or by its row.
 
         Raises:
-            UnknownNameError: If there is none, or the name means several joints.
+            UnknownNameError: If there is none, or the name is ambiguous.
         """
         if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool):
             if 0 <= joint < len(self):
                 return int(joint)
-            raise UnknownNameError(f"no joint {joint} in {self.name}", expected=f"0 to {len(self) - 1}")
+            raise UnknownNameError("joint", where=self.name, value=joint, expected=f"a row from 0 to {len(self) - 1}")
         rows = self._rows.get(joint) if isinstance(joint, str) else None
         if rows is None and isinstance(joint, str):
             rows = self._parts.get(joint) or self._parts.get(ALIASES.get(joint, joint))
@@ -266,7 +250,7 @@ class Skeleton(Pictured):
         if len(rows) > 1:
             listed = ", ".join(f"{self.path(row)} (joint {row})" for row in rows[:4])
             raise UnknownNameError(
-                f"{joint!r} means several joints of {self.name}: {listed}", hint="address one by its number"
+                f"{joint!r} means several joints of {self.name}: {listed}", hint="use the row of one of them"
             )
         return rows[0]
 
@@ -280,12 +264,12 @@ class Skeleton(Pictured):
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
-        """Names of the joints by their role in the body: the file's own roles, and the parts that names tell.
+        """Names of the joints by role in the body, from the file's roles and from joint names.
 
         Roles are those of VRM in snake case, such as ``"hips"``, ``"left_hand"`` or ``"right_lower_leg"``, and
-        ``"left_index_1"`` for fingers. Each also addresses its joint, as do ``"left_elbow"``, ``"left_wrist"``,
-        ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty where no part is recognized. Where the
-        file has several bodies, the roles are those of the first.
+        ``"left_index_1"`` for fingers. Each can be used as the name of its joint, as can ``"left_elbow"``,
+        ``"left_wrist"``, ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty if no part is
+        recognized. If the file has several bodies, the roles are those of the first.
         """
         return Roles({role: self.joint_names[rows[0]] for role, rows in self._parts.items()})
 
@@ -299,14 +283,14 @@ class Skeleton(Pictured):
         """Names of the degrees of freedom, (nv,), in the order of the columns of ``Pose.jacobian``.
 
         A hinge or slide has its joint's name. A ball has ``NAME.rx``, ``.ry`` and ``.rz``; a free joint has ``NAME.x``,
-        ``.y`` and ``.z`` before these. Where several joints share a name, the row is added: ``"hand (joint 7).rx"``.
+        ``.y`` and ``.z`` before these. If several joints share a name, the row is added: ``"hand (joint 7).rx"``.
         """
         keyed = zip(self.joint_keys, self.joints, strict=True)
         return tuple(key + ending for key, joint in keyed for ending in DOF_NAMES[joint.kind])
 
     @cached_property
     def dof_columns(self) -> tuple[tuple[int, float], ...]:
-        """The first velocity that moves each joint, and how fast it does: a follower has its leader's and the ratio."""
+        """First velocity of each joint and its factor; for a mimic joint, those of its leader and the ratio."""
         firsts = np.cumsum([0, *(joint.kind.v_size for joint in self.joints)]).tolist()
         columns = [(first, 1.0) for first in firsts[: len(self)]]
         for row, (leader, ratio, _) in self._leaders().items():
@@ -315,7 +299,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def joint_keys(self) -> tuple[str, ...]:
-        """What files call each joint: its name, with its row where several joints share it."""
+        """Name of each joint in files: its own, with its row if several joints share it."""
         counts = Counter(self.joint_names)
         named = enumerate(self.joint_names)
         return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in named)
@@ -352,67 +336,67 @@ class Skeleton(Pictured):
 
     @cached_property
     def limits(self) -> tuple[Array, Array]:
-        """(lower, upper), each as long as q, radians or length units: what every answer keeps.
+        """(lower, upper), each as long as q, radians or length units; every solution is inside.
 
-        Infinite where there is no limit, for balls, and for joints that follow another, which go where their leader
-        takes them; the limits that their file gives stay on ``joint.limit``.
+        Infinite without limit, for balls and for mimic joints, which follow their leader. The limits in the file are
+        available as ``joint.limit``.
         """
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         t = self.tables
-        scalars = t.variables[:, BLOCK] == SCALAR
-        at = t.variables[scalars, BLOCK_Q]
-        lower[at], upper[at] = t.limits[scalars, LOWER], t.limits[scalars, UPPER]
+        scalars = t.variables[:, layout.BLOCK] == layout.SCALAR
+        at = t.variables[scalars, layout.BLOCK_Q]
+        lower[at], upper[at] = t.limits[scalars, layout.LOWER], t.limits[scalars, layout.UPPER]
         lower.setflags(write=False)
         upper.setflags(write=False)
         return lower, upper
 
     def q_slice(self, joint: str | int) -> slice:
-        """Return where a joint's numbers stand in q."""
+        """Return the slice of q with the values of a joint."""
         row = self.index(joint)
-        start = int(self.tables.ints[row, FIRST_Q])
+        start = int(self.tables.ints[row, layout.FIRST_Q])
         return slice(start, start + self.joints[row].kind.q_size)
 
     def value_range(self, joint: str | int) -> tuple[float, float]:
-        """Return least and most value that a hinge or slide can have, radians or length units.
+        """Return the lowest and highest value of a hinge or slide, radians or length units.
 
-        For a joint that follows another this is where the leader's limits take it, whatever its own limits are.
+        For a mimic joint, these follow from the limits of its leader.
 
         Raises:
-            InputError: If the joint is neither.
+            InputError: If the joint is of another kind.
         """
         row = self.index(joint)
         if self.joints[row].kind not in (Kind.HINGE, Kind.SLIDE):
             what = f"joint {self.joint_names[row]!r} has no single value"
             raise InputError(what, where=self.name, value=self.joints[row].kind.name, expected="a HINGE or SLIDE")
-        t, at = self.tables, int(self.tables.ints[row, FIRST_Q])
+        t, at = self.tables, int(self.tables.ints[row, layout.FIRST_Q])
         ratio, offset = 1.0, 0.0
-        for k in np.flatnonzero(t.followers[:, FOLLOWER] == at).tolist():
-            at, (ratio, offset) = int(t.followers[k, LEADER]), t.coupling[k].tolist()
+        for k in np.flatnonzero(t.followers[:, layout.FOLLOWER] == at).tolist():
+            at, (ratio, offset) = int(t.followers[k, layout.LEADER]), t.coupling[k].tolist()
         if ratio == 0.0:
             return offset, offset
         ends = sorted(ratio * float(end[at]) + offset for end in self.limits)
         return ends[0], ends[1]
 
     def follow(self, q: Array) -> Array:
-        """Set, in place, the joints that follow another; q is (..., nq)."""
+        """Set the values of mimic joints in place; q is (..., nq)."""
         t = self.tables
         if len(t.followers):
-            q[..., t.followers[:, FOLLOWER]] = (
-                q[..., t.followers[:, LEADER]] * t.coupling[:, RATIO] + t.coupling[:, OFFSET]
+            q[..., t.followers[:, layout.FOLLOWER]] = (
+                q[..., t.followers[:, layout.LEADER]] * t.coupling[:, layout.RATIO] + t.coupling[:, layout.OFFSET]
             )
         return q
 
     @cached_property
     def rest_q(self) -> Array:
-        """Joint values of the rest pose, read-only: motion zero, brought inside the limits that exclude it."""
+        """Joint values of the rest pose, read-only: zero motion, clamped to the limits."""
         q = np.zeros(self.nq)
         t = self.tables
-        turns = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q]
+        turns = t.variables[t.variables[:, layout.BLOCK] == layout.TURN, layout.BLOCK_Q]
         q[turns + 3] = 1.0
-        scalars = t.variables[:, BLOCK] == SCALAR
-        at = t.variables[scalars, BLOCK_Q]
-        q[at] = np.clip(q[at], t.limits[scalars, LOWER], t.limits[scalars, UPPER])
-        if np.any((t.limits[~scalars, TWIST_LOWER] > 0.0) | (t.limits[~scalars, TWIST_UPPER] < 0.0)):
+        scalars = t.variables[:, layout.BLOCK] == layout.SCALAR
+        at = t.variables[scalars, layout.BLOCK_Q]
+        q[at] = np.clip(q[at], t.limits[scalars, layout.LOWER], t.limits[scalars, layout.UPPER])
+        if np.any((t.limits[~scalars, layout.TWIST_LOWER] > 0.0) | (t.limits[~scalars, layout.TWIST_UPPER] < 0.0)):
             from synovia.kernels.tree.tables import clamp_rows
 
             clamp_rows(t.variables, t.limits, q.reshape(1, -1))
@@ -421,11 +405,11 @@ class Skeleton(Pictured):
         return q
 
     def rest_pose(self) -> Pose:
-        """Return the pose with every joint at rest (clamped into limits that exclude it)."""
+        """Return the pose with every joint at rest, clamped to the limits."""
         return Pose(self, self.rest_q)
 
     def random_pose(self, seed: int) -> Pose:
-        """Return a pose uniform within the limits: the same one for the same seed.
+        """Return a random pose, uniform within the limits, the same for the same seed.
 
         A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
         slides without limits stay at rest.
@@ -438,7 +422,7 @@ class Skeleton(Pictured):
         except TypeError:
             number = -1
         if not 0 <= number < 2**32:
-            raise InputError("seed cannot be used", value=seed, expected="a whole number from 0 to 2^32 - 1")
+            raise InputError("seed", value=seed, expected="a whole number from 0 to 2^32 - 1")
         from synovia.kernels.tree.tables import random_rows
 
         t = self.tables
@@ -450,7 +434,7 @@ class Skeleton(Pictured):
         return Pose(self, self.follow(q[0]))
 
     def _leaders(self) -> dict[int, tuple[int, float, float]]:
-        """Resolve mimic joints, also of mimic joints: row → (row of the head, ratio, offset)."""
+        """Return the first leader of each mimic joint: row → (row of the leader, ratio, offset)."""
         out: dict[int, tuple[int, float, float]] = {}
         for row, joint in enumerate(self.joints):
             ratio, offset, at, seen = 1.0, 0.0, row, {row}

@@ -1,7 +1,7 @@
 """The flat arrays of a skeleton that the kernels read, packed once.
 
-Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.tree.forward``), and what can move
-is listed as variables with their limits (see ``kernels.tree.variables``).
+Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.tree.forward``), and the moving
+parts are listed as variables with their limits (see ``kernels.tree.variables``).
 """
 
 from __future__ import annotations
@@ -14,25 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.kernels.layout import (
-    COLUMN,
-    COUPLING_WIDTH,
-    FIRST_Q,
-    FOLLOWER_WIDTH,
-    FRAME_WIDTH,
-    IS_ANGLE,
-    KIND,
-    LIMIT_WIDTH,
-    LOWER,
-    ORIGIN,
-    PARENT,
-    SCALAR,
-    SHIFT_COLUMN,
-    TURN,
-    UPPER,
-    VARIABLE,
-    VARIABLE_WIDTH,
-)
+from synovia.kernels import layout
 from synovia.model.geometry import Array, align_z
 from synovia.model.joint import Joint, Kind
 from synovia.model.limits import Interval, SwingTwist
@@ -45,15 +27,15 @@ class Tables:
     """Packed arrays of a skeleton with n joints, nq numbers in q and k variables; columns as in ``kernels.layout``.
 
     Args:
-        ints: (n, 5) the columns of a row before its variable; Jacobian columns are velocities.
+        ints: (n, 5) columns before ``VARIABLE``; Jacobian columns are those of all velocities.
         fixed: (n, 12) rotation and origin in the parent's z-form frame, before the motion.
-        couple: (n, 2) all (1, 0): in a whole q every joint has its own number.
+        couple: (n, 2) all (1, 0), because every joint has its own values in q.
         unfold: (n, 9) from the z-form frame back to the joint's own frame.
-        variables: (k, 3) what can move; followers of a mimic joint have none.
-        limits: (k, 11) their limits, narrowed by those followers that bind their leader.
-        owner: (k,) the joint that each variable belongs to.
-        followers: (m, 2) elements of q.
-        coupling: (m, 2) ratio and offset of each follower.
+        variables: (k, 3) variables; mimic joints have none.
+        limits: (k, 11) their limits, restricted by mimic joints that bind their leader.
+        owner: (k,) joint of each variable.
+        followers: (m, 2) elements of q of each mimic joint and its leader.
+        coupling: (m, 2) ratio and offset of each mimic joint.
     """
 
     ints: Ints
@@ -68,12 +50,12 @@ class Tables:
 
 
 def validator_of(tables: Tables, nq: int) -> Callable[[Array, Array], int]:
-    """Return the compiled check of values (T * nq,), which writes them brought inside the limits; see ``admit``."""
+    """Return the compiled check of joint values (T * nq,), which also writes the clamped values; see ``validate``."""
     from synovia.kernels.compiler.jit import ready
-    from synovia.kernels.tree.tables import admit
+    from synovia.kernels.tree.tables import validate
 
     given = (tables.variables, tables.limits, tables.followers, tables.coupling, nq)
-    return partial(ready(admit, *given, np.zeros(0), np.zeros(0)), *given)
+    return partial(ready(validate, *given, np.zeros(0), np.zeros(0)), *given)
 
 
 def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tuple[int, float, float]]) -> Tables:
@@ -82,20 +64,20 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
     Args:
         joints: The joints.
         parents: Index of each joint's parent, -1 for a root.
-        leaders: For each follower: index of the joint at the head of its coupling, ratio and offset to it.
+        leaders: For each mimic joint: index of its first leader, ratio and offset.
 
     Raises:
-        InputError: If the limits of a leader and of a follower that binds it leave no common value.
+        InputError: If the limits of a leader and of a mimic joint that binds it do not overlap.
     """
     n = len(joints)
-    ints = np.zeros((n, VARIABLE), np.int32)
-    ints[:, KIND] = [joint.kind for joint in joints]
-    ints[:, PARENT] = parents
-    ints[1:, FIRST_Q] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
-    free = ints[:, KIND] == Kind.FREE
-    ints[1:, COLUMN] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
-    ints[:, SHIFT_COLUMN] = np.where(free, ints[:, COLUMN], -1)
-    ints[free, COLUMN] += 3
+    ints = np.zeros((n, layout.VARIABLE), np.int32)
+    ints[:, layout.KIND] = [joint.kind for joint in joints]
+    ints[:, layout.PARENT] = parents
+    ints[1:, layout.FIRST_Q] = np.cumsum([joint.kind.q_size for joint in joints])[:-1]
+    free = ints[:, layout.KIND] == Kind.FREE
+    ints[1:, layout.COLUMN] = np.cumsum([joint.kind.v_size for joint in joints])[:-1]
+    ints[:, layout.SHIFT_COLUMN] = np.where(free, ints[:, layout.COLUMN], -1)
+    ints[free, layout.COLUMN] += 3
     fixed, unfold = _fold(joints, parents)
 
     blocks: list[tuple[int, int, int]] = []
@@ -104,7 +86,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
     for i, joint in enumerate(joints):
         if i in leaders:
             continue
-        for block in _blocks(joint.kind, *(int(at) for at in ints[i, FIRST_Q:])):
+        for block in _blocks(joint.kind, *(int(at) for at in ints[i, layout.FIRST_Q :])):
             blocks.append(block)
             limits.append(_limit_row(joint, block[0]))
             owner.append(i)
@@ -117,20 +99,20 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
         fixed=fixed,
         couple=np.tile(np.array([1.0, 0.0]), (n, 1)),
         unfold=unfold,
-        variables=np.array(blocks, np.int32).reshape(-1, VARIABLE_WIDTH),
-        limits=np.array(limits, np.float64).reshape(-1, LIMIT_WIDTH),
+        variables=np.array(blocks, np.int32).reshape(-1, layout.VARIABLE_WIDTH),
+        limits=np.array(limits, np.float64).reshape(-1, layout.LIMIT_WIDTH),
         owner=np.array(owner, np.int32),
         followers=np.array(
-            [(ints[i, FIRST_Q], ints[a, FIRST_Q]) for i, (a, _, _) in leaders.items()], np.int32
-        ).reshape(-1, FOLLOWER_WIDTH),
-        coupling=np.array([(r, b) for _, r, b in leaders.values()], np.float64).reshape(-1, COUPLING_WIDTH),
+            [(ints[i, layout.FIRST_Q], ints[a, layout.FIRST_Q]) for i, (a, _, _) in leaders.items()], np.int32
+        ).reshape(-1, layout.FOLLOWER_WIDTH),
+        coupling=np.array([(r, b) for _, r, b in leaders.values()], np.float64).reshape(-1, layout.COUPLING_WIDTH),
     )
 
 
 def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array]:
     """Return the fixed transforms in z-form and the rotations back."""
     n = len(joints)
-    fixed = np.zeros((n, FRAME_WIDTH))
+    fixed = np.zeros((n, layout.FRAME_WIDTH))
     unfold = np.zeros((n, 9))
     folds: list[Array | None] = []
     for i, joint in enumerate(joints):
@@ -139,50 +121,48 @@ def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array
         turn, p = joint.rest[:3, :3], joint.rest[:3, 3]
         if before is not None:
             turn, p = before.T @ turn, before.T @ p
-        fixed[i, :ORIGIN] = (turn if A is None else turn @ A).ravel()
-        fixed[i, ORIGIN:] = p
+        fixed[i, : layout.ORIGIN] = (turn if A is None else turn @ A).ravel()
+        fixed[i, layout.ORIGIN :] = p
         unfold[i] = (np.eye(3) if A is None else A.T).ravel()
         folds.append(A)
     return fixed, unfold
 
 
 def _blocks(kind: Kind, q: int, v: int, v_free: int) -> list[tuple[int, int, int]]:
-    """Return the variables of a joint whose values start at q and whose velocities start at v and v_free."""
+    """Return the variables of a joint with first value q and first velocity v, for the translation v_free."""
     if kind in (Kind.HINGE, Kind.SLIDE):
-        return [(SCALAR, q, v)]
+        return [(layout.SCALAR, q, v)]
     if kind is Kind.BALL:
-        return [(TURN, q, v)]
+        return [(layout.TURN, q, v)]
     if kind is Kind.FREE:
-        return [(SCALAR, q + i, v_free + i) for i in range(3)] + [(TURN, q + 3, v)]
+        return [(layout.SCALAR, q + i, v_free + i) for i in range(3)] + [(layout.TURN, q + 3, v)]
     return []
 
 
 def _limit_row(joint: Joint, block: int) -> Array:
     """Return the limit of one variable of a joint."""
-    if block == TURN:
-        return joint.limit.row() if isinstance(joint.limit, SwingTwist) else np.zeros(LIMIT_WIDTH)
+    if block == layout.TURN:
+        return joint.limit.row() if isinstance(joint.limit, SwingTwist) else np.zeros(layout.LIMIT_WIDTH)
     limit = joint.limit if isinstance(joint.limit, Interval) else Interval()
     row = limit.row()
-    row[IS_ANGLE] = float(joint.kind is Kind.HINGE)
+    row[layout.IS_ANGLE] = float(joint.kind is Kind.HINGE)
     return row
 
 
 def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: float) -> None:
-    """Narrow the leader's limit to where the follower, at ratio * value + offset, is inside its own."""
+    """Restrict the leader's limit so that the mimic joint, at ratio * value + offset, is inside its own."""
     if not isinstance(follower.limit, Interval):
         return
     if ratio == 0.0:
         if not follower.limit.contains(offset):
-            raise InputError(
-                f"joint {follower.name!r} stands at {offset:g}, outside its limits", expected=follower.limit.describe()
-            )
+            raise InputError(f"value of joint {follower.name!r}", value=offset, expected=follower.limit.describe())
         return
     ends = sorted(((follower.limit.lower - offset) / ratio, (follower.limit.upper - offset) / ratio))
-    low, high = max(row[LOWER], ends[0]), min(row[UPPER], ends[1])
+    low, high = max(row[layout.LOWER], ends[0]), min(row[layout.UPPER], ends[1])
     if low > high:
         raise InputError(
-            f"limits of joint {follower.name!r} and of {leader.name!r}, which it follows, leave no common value",
-            value=(low, high),
-            expected="overlapping limits",
+            f"limits of joint {follower.name!r} and its leader {leader.name!r}",
+            value=(float(low), float(high)),
+            expected="limits that overlap",
         )
-    row[LOWER], row[UPPER] = low, high
+    row[layout.LOWER], row[layout.UPPER] = low, high

@@ -1,4 +1,4 @@
-"""The tree of a skeleton: the order of its joints, their ancestors, and the names that address them."""
+"""The tree of a skeleton: order, ancestors and names of its joints."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from synovia.model.joint import Joint
 
 
 class JointTree(Protocol):
-    """Joints and their parents: what of a skeleton tells the parts of a body."""
+    """Joints and their parents: the part of a skeleton that ``roles`` needs."""
 
     joints: tuple[Joint, ...]
     parents: tuple[int, ...]
 
 
 def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...], tuple[int, ...]]:
-    """Return the joints in an order with parents first (stable) and each one's parent row, -1 for a root.
+    """Return the joints sorted with parents first (stable), and the parent row of each, -1 for a root.
 
-    Parents given by index are rewritten to the new order, so that the result is a valid list of joints again.
+    Parents given by index are changed to the new order.
 
     Raises:
-        InputError: If a parent does not exist, its name means several joints, or joints form a cycle.
+        InputError: If a parent does not exist or is ambiguous, or joints form a cycle.
     """
     rows = _rows_by_name(joints)
     above = [_parent(joint, joints, rows, where) for joint in joints]
@@ -45,7 +45,7 @@ def topological(joints: Sequence[Joint], where: str) -> tuple[tuple[Joint, ...],
 
 
 def address_book(joints: Sequence[Joint], parents: Sequence[int]) -> dict[str, list[int]]:
-    """Return the rows that each name means: a joint's own name, else the body that it carries, else its role."""
+    """Return the rows of each name: a joint's own name, else the name of its body, else its role."""
     names: dict[str, list[int]] = {}
     bodies: dict[str, list[int]] = {}
     roles: dict[str, list[int]] = {}
@@ -61,7 +61,7 @@ def address_book(joints: Sequence[Joint], parents: Sequence[int]) -> dict[str, l
 
 
 def ancestors(parents: Sequence[int], row: int) -> list[int]:
-    """Return a row and all above it, upwards to a root."""
+    """Return a row and all its ancestors, up to a root."""
     rows = [row]
     while parents[rows[-1]] >= 0:
         rows.append(parents[rows[-1]])
@@ -69,7 +69,7 @@ def ancestors(parents: Sequence[int], row: int) -> list[int]:
 
 
 def _rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:
-    """Return the places of each name in the list."""
+    """Return the indices of each name in the list."""
     rows: dict[str, list[int]] = {}
     for i, joint in enumerate(joints):
         rows.setdefault(joint.name, []).append(i)
@@ -77,7 +77,7 @@ def _rows_by_name(joints: Sequence[Joint]) -> dict[str, list[int]]:
 
 
 def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], where: str) -> int:
-    """Return the place of a joint's parent in the list, -1 for a root."""
+    """Return the index of a joint's parent in the list, -1 for a root."""
     if joint.parent is None:
         return -1
     if isinstance(joint.parent, str):
@@ -87,7 +87,7 @@ def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], w
                 f"parent {joint.parent!r} of joint {joint.name!r} means several joints",
                 where=where,
                 value=found,
-                hint="give the parent by its index in the list",
+                hint="use the index of the parent in the list",
             )
         if found:
             return found[0]
@@ -97,7 +97,7 @@ def _parent(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]], w
 
 
 def _under(joint: Joint, row: int) -> Joint:
-    """Return the joint with its parent's index brought up to date."""
+    """Return the joint with the new index of its parent."""
     if joint.parent is None or isinstance(joint.parent, str) or joint.parent == row:
         return joint
     moved = copy.copy(joint)

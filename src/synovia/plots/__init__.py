@@ -1,4 +1,4 @@
-"""Plots: numbers of clips, models and solvers as pictures that people can read."""
+"""Plots of clips, models and solvers."""
 
 from synovia.plots.clips import plot_errors, plot_feet, plot_joints
 from synovia.plots.models import plot_convergence, plot_reach

@@ -1,4 +1,4 @@
-"""Plots of clips: joint values and the band that limits leave, what feet do, and which goals were missed."""
+"""Plots of clips: joint values and their limits, the contacts of feet, and the errors of goals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.clips.feet import stays
+from synovia.clips.feet import ground_contacts
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
@@ -17,9 +17,9 @@ from synovia.plots.style import BAND, COLOURS, MISSED, check_plot, new_figure, s
 from synovia.retargeting.body import LEGS, Body
 from synovia.tracking import Tracked
 
-_MOST: Final = 12  # panels, where no joints are named
-_USUAL: Final = 0.99  # of the speeds of feet are drawn whole
-_TOUCHES: Final = 1e-3  # of a band: so close to its edge a value counts as at the limit
+_MOST: Final = 12  # most panels if no joints are given
+_USUAL: Final = 0.99  # share of the speeds of feet that fit the plot
+_TOUCHES: Final = 1e-3  # a value this close to an edge of its band is at the limit; as a part of the band
 
 
 def plot_joints(
@@ -29,25 +29,25 @@ def plot_joints(
     *,
     force: bool = False,
 ) -> None:
-    """Draw joint values over time, one panel a joint: hinges in degrees, slides in length units, balls as their turn.
+    """Plot joint values over time, one panel a joint: hinges in degrees, slides in length units, balls by their angle.
 
-    The band of a panel is what the limits allow; where a value lies at its edge, it is red.
+    The band of a panel shows the limits; a value at a limit is red.
 
     Args:
         motion: The motion.
         path: ``.png``, ``.svg`` or ``.pdf``.
-        joints: Which joints; None for the twelve, at most, that move most.
+        joints: The joints; None for up to twelve that move most.
         force: Whether an existing file may be replaced.
 
     Raises:
         UnknownNameError: If a joint does not exist.
-        InputError: If nothing moves, or the extension is another.
+        InputError: If no joint moves, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
     where = check_plot(path, force=force)
     skeleton = motion.skeleton
-    rows = [skeleton.index(joint) for joint in joints] if joints else _liveliest(motion)
+    rows = [skeleton.index(joint) for joint in joints] if joints else _most_moving(motion)
     columns = min(len(rows), 3)
     count = -(-len(rows) // columns)
     figure, flat = new_figure(3.6 * columns, 1.1 + 1.6 * count, count, columns, sharex=True)
@@ -58,12 +58,12 @@ def plot_joints(
     for panel in flat[max(len(rows) - columns, 0) : len(rows)]:
         panel.set_xlabel("seconds", fontsize=9)
         panel.tick_params(labelbottom=True)
-    figure.suptitle(f"{motion.name}: joint values and what the limits allow", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(f"{motion.name}: joint values and limits", x=0.01, ha="left", fontsize=11)
     save(figure, where, force=force)
 
 
 def values_of(motion: Motion, row: int) -> tuple[Array, str]:
-    """Return one number a frame for a joint, and its unit."""
+    """Return one number a frame for a joint, and its unit as text."""
     joint, place = motion.skeleton.joints[row], motion.skeleton.q_slice(row)
     q = motion.q[:, place]
     if joint.kind is Kind.HINGE:
@@ -73,7 +73,7 @@ def values_of(motion: Motion, row: int) -> tuple[Array, str]:
     return np.degrees(2.0 * np.arccos(np.clip(np.abs(q[:, -1]), 0.0, 1.0))), "°"
 
 
-def _liveliest(motion: Motion) -> list[int]:
+def _most_moving(motion: Motion) -> list[int]:
     """Return the joints whose values change most, in the order of the skeleton."""
     rows = [row for row, joint in enumerate(motion.skeleton.joints) if joint.kind not in (Kind.FIXED, Kind.FREE)]
     if not rows:
@@ -100,7 +100,7 @@ def _draw_joint(panel: Any, motion: Motion, row: int) -> None:
 
 
 def _band(skeleton: Skeleton, row: int) -> tuple[float, float] | None:
-    """Return the interval that a hinge or slide may use, in the units of the panel; None without one."""
+    """Return the limits of a hinge or slide, in the unit of the panel; None without limits."""
     joint = skeleton.joints[row]
     if joint.kind not in (Kind.HINGE, Kind.SLIDE):
         return None
@@ -110,7 +110,7 @@ def _band(skeleton: Skeleton, row: int) -> tuple[float, float] | None:
 
 
 def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Draw the height and the speed of each foot over time; where it stands, the ground is shaded.
+    """Plot the height and the speed of each foot over time, with its contacts shaded.
 
     Args:
         motion: The motion of a body with two legs.
@@ -118,7 +118,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         force: Whether an existing file may be replaced.
 
     Raises:
-        InputError: If the body has no feet, the clip is shorter than two frames, or the extension is another.
+        InputError: If the body has no feet, the clip is shorter than two frames, or the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
@@ -126,7 +126,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
     body = Body.of(motion.skeleton)
     feet = [leg[2] for leg in LEGS if leg[2] in body.roles]
     if not feet or len(motion) < 2:
-        raise InputError("there are no feet to follow", where=motion.name, expected="a clip of a body with feet")
+        raise InputError("no feet to plot", where=motion.name, expected="two frames or more of a body with feet")
     up = body.basis[:, 1]
     positions = motion.positions()
     figure, (heights, speeds) = new_figure(9.0, 4.6, 2, 1, sharex=True)
@@ -138,28 +138,28 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
         every += speed.tolist()
         heights.plot(motion.times, scale * (points @ up), color=colour, linewidth=1.4, label=role.replace("_", " "))
         speeds.plot(motion.times, scale * speed, color=colour, linewidth=1.4)
-        for a, b in stays(points, up, motion.fps):
+        for a, b in ground_contacts(points, up, motion.fps):
             for panel in (heights, speeds):
                 panel.axvspan(motion.times[a], motion.times[b - 1], color=colour, alpha=0.12, linewidth=0)
     heights.set_ylabel(f"height ({unit})", fontsize=9)
     speeds.set_ylabel(f"speed ({unit}/s)", fontsize=9)
-    speeds.set_ylim(0.0, 1.15 * scale * float(np.quantile(every, _USUAL)) or None)  # a jump may not flatten all else
+    speeds.set_ylim(0.0, 1.15 * scale * float(np.quantile(every, _USUAL)) or None)  # a jump must not flatten the rest
     speeds.set_xlabel("seconds", fontsize=9)
     heights.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False, ncols=2)
-    heights.set_title(f"{motion.name}: feet; shaded where they stand", loc="left", fontsize=11)
+    heights.set_title(f"{motion.name}: feet; contacts are shaded", loc="left", fontsize=11)
     save(figure, where, force=force)
 
 
 def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Draw the error of every goal in every frame, in tolerances: what is not red was reached.
+    """Plot the error of every goal in every frame, in tolerances; missed goals are red.
 
     Args:
-        tracked: The answer of ``IK.track``.
+        tracked: The result of ``IK.track``.
         path: ``.png``, ``.svg`` or ``.pdf``.
         force: Whether an existing file may be replaced.
 
     Raises:
-        InputError: If the extension is another.
+        InputError: If the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Plots of models: how solvers converge on one, and where its joints can go."""
+"""Plots of models: the convergence of solvers, and the positions that a joint can reach."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.plots.style import COLOURS, QUIET, check_plot, new_figure, save
 
-_SAMPLES: Final = 40_000
-_CELLS: Final = 90  # each way
-_BELOW: Final = 20.0  # times under the tolerance the picture ends
+_SAMPLES: Final = 40_000  # random poses
+_CELLS: Final = 90  # cells of the map in each direction
+_BELOW: Final = 20.0  # tolerance divided by the smallest error of the plot
 _DASHES: Final = ("-", "--", ":")
-_FLOOR: Final = 1e-9  # of the reach; below is rounding
+_FLOOR: Final = 1e-9  # a smaller error is rounding; as a part of the reach
 
 
 def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Draw the error of first attempts by step for every solver, and write it as PNG, SVG or PDF.
+    """Plot the error of first attempts by step for every solver.
 
     Args:
-        comparison: What was measured.
-        path: The file; its extension decides the format.
+        comparison: The measurements.
+        path: ``.png``, ``.svg`` or ``.pdf``.
         force: Whether an existing file may be replaced.
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        InputError: If the extension is none of these.
+        InputError: If the extension is not supported.
     """
     where = check_plot(path, force=force)
     figure, (axes,) = new_figure(9.0, 5.2)
@@ -55,21 +55,21 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
 
 
 def _draw_solver(axes: Any, row: Row, number: int, bottom: float) -> tuple[float, float, str, str]:
-    """Draw one solver; return the visible end of its line, its colour and its name."""
+    """Plot one solver; return the visible end of its line, its colour and its name."""
     colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number // len(COLOURS) % len(_DASHES)]
     low, middle, high = (np.maximum(band, _FLOOR) for band in np.percentile(row.curve, (25, 50, 75), axis=1))
     axes.fill_between(row.curve_steps, low, high, color=colour, alpha=0.10, linewidth=0)
     axes.plot(row.curve_steps, middle, dash, color=colour, linewidth=1.8)
     seen = int(np.flatnonzero(middle > bottom).max(initial=0))
     x, y = (float(row.curve_steps[seen]), float(middle[seen]))
-    if seen + 1 < len(middle):  # where the line leaves the picture, its ordinate being logarithmic
+    if seen + 1 < len(middle):  # the point where the line leaves the plot, whose ordinate is logarithmic
         share = np.log(y / bottom) / np.log(y / middle[seen + 1])
         x, y = x + float(share) * (float(row.curve_steps[seen + 1]) - x), 1.3 * bottom
     return x, y, colour, row.solver
 
 
 def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each solver's name at the end of its line, pushed apart where lines end together."""
+    """Write each solver's name at the end of its line; names of lines that end together are moved apart."""
     apart = 0.32  # decades
     last = np.inf
     for x, y, colour, name in sorted(ends, key=lambda end: -end[1]):
@@ -84,7 +84,7 @@ def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
 def plot_reach(
     skeleton: Skeleton, joint: str | int, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False
 ) -> None:
-    """Draw the reach map of a joint: two views of the places that 40,000 random poses within the limits bring it to.
+    """Plot the reach map of a joint: two views of its positions in 40,000 random poses within the limits.
 
     Args:
         skeleton: The model; its root stays at rest.
@@ -95,7 +95,7 @@ def plot_reach(
 
     Raises:
         UnknownNameError: If the joint does not exist.
-        InputError: If the extension is another.
+        InputError: If the extension is not supported.
         MissingExtraError: If matplotlib is not installed.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
@@ -125,7 +125,7 @@ def plot_reach(
 
 
 def _places(skeleton: Skeleton, row: int, seed: int) -> Array:
-    """Return the places of a joint at random poses within the limits, (N, 3)."""
+    """Return the positions of a joint in random poses within the limits, (N, 3)."""
     from synovia.kernels.tree.tables import random_rows
 
     t = skeleton.tables

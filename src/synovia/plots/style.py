@@ -1,4 +1,4 @@
-"""How all plots look, and how they are written."""
+"""The style of all plots, and writing them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from synovia.errors import InputError, MissingExtraError
-from synovia.io.base import as_path, check_writable, write_bytes
+from synovia.errors import InputError
+from synovia.io.base import as_path, check_writable, optional_package, write_bytes
 
-# Colours that people with any colour vision can tell apart (Okabe & Ito 2008)
+# Colours that are distinct for any colour vision (Okabe & Ito 2008)
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
 MISSED: Final = "#D7373F"
 BAND: Final = "#0072B2"
@@ -23,13 +23,10 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
-        InputError: If the extension is none of .png, .svg and .pdf.
+        InputError: If the extension is not .png, .svg or .pdf.
         FileError: As ``check_writable`` does.
     """
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("plots need matplotlib", hint='pip install "synovia[plot]"')
+    optional_package("matplotlib", "plots need matplotlib", "plot")
     where = as_path(path)
     if where.suffix.lower().removeprefix(".") not in _FORMATS:
         raise InputError(
@@ -42,7 +39,7 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, list[Any]]:
     """Return a figure and its axes, row by row; sizes in inches.
 
-    The figure needs no display: it is never registered with a window system.
+    The figure needs no display, because it is never registered with a window system.
     """
     from matplotlib.figure import Figure
 
@@ -57,7 +54,7 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **o
 
 
 def save(figure: Any, path: Path, *, force: bool) -> None:
-    """Write a figure, whole or not at all."""
+    """Write a figure atomically."""
     data = BytesIO()
     figure.savefig(data, format=path.suffix.lower().removeprefix("."))
     write_bytes(path, data.getvalue(), force=force)

@@ -1,4 +1,4 @@
-"""The problem: from skeleton, goals and settings to the two flat arrays that a kernel reads."""
+"""Problem assembly: reduce a skeleton to what its goals need, and pack it into the flat arrays of a kernel."""
 
 from synovia.problem.pack import pack
 from synovia.problem.reduced import Reduced, reduce

@@ -1,4 +1,4 @@
-"""From a reduced skeleton and settings to the two flat arrays that a kernel reads."""
+"""Pack a reduced skeleton and settings into the two flat arrays that a kernel reads."""
 
 from __future__ import annotations
 
@@ -9,39 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
-from synovia.kernels.layout import (
-    ATTEMPTS,
-    COUPLED,
-    FLOAT_HEAD,
-    GENERAL_FLOATS,
-    GENERAL_INTS,
-    GOAL_DATA_WIDTH,
-    GOAL_ORIENTATION,
-    INT_HEAD,
-    KIND,
-    MAX_STEPS,
-    MOST_WORK,
-    N_COLUMNS,
-    N_FOLLOWERS,
-    N_FURTHER,
-    N_GOALS,
-    N_LEVELS,
-    N_MASSES,
-    N_Q,
-    N_RESIDUALS,
-    N_ROWS,
-    N_VARIABLES,
-    N_VERTICES,
-    OWN,
-    PARTS,
-    PATIENCE,
-    POSITION_WEIGHT,
-    REACH,
-    ROTATION_WEIGHT,
-    SEED,
-    TOLERANCE,
-    TOLERANCE_ANGLE,
-)
+from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem.reduced import Reduced
@@ -65,33 +33,47 @@ def pack(
 
     Args:
         skeleton: The whole skeleton.
-        reduced: What its goals need.
+        reduced: The part of the skeleton that its goals need.
         tolerance: Position (length units) and angle (radians).
         max_steps: Steps of one attempt.
         attempts: Attempts, the first one included.
         seed: Seed of the restarts.
-        patience: Steps in which the error must have fallen.
-        most_work: How much one solve may take, see ``kernels.compiler.watch``.
-        params: The solver's own parameters by their places after ``OWN``.
+        patience: Number of steps within which the error must fall.
+        most_work: Work limit of one solve, see ``kernels.compiler.watch``.
+        params: Parameters of the solver, by their indices after ``PARAMS``.
     """
     from synovia.kernels.goals.general import TERMS
 
     t, goals = skeleton.tables, reduced.goals
-    head = np.zeros(INT_HEAD, np.int32)
-    head[N_ROWS], head[N_VARIABLES], head[N_GOALS] = len(reduced.rows), len(reduced.variables), len(goals.table)
-    head[N_RESIDUALS], head[N_COLUMNS], head[N_Q] = reduced.residuals, reduced.columns, skeleton.nq
-    head[N_FOLLOWERS], head[COUPLED], head[N_LEVELS] = len(t.followers), reduced.coupled, len(goals.levels) - 1
-    head[N_FURTHER], head[N_MASSES], head[N_VERTICES] = map(len, (goals.general_ints, reduced.masses, goals.vertices))
-    head[MAX_STEPS], head[ATTEMPTS], head[SEED], head[PATIENCE] = max_steps, attempts, seed, patience
-    floats = np.zeros(FLOAT_HEAD)
-    floats[TOLERANCE], floats[TOLERANCE_ANGLE] = tolerance
-    floats[REACH], floats[MOST_WORK] = reduced.reach, most_work
-    for place, value in params.items():
-        floats[OWN + place] = value
-    goal_data = np.empty((len(goals.table), GOAL_DATA_WIDTH))
-    goal_data[:, POSITION_WEIGHT] = goals.roots * (goals.table[:, PARTS] & POSITION > 0)
-    goal_data[:, ROTATION_WEIGHT] = goals.roots * (goals.table[:, PARTS] & ROTATION > 0)
-    goal_data[:, GOAL_ORIENTATION:] = goals.offsets
+    counts = {
+        layout.N_ROWS: len(reduced.rows),
+        layout.N_VARIABLES: len(reduced.variables),
+        layout.N_GOALS: len(goals.table),
+        layout.N_RESIDUALS: reduced.residuals,
+        layout.N_COLUMNS: reduced.columns,
+        layout.N_Q: skeleton.nq,
+        layout.N_FOLLOWERS: len(t.followers),
+        layout.N_LEVELS: len(goals.levels) - 1,
+        layout.N_GENERAL: len(goals.general_ints),
+        layout.N_MASSES: len(reduced.masses),
+        layout.N_VERTICES: len(goals.vertices),
+        layout.COUPLED: reduced.coupled,
+        layout.MAX_STEPS: max_steps,
+        layout.ATTEMPTS: attempts,
+        layout.SEED: seed,
+        layout.PATIENCE: patience,
+    }
+    head = np.zeros(layout.INT_HEAD, np.int32)
+    head[list(counts)] = list(counts.values())
+    floats = np.zeros(layout.FLOAT_HEAD)
+    floats[layout.TOLERANCE], floats[layout.TOLERANCE_ANGLE] = tolerance
+    floats[layout.REACH], floats[layout.MOST_WORK] = reduced.reach, most_work
+    for index, value in params.items():
+        floats[layout.PARAMS + index] = value
+    goal_data = np.empty((len(goals.table), layout.GOAL_DATA_WIDTH))
+    goal_data[:, layout.POSITION_WEIGHT] = goals.roots * (goals.table[:, layout.PARTS] & POSITION > 0)
+    goal_data[:, layout.ROTATION_WEIGHT] = goals.roots * (goals.table[:, layout.PARTS] & ROTATION > 0)
+    goal_data[:, layout.GOAL_ORIENTATION :] = goals.offsets
     ints = [head, reduced.rows, reduced.variables, goals.table, t.followers, goals.levels]
     reals = [
         floats,
@@ -103,10 +85,10 @@ def pack(
         reduced.preferences,
         reduced.posture,
     ]
-    head[GENERAL_INTS] = sum(part.size for part in ints)
-    head[GENERAL_FLOATS] = sum(part.size for part in reals)
+    head[layout.GENERAL_INTS] = sum(part.size for part in ints)
+    head[layout.GENERAL_FLOATS] = sum(part.size for part in reals)
     terms = goals.general_ints.copy()
-    terms[:, KIND] = [TERMS.index(kind) for kind in goals.kinds]
+    terms[:, layout.KIND] = [TERMS.index(kind) for kind in goals.kinds]
     ints += [terms]
     reals += [goals.general_data, reduced.masses, goals.vertices]
     return (

@@ -1,4 +1,4 @@
-"""The part of a skeleton that its goals need: joints between the root and the goals, fixed joints merged away."""
+"""Reduce a skeleton to what its goals need: the joints between root and goals, with fixed joints merged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import InputError
-from synovia.goals import CustomGoal, Goal, RestGoal
+from synovia.goals import Goal
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
@@ -45,7 +45,7 @@ from synovia.model.tree import ancestors
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
 Ints = NDArray[np.int32]
-SHORTEST = 1e-15  # length units; squares and cubes of less come near underflow
+SHORTEST = 1e-15  # length units; squares and cubes of smaller numbers come near underflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,17 +53,17 @@ class Reduced:
     """The part of a skeleton that its goals need. Joint values q keep all joints, so indices into q are the skeleton's.
 
     Args:
-        rows: (n, 6) what is said of each row; ``kernels.layout`` names the columns of this and all tables here.
+        rows: (n, 6) integers of each row; ``kernels.layout`` names the columns of all tables here.
         fixed: (n, 12) fixed transforms, merged fixed joints included.
         couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
-        variables: (k, 3) what may move.
+        variables: (k, 3) joint variables.
         limits: (k, 11) limits of each variable.
-        likes: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest), and its stiffness.
+        preferences: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest) and stiffness.
         owner: (k,) joint of each variable.
-        goals: What is asked for.
-        posture: (k, 5) what rest goals ask of each variable.
-        masses: (n + 1, 4) masses of the rows, (0, 4) where no goal asks for the centre of mass.
-        reach: Length that solvers and tolerances count in, length units (see ``reach_of``).
+        goals: Tables of the goals.
+        posture: (k, 5) weight and reference of rest goals for each variable.
+        masses: (n + 1, 4) masses of the rows, (0, 4) without a goal for the centre of mass.
+        reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
     """
 
@@ -82,12 +82,12 @@ class Reduced:
 
     @property
     def pose_only(self) -> bool:
-        """Whether the goals ask for positions and rotations in the world alone."""
+        """Whether all goals are positions and rotations in the world."""
         return len(self.goals.general_ints) == 0
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
-        """Each goal that is a pole, with the row of its limb's root, -1 for the world."""
+        """Each pole goal, with the row of its limb's root, -1 for the world."""
         terms = zip(self.goals.kinds, self.goals.general_ints[:, [GOAL, SECOND]].tolist(), strict=True)
         return [(g, root) for kind, (g, root) in terms if kind == "pole"]
 
@@ -108,21 +108,24 @@ class Reduced:
 
     @property
     def coupled(self) -> bool:
-        """Whether a variable moves more than one row, or a row by another amount than its own."""
+        """Whether a variable moves several rows, or a row by another amount than its value."""
         moving = self.rows[self.rows[:, VARIABLE] >= 0, VARIABLE]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 
     @property
+    def _chain(self) -> bool:
+        """Whether this is one chain of joints with one position or rotation goal, at its end."""
+        n = len(self.rows)
+        ends = self.goals.table[:, GOAL_ROW].tolist()
+        return self.pose_only and n > 0 and ends == [n - 1] and self.rows[:, PARENT].tolist() == list(range(-1, n - 1))
+
+    @property
     def ball_chain(self) -> bool:
         """Whether this is one chain of unlimited balls to one position goal."""
-        n = len(self.rows)
         return (
-            self.pose_only
-            and len(self.goals.table) == 1
-            and n > 0
-            and self.goals.table[0, [PARTS, GOAL_ROW]].tolist() == [POSITION, n - 1]
+            self._chain
+            and self.goals.table[0, PARTS] == POSITION
             and bool((self.rows[:, KIND] == Kind.BALL).all())
-            and bool((self.rows[:, PARENT] == np.arange(-1, n - 1)).all())
             and bool((self.rows[:, VARIABLE] >= 0).all())
             and not self.limits[:, IS_LIMITED].any()
         )
@@ -130,17 +133,12 @@ class Reduced:
     @property
     def serial(self) -> bool:
         """Whether this is an arm: one goal on a chain of hinges and slides, each with a variable of its own."""
-        n = len(self.rows)
         return (
-            self.pose_only
-            and len(self.goals.table) == 1
-            and n > 0
-            and len(self.variables) == n
+            self._chain
+            and len(self.variables) == len(self.rows)
             and bool(np.isin(self.rows[:, KIND], (Kind.HINGE, Kind.SLIDE)).all())
-            and bool((self.rows[:, PARENT] == np.arange(-1, n - 1)).all())
             and bool((self.rows[:, FIRST_Q] == self.variables[:, BLOCK_Q]).all())
             and bool((self.couple == (1.0, 0.0)).all())
-            and int(self.goals.table[0, GOAL_ROW]) == n - 1
         )
 
 
@@ -163,15 +161,15 @@ def reduce(
         goal_joints: Rows of each goal's joints.
         free_root: Whether a free root moves.
         translate: Whether all other free joints translate too.
-        before: Rows that were put before the skeleton's own; a free joint that only they carry is its root, too.
+        before: Number of rows put before the skeleton. A free joint whose only ancestors are such rows is a root, too.
     """
-    posture = posture_of(skeleton, [goal for goal in goals if isinstance(goal, RestGoal)])
-    balanced = any(goal.weighs for goal in goals)
+    posture = posture_of(skeleton, goals)
+    balanced = any(goal.moves_mass for goal in goals)
     ends = [row for rows in goal_joints for row in rows]
     ends += np.flatnonzero(posture.shares > 0.0).tolist()
     ends += [row for row, joint in enumerate(skeleton.joints) if balanced and joint.mass > 0.0]
-    if any(isinstance(goal, CustomGoal) for goal in goals):
-        ends += range(len(skeleton))  # nobody knows what it depends on
+    if any(goal.in_python for goal in goals):
+        ends += range(len(skeleton))  # a Python function may depend on any joint
     on_path = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not on_path[row]:
@@ -179,21 +177,25 @@ def reduce(
             row = skeleton.parents[row]
     moving = _moving(skeleton, goals, goal_joints, on_path)
     t = skeleton.tables
-    place = np.full(len(skeleton), -1)  # reduced row that carries a joint
-    since: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
+    reduced_row = np.full(len(skeleton), -1)  # reduced row that carries a joint
+    to_row: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
     rows: list[list[int]] = []
     fixed: list[Array] = []
     joints: list[int] = []
     for i in np.flatnonzero(on_path):
         parent = skeleton.parents[i]
-        carrier, frame = (place[parent], since[parent]) if parent >= 0 else (-1, np.eye(4))
+        carrier, frame = (reduced_row[parent], to_row[parent]) if parent >= 0 else (-1, np.eye(4))
         frame = frame @ frames_to_transforms(t.fixed[i])
         if t.ints[i, KIND] == Kind.FIXED:
-            place[i], since[i] = carrier, frame
+            reduced_row[i], to_row[i] = carrier, frame
             continue
-        place[i], since[i] = len(rows), np.eye(4)
+        reduced_row[i], to_row[i] = len(rows), np.eye(4)
         row = [-1] * ROW_WIDTH
-        row[KIND], row[PARENT], row[FIRST_Q] = int(t.ints[i, KIND]), int(carrier), int(t.ints[i, FIRST_Q])
+        row[KIND], row[PARENT], row[FIRST_Q] = (
+            int(t.ints[i, KIND]),
+            int(carrier),
+            int(t.ints[i, FIRST_Q]),
+        )
         rows.append(row)
         fixed.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]]))
         joints.append(int(i))
@@ -204,10 +206,11 @@ def reduce(
     )
     table = np.array(rows, np.int32).reshape(-1, ROW_WIDTH)
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
-    tables = goal_tables(skeleton, goals, goal_joints, place, since)
+    tables = goal_tables(skeleton, goals, goal_joints, reduced_row, to_row)
     return Reduced(
         table, fixed_table, couple, variables, limits, preferences, owner, tables,
-        posture.rows(variables, owner), masses_of(skeleton, place, since) if balanced else np.zeros((0, MASS_WIDTH)),
+        posture.rows(variables, owner),
+        masses_of(skeleton, reduced_row, to_row) if balanced else np.zeros((0, MASS_WIDTH)),
         reach_of(skeleton, table, fixed_table, couple, tables), np.array(joints, np.int32),
     )  # fmt: skip
 
@@ -215,7 +218,7 @@ def reduce(
 def _moving(
     skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]], on_path: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which joints may move: all on the way to a goal, but for goals that say how many.
+    """Return which joints may move: all ancestors of a goal, or as many as the goal says.
 
     Raises:
         InputError: If a joint has fewer ancestors; the message says how many.
@@ -250,7 +253,7 @@ def _variables(
     translate: bool,
     before: int,
 ) -> tuple[Ints, Array, Array, Ints]:
-    """Choose the variables, give them columns, and write columns and couplings into the rows."""
+    """Choose the variables, assign their columns, and write columns and couplings into the rows."""
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}
     by_element = {int(at): k for k, at in enumerate(t.variables[:, BLOCK_Q])}
@@ -258,8 +261,8 @@ def _variables(
     chosen: list[tuple[int, int, int]] = []
     order: list[int] = []
 
-    def take(element: int) -> int:
-        """Return the column of the variable at an element of q, adding it when it is new."""
+    def column_of(element: int) -> int:
+        """Return the column of the variable at an element of q; add the variable if it is new."""
         if element not in column:
             k = by_element[element]
             column[element] = sum(3 if block else 1 for block, _, _ in chosen)
@@ -267,7 +270,7 @@ def _variables(
             order.append(k)
         return column[element]
 
-    lead = {leader_of.get(row[FIRST_Q], (row[FIRST_Q],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
+    leaders = {leader_of.get(row[FIRST_Q], (row[FIRST_Q],))[0] for n, row in enumerate(rows) if moving[joints[n]]}
     for n, row in enumerate(rows):
         kind, at = row[KIND], row[FIRST_Q]
         is_root = row[PARENT] < 0 or joints[row[PARENT]] < before
@@ -275,22 +278,22 @@ def _variables(
             leader, ratio, offset = leader_of.get(at, (at, 1.0, 0.0))
             row[FIRST_Q] = leader
             couple[n] = ratio, offset
-            if leader in lead:
-                row[COLUMN] = take(leader)
+            if leader in leaders:
+                row[COLUMN] = column_of(leader)
         elif not moving[joints[n]]:
             continue
         elif kind == Kind.BALL:
-            row[COLUMN] = take(at)
+            row[COLUMN] = column_of(at)
         elif free_root if is_root else translate:
-            row[SHIFT_COLUMN] = take(at)
-            take(at + 1)
-            take(at + 2)
-            row[COLUMN] = take(at + 3)
+            row[SHIFT_COLUMN] = column_of(at)
+            column_of(at + 1)
+            column_of(at + 2)
+            row[COLUMN] = column_of(at + 3)
         elif not is_root:
-            row[COLUMN] = take(at + 3)
-    place = {first: k for k, (_, _, first) in enumerate(chosen)}
+            row[COLUMN] = column_of(at + 3)
+    variable_of = {first: k for k, (_, _, first) in enumerate(chosen)}
     for row in rows:
-        row[VARIABLE] = place.get(row[COLUMN], -1)
+        row[VARIABLE] = variable_of.get(row[COLUMN], -1)
     preferences = np.zeros((len(order), PREFERENCE_WIDTH))
     rest = skeleton.rest_pose().q
     for n, k in enumerate(order):
@@ -303,36 +306,33 @@ def _variables(
 
 
 def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:
-    """Return the longest way from a moving joint to a goal; the skeleton's size where nothing moves.
+    """Return the length scale: the longest path from a moving joint to a goal, else the size of the skeleton.
 
-    A way is the sum of its links, plus the range of each of its slides up to that sum. A rail of a kilometre is no
-    measure of how exactly the arm on it can be asked to reach. Without links the shortest slide takes the place of
-    their sum.
+    A path counts the sum of its links, plus the range of each of its slides, but at most that sum: tolerances of an arm
+    should not depend on a long rail that it stands on. Without links, the shortest slide replaces their sum.
 
     Raises:
         InputError: If that length is too small to be squared.
     """
     t = skeleton.tables
-    ends = {
-        int(at): t.limits[k, [LOWER, UPPER]]
-        for k, at in enumerate(t.variables[:, BLOCK_Q])
-        if t.variables[k, BLOCK] == SCALAR
-    }
+    variable_at = {at: k for k, at in enumerate(t.variables[:, BLOCK_Q].tolist())}
+    joints = rows.tolist()  # single numbers of a list cost less than those of an array
     longest = 0.0
     for row, offset in zip(goals.table[:, GOAL_ROW].tolist(), goals.offsets, strict=True):
         if row < 0:
             continue
         links = 0.0
-        since = math.hypot(*offset[ORIGIN:].tolist())  # links that count if anything above moves
+        pending = math.hypot(*offset[ORIGIN:].tolist())  # links that count only if a joint above moves
         ranges: list[float] = []
         while row >= 0:
-            if (rows[row, [COLUMN, SHIFT_COLUMN]] >= 0).any():
-                links, since = links + since, 0.0
-            if rows[row, KIND] == Kind.SLIDE and rows[row, COLUMN] >= 0:
-                lower, upper = ends[int(rows[row, FIRST_Q])]
-                ranges.append(abs(float(couple[row, RATIO])) * float(upper - lower))
-            since += math.hypot(*fixed[row, ORIGIN:].tolist())
-            row = rows[row, PARENT]
+            joint = joints[row]
+            if joint[COLUMN] >= 0 or joint[SHIFT_COLUMN] >= 0:
+                links, pending = links + pending, 0.0
+            if joint[KIND] == Kind.SLIDE and joint[COLUMN] >= 0:
+                limits = t.limits[variable_at[joint[FIRST_Q]]]
+                ranges.append(abs(float(couple[row, RATIO])) * float(limits[UPPER] - limits[LOWER]))
+            pending += math.hypot(*fixed[row, ORIGIN:].tolist())
+            row = joint[PARENT]
         most = links or min((width for width in ranges if 0.0 < width < np.inf), default=0.0)
         longest = max(longest, links + sum(min(width, most) for width in ranges))
     reach = longest or skeleton.size or 1.0

@@ -1,6 +1,6 @@
-"""The structure of the joints above a goal, for closed forms: which rows move it, how their axes lie, what is a limb.
+"""Analyse the joints above a goal for closed forms: which rows move it, their axes, and limbs.
 
-And ``hold_all_but``, which makes the problem of a few of these rows from that of the whole body.
+``hold_all_but`` reduces a problem of the whole body to a few of these rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
 from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, COLUMN, KIND, PARENT, SHIFT_COLUMN, VARIABLE
@@ -19,8 +18,8 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.problem.reduced import Reduced, reach_of
 
-TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root keeps its place and turns
-ALIKE: Final = 1e-9  # sine, or part of the reach, under which axes are parallel or meet
+TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root turns in place
+ALIKE: Final = 1e-9  # sine, or part of the reach, below which axes are parallel or intersect
 
 
 def above(reduced: Reduced, row: int) -> list[int]:
@@ -34,7 +33,7 @@ def above(reduced: Reduced, row: int) -> list[int]:
 
 
 def freedoms(reduced: Reduced, row: int) -> int:
-    """Return how many numbers move a row: columns of its Jacobian that are not zero by structure."""
+    """Return the degrees of freedom that move a row: the structurally non-zero columns of its Jacobian."""
     columns: set[int] = set()
     for r in above(reduced, row):
         turn, shift, variable = reduced.rows[r, [COLUMN, SHIFT_COLUMN, VARIABLE]].tolist()
@@ -51,7 +50,7 @@ def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
 
 
 def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
-    """Return rows for a message: name and kind of each joint, the nearest to the root first."""
+    """Return the names and kinds of joints for a message, from the root on."""
     parts = [
         f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, KIND])).name.lower()})"
         for row in reversed(rows)
@@ -60,7 +59,7 @@ def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
 
 
 def own_variables(reduced: Reduced, rows: Sequence[int]) -> bool:
-    """Return whether each of these rows has a variable that moves it alone, by its own amount."""
+    """Return whether each row has a variable of its own, with ratio 1 and offset 0."""
     wanted = [int(reduced.rows[row, VARIABLE]) for row in rows]
     users = [int(k) for k in reduced.rows[:, VARIABLE] if k >= 0]
     return all(users.count(k) == 1 for k in wanted) and bool((reduced.couple[list(rows)] == (1.0, 0.0)).all())
@@ -69,8 +68,8 @@ def own_variables(reduced: Reduced, rows: Sequence[int]) -> bool:
 def limb_rows(reduced: Reduced, goal: Goal, row: int, end: int) -> list[int]:
     """Return the rows of the limb that ends in a goal, the one nearest to the goal first.
 
-    With a rotation the first of them takes it. Without, the goal's own joint is none of them if two others are above:
-    it does not move its place.
+    For a goal with a rotation, the first of them takes the rotation. Otherwise the goal's own joint, which cannot move
+    its own position, is left out if two others are above.
 
     Args:
         reduced: The problem.
@@ -89,11 +88,11 @@ def limb_rows(reduced: Reduced, goal: Goal, row: int, end: int) -> list[int]:
 
 
 def axes(reduced: Reduced, rows: Sequence[int]) -> tuple[Array, Array]:
-    """Return directions and points of the axes of hinges at zero, (n, 3) each, in the frame of the first one's parent.
+    """Return directions and points of hinge axes at zero, (n, 3) each, in the frame of the first row's parent.
 
     Args:
         reduced: The problem.
-        rows: A chain, each the parent of the next.
+        rows: A chain; each row is the parent of the next.
     """
     frame = np.eye(4)
     z, o = np.zeros((len(rows), 3)), np.zeros((len(rows), 3))
@@ -109,7 +108,7 @@ def parallel(u: Array, v: Array) -> bool:
 
 
 def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
-    """Return where the axes u through p and v through o meet, None if they do not or are parallel."""
+    """Return the intersection of the axes u through p and v through o, None if there is none or they are parallel."""
     if parallel(u, v):
         return None
     n = np.cross(u, v)  # 1 - (u·v)² would lose small angles
@@ -117,36 +116,25 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
     return point if float(np.linalg.norm(np.cross(v, point - o))) < ALIKE * reach else None
 
 
-def refusal(name: str, goal: Goal, value: str, expected: str, hint: str) -> UnsupportedError:
-    """Return the error of a closed form for joints that it is not made for."""
-    return UnsupportedError(
-        f"{name} is not made for these joints",
-        where=f"goal on {goal.joint!r}",
-        value=value,
-        expected=expected,
-        hint=hint,
-    )
-
-
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
-    """Return the same part of the skeleton with all but a few rows held where the start has them.
+    """Return the reduced skeleton with all but a few rows held at their start values.
 
-    The reach is that of the rows that move, so that tolerances are those of a limb and not of its whole body.
+    The reach is that of the moving rows, so that tolerances are those of a limb and not of the whole body.
 
     Args:
         skeleton: The skeleton.
-        reduced: Its part.
-        moving: Rows (of ``reduced``) that stay free to move.
+        reduced: Its reduced part.
+        moving: Rows of ``reduced`` that may move.
     """
     kept = sorted({int(reduced.rows[row, VARIABLE]) for row in moving if reduced.rows[row, VARIABLE] >= 0})
     sizes = [3 if reduced.variables[k, BLOCK] else 1 for k in kept]
     variables = reduced.variables[kept].copy()
     variables[:, BLOCK_COLUMN] = np.cumsum([0, *sizes])[:-1]
-    place = {k: new for new, k in enumerate(kept)}
+    new_index = {k: new for new, k in enumerate(kept)}
     rows = reduced.rows.copy()
     rows[:, [COLUMN, SHIFT_COLUMN, VARIABLE]] = -1
     for row in moving:
-        new = place[int(reduced.rows[row, VARIABLE])]
+        new = new_index[int(reduced.rows[row, VARIABLE])]
         rows[row, COLUMN], rows[row, VARIABLE] = variables[new, BLOCK_COLUMN], new
     return replace(
         reduced,

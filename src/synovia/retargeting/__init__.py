@@ -1,8 +1,7 @@
-"""Motions carried over from one body to another."""
+"""Transfer motions to other bodies."""
 
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.draft import draft_map
-from synovia.retargeting.mapfile import read_map, write_map
+from synovia.retargeting.joint_map import draft_map, read_map, write_map
 from synovia.retargeting.masses import with_body_masses
 from synovia.retargeting.retarget import Retargeted, retarget
 

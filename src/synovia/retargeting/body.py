@@ -1,4 +1,4 @@
-"""A body as retargeting sees it: its parts, its own axes, its proportions, and the joints that turn each part."""
+"""A body for retargeting: its parts, its own axes, its proportions, and the joints that turn each part."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from synovia.model.tree import ancestors
 from synovia.retargeting.shape import find_roles
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
-NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # parts that carry all others
-_APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # no two in one joint
+NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
+_APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # one joint for each
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
-_NO_WIDTH = 1e-6  # of the skeleton's size: what is nearer together is in one place
-_NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body stands this straight along it
+_NO_WIDTH = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
+_NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body is upright along it within this angle
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,14 @@ class Body:
         roles: Row of each part, by role.
 
     Raises:
-        InputError: If a part that carries all others is missing.
+        InputError: If a required part is missing, or two parts have the same joint.
     """
 
     skeleton: Skeleton
     roles: dict[str, int]
 
     def __post_init__(self) -> None:
-        """Refuse what is no body with two legs."""
+        """Check that this is a body with two legs."""
         missing = [role for role in NEEDED if role not in self.roles]
         if missing:
             raise InputError(
@@ -58,7 +58,7 @@ class Body:
 
     @classmethod
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:
-        """Return the body of a skeleton, its parts found by role, name and shape, or as given."""
+        """Return the body of a skeleton; its parts are given, or found by role, name and shape."""
         return cls(skeleton, find_roles(skeleton) if roles is None else roles)
 
     @cached_property
@@ -66,12 +66,12 @@ class Body:
         """World frames at rest, (n, 12)."""
         return np.array(self.skeleton.rest_pose().frames)
 
-    def place(self, role: str) -> Array:
-        """Return where a part begins at rest, (3,): at the first of the hinges that turn it."""
-        return self.rest[self.start(role), 9:]
+    def rest_position(self, role: str) -> Array:
+        """Return the rest position of a part, (3,): that of the first joint that turns it."""
+        return self.rest[self.first_row(role), 9:]
 
-    def start(self, role: str) -> int:
-        """Return the first joint of the group that turns a part: its own joint, or the first hinge of several."""
+    def first_row(self, role: str) -> int:
+        """Return the first joint that turns a part: its own joint, or the first of a group of hinges."""
         row = self.roles[role]
         others = set(self.roles.values()) - {row}
         group = row
@@ -81,8 +81,8 @@ class Body:
             group = above
         return group if self.skeleton.joints[row].kind is Kind.HINGE else row
 
-    def turns(self, role: str) -> bool:
-        """Return whether a joint turns this part against the part above it; the hips always may."""
+    def can_turn(self, role: str) -> bool:
+        """Return whether a joint turns this part relative to the part above it; the hips always can turn."""
         others = set(self.roles.values()) - {self.roles[role]}
         for row in ancestors(self.skeleton.parents, self.roles[role]):
             if row in others:
@@ -99,41 +99,42 @@ class Body:
             InputError: If left and right cannot be told apart.
         """
         feet = [role if (role := f"{side}_foot") in self.roles else f"{side}_lower_leg" for side in SIDES]
-        hips = np.mean([self.place(leg[0]) for leg in LEGS], axis=0)
-        up = hips - np.mean([self.place(foot) for foot in feet], axis=0)
+        hips = np.mean([self.rest_position(leg[0]) for leg in LEGS], axis=0)
+        up = hips - np.mean([self.rest_position(foot) for foot in feet], axis=0)
         up = up / np.linalg.norm(up)
         axis = int(np.argmax(np.abs(up)))
         if self.skeleton.up:
             up = axis_vector(self.skeleton.up)
-        elif abs(up[axis]) > _NEARLY:  # files rarely say which of their axes is up, but bodies stand along it
+        elif abs(up[axis]) > _NEARLY:  # files rarely state their up axis, but bodies are upright along it
             up = np.sign(up[axis]) * np.eye(3)[axis]
         left = np.zeros(3)
         for parts in (("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")):
             pairs = [(f"left_{part}", f"right_{part}") for part in parts]
-            both = [self.place(a) - self.place(b) for a, b in pairs if a in self.roles and b in self.roles]
+            both = [
+                self.rest_position(a) - self.rest_position(b) for a, b in pairs if a in self.roles and b in self.roles
+            ]
             left = np.sum(both, axis=0) if both else left
             left = left - np.dot(left, up) * up
             if np.linalg.norm(left) > _NO_WIDTH * self.skeleton.size:
-                break  # limbs may begin in one place: then their ends are apart
+                break  # limbs may begin at one point, but then their ends are apart
         else:
-            raise InputError(
-                f"{self.skeleton.name} has its left where its right is", expected="limbs that are apart at rest"
-            )
+            what = f"left and right limbs of {self.skeleton.name} coincide"
+            raise InputError(what, expected="limbs that are apart at rest")
         left = left / np.linalg.norm(left)
         return np.array([left, up, np.cross(left, up)], np.float64).T.copy()
 
     @cached_property
     def leg(self) -> float:
-        """Length of a leg from hip to ankle (to the knee where there are no feet), mean of both, length units."""
+        """Mean length of the legs from hip to ankle (to the knee if there are no feet), length units."""
         total = 0.0
         for leg in LEGS:
-            places = [self.place(role) for role in leg if role in self.roles]
+            places = [self.rest_position(role) for role in leg if role in self.roles]
             total += float(sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(places)))
         return total / 2.0
 
     @cached_property
     def ankle(self) -> float:
-        """Height of the ankles above the soles at rest: above the lowest point that hangs on a foot, length units."""
+        """Mean height of the ankles at rest above the lowest point of the foot, length units."""
         heights = self.rest[:, 9:] @ self.basis[:, 1]
         out: list[float] = []
         for leg in LEGS:
@@ -144,8 +145,8 @@ class Body:
         return float(np.mean(out)) if out else 0.0
 
     @cached_property
-    def mover(self) -> int | None:
-        """Row of the free joint that carries the hips, None where the file has none."""
+    def carrier(self) -> int | None:
+        """Row of the free joint that carries the hips; None if there is none."""
         free = (
             row
             for row in ancestors(self.skeleton.parents, self.roles["hips"])

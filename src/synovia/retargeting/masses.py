@@ -1,4 +1,4 @@
-"""Masses for characters, whose files have none: shares of a grown body, at the places that its bones say."""
+"""Masses for characters, whose files have none: those of an adult body, placed along the bones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.names import SIDES
 from synovia.retargeting.shape import find_roles
 
-# Role: share of the whole in percent, how far along its bone the centre of mass is, where the bone leads to, and which
-# part carries it where a skeleton has no such joint. de Leva (1996), Table 4, males.
+# By role: share of the whole mass in percent, position of the centre of mass along the bone (0 to 1), possible ends of
+# the bone, and the part that takes the mass if a skeleton has no such joint. de Leva (1996), Table 4, males.
 _TRUNK: Final[dict[str, tuple[float, float, tuple[str, ...], str]]] = {
     "hips": (11.17, 0.39, ("spine", "chest", "head"), "hips"),
     "spine": (16.33, 0.55, ("chest", "neck", "head"), "hips"),
@@ -32,14 +32,15 @@ _LIMBS: Final[dict[str, tuple[float, float, tuple[str, ...], str]]] = {
 
 
 def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
-    """Return a skeleton of a human shape with the masses of a grown person, for ``CenterOfMassGoal``.
+    """Return a human skeleton with the masses of an adult, for ``CenterOfMassGoal``.
 
-    Every part of the body that is recognised (by roles, names or shape, as in ``retarget``) gets its share, at a place
-    along its bone at rest; what is not there counts with what would carry it. Masses of the skeleton's own are dropped.
+    Every part of the body that is recognised (by roles, names or shape, as in ``retarget``) gets its share of the mass,
+    at a point of its bone at rest. The mass of a missing part is added to the part above it. Existing masses are
+    replaced.
 
     Args:
         skeleton: The skeleton.
-        mass: Of the whole body, kilograms.
+        mass: Mass of the whole body, kilograms.
 
     Raises:
         InputError: If the mass is not positive, or the hips or legs are not found.
@@ -54,7 +55,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     needed = ["hips", *(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "upper_arm"))]
     if missing := [role for role in needed if role not in found]:
         raise InputError(
-            "no human shape",
+            "skeleton is not a human body",
             where=skeleton.name,
             value=missing,
             expected="joints for these parts",
@@ -86,7 +87,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 
 
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:
-    """Return the way from a joint to the first of some others, else to the middle of its children, in its own frame."""
+    """Return the vector from a joint to the first of ``ends``, else to the mean of its children, in its own frame."""
     rest = skeleton.rest_pose()
     children = ends[:1] or [child for child, parent in enumerate(skeleton.parents) if parent == row]
     if not children:

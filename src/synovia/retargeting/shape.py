@@ -1,4 +1,4 @@
-"""Limbs told by the shape of a skeleton alone: two pairs of mirror images, one near the root, one further up."""
+"""Recognise limbs by the shape of a skeleton: two pairs of mirror images, one near the root, one further up."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _ALIKE = 0.05  # relative difference of bone lengths between the two sides of a 
 
 
 def find_roles(skeleton: Skeleton) -> dict[str, int]:
-    """Return the row of each part of the body by role: as ``Skeleton.roles``, and by shape where no name tells legs."""
+    """Return the row of each part by role: as ``Skeleton.roles``, or by shape if no name indicates legs."""
     found = recognize(skeleton, lambda: limbs_by_shape(skeleton))
     return {role: rows[0] for role, rows in found.items()}
 
 
 def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:
-    """Return legs, arms and head of a body whose names say nothing; empty where the tree has no such shape.
+    """Return legs, arms and head of a body without meaningful names; empty if the tree has no such shape.
 
-    The pair of equal branches nearest to the root is the legs, the next pair on what is left is the arms. In each limb
-    the two longest neighbouring bones are its upper and its lower part. Up is from the feet to where the legs meet;
-    forward is where the toes point, else the file's forward axis, else +z.
+    The pair of equal branches nearest to the root is the legs; the next pair is the arms. The two longest neighbouring
+    bones of a limb are its upper and its lower part. Up is the direction from the feet to the joint where the legs
+    meet. Forward is the direction of the toes, else the forward axis of the file, else +z.
     """
     rest = np.array(skeleton.rest_pose().positions)
     pairs = _pairs(skeleton)
@@ -40,7 +40,8 @@ def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:
     toes = [part[3] for part in parts[:2] if part[3] is not None]
     ahead = np.mean([rest[toe] for toe in toes], axis=0) - feet if toes else axis_vector(skeleton.forward or "z")
     left = np.cross(up, _unit(ahead - np.dot(ahead, up) * up))
-    for lines, names in ((parts[:2], ("upper_leg", "lower_leg", "foot", "toes")), (parts[2:], _ARM)):
+    leg, arm = ("upper_leg", "lower_leg", "foot", "toes"), ("upper_arm", "lower_arm", "hand", "")
+    for lines, names in ((parts[:2], leg), (parts[2:], arm)):
         first_is_left = float(np.dot(rest[lines[0][0]] - rest[lines[1][0]], left)) > 0.0
         for part, side in zip(lines, ("left", "right") if first_is_left else ("right", "left"), strict=True):
             for row, name in zip(part, names, strict=True):
@@ -54,17 +55,14 @@ def limbs_by_shape(skeleton: Skeleton) -> dict[str, int]:
     return found
 
 
-_ARM = ("upper_arm", "lower_arm", "hand", "")
-
-
 def _unit(v: Array) -> Array:
-    """Return v / |v|, or v where it is 0."""
+    """Return v / |v|, or v if it is 0."""
     length = float(np.linalg.norm(v))
     return v / length if length > 0.0 else v
 
 
 def _longest_line(skeleton: Skeleton, row: int) -> list[int]:
-    """Return the longest way outwards from a joint, by length."""
+    """Return the longest path outwards from a joint, by length."""
     best: list[int] = [row]
     longest = -1.0
     for child in skeleton.children[row]:
@@ -76,7 +74,7 @@ def _longest_line(skeleton: Skeleton, row: int) -> list[int]:
 
 
 def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
-    """Return the pairs of equal branches with the joint where they part, from the root outwards, trunk only."""
+    """Return the pairs of equal branches of the trunk with the joint where they meet, from the root outwards."""
     out: list[tuple[tuple[int, int], int]] = []
     limbs: set[int] = set()
     for row in range(len(skeleton)):
@@ -85,7 +83,10 @@ def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
             above = skeleton.parents[above]
         if above >= 0:
             continue
-        sizes = {child: _line_lengths(skeleton, child) for child in skeleton.children[row]}
+        sizes = {
+            child: [float(skeleton.lengths[i]) for i in _longest_line(skeleton, child)[1:]]
+            for child in skeleton.children[row]
+        }
         children = [child for child in sizes if len(sizes[child]) >= 2]
         for n, a in enumerate(children):
             for b in children[n + 1 :]:
@@ -95,13 +96,8 @@ def _pairs(skeleton: Skeleton) -> list[tuple[tuple[int, int], int]]:
     return out
 
 
-def _line_lengths(skeleton: Skeleton, row: int) -> list[float]:
-    """Return the bone lengths along the longest way outwards from a joint."""
-    return [float(skeleton.lengths[i]) for i in _longest_line(skeleton, row)[1:]]
-
-
 def _two_longest(skeleton: Skeleton, line: list[int]) -> tuple[int, int, int, int | None]:
-    """Return upper, lower, end and what follows: the two longest neighbouring bones of a limb."""
+    """Return the three joints of the two longest neighbouring bones of a limb, and the joint after them."""
     lengths = [float(skeleton.lengths[row]) for row in line]
     first = max(range(len(line) - 2), key=lambda i: lengths[i + 1] + lengths[i + 2])
     return line[first], line[first + 1], line[first + 2], line[first + 3] if first + 3 < len(line) else None

@@ -1,4 +1,4 @@
-"""Orientations of a motion carried over to another body, and joint values that give them, frame after frame."""
+"""Transfer the orientations of a motion to another body, and compute its joint values frame by frame."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from synovia.ik.parallel import Progress
-from synovia.kernels.layout import BLOCK, BLOCK_Q
+from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
 
 _REPORT = 2000  # frames between two reports of progress
-_LOW = 5.0  # percentile of the ankles' heights that is taken for standing: below it are only dips of the capture
+_LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
 
 def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: Array) -> Array:
-    """Return the wanted world orientations of the target's parts, (T, parts, 3, 3).
+    """Return the world orientations that the target's parts should have, (T, parts, 3, 3).
 
-    In the axes of its body, a part has turned by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target turns by the same D
-    from its own rest pose, which is first laid over the source's (``Part.turn``): W = B' D A B'ᵀ R'₀.
+    In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
+    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀.
 
     Args:
         source: The body that moves.
-        target: The body that shall.
-        parts: What both have.
+        target: The body that follows.
+        parts: The parts that both have.
         frames: (T, n, 12) world frames of the source.
     """
     B, C = source.basis, target.basis
@@ -41,15 +42,15 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     return out
 
 
-def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:
-    """Return joint values (T, nq) of the target with its parts as near to wanted orientations as limits let them be.
+def joint_values(target: Body, parts: Sequence[Part], wanted: Array, progress: Progress | None = None) -> Array:
+    """Return joint values (T, nq) that bring the target's parts as close to orientations as the limits permit.
 
-    What no part moves stays at rest. A free joint that carries the hips takes their orientation; its translation stays.
+    Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
 
     Args:
         target: The body.
         parts: Its parts.
-        wanted: Their world orientations, (T, parts, 3, 3).
+        wanted: World orientations of the parts, (T, parts, 3, 3).
         progress: Called with (frames done, all).
     """
     from synovia.kernels.tree.orient import orient
@@ -59,8 +60,8 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
     ends: dict[int, Array] = {}
     for k, part in enumerate(parts):
         row, turn = part.target, wanted[:, k]
-        if part.role == "hips" and target.mover is not None:
-            row, turn = target.mover, turn @ rest[part.target].T @ rest[target.mover]
+        if part.role == "hips" and target.carrier is not None:
+            row, turn = target.carrier, turn @ rest[part.target].T @ rest[target.carrier]
         ends[row] = turn @ t.unfold[row].reshape(3, 3).T  # to z-form
     covered: set[int] = set()
     paths: list[int] = []
@@ -75,7 +76,7 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
     which = np.full(len(skeleton), -1, np.int32)
     owners: list[int] = t.owner.tolist()
     for k, (owner, block) in enumerate(zip(owners, t.variables[:, BLOCK].tolist(), strict=True)):
-        if block == 1 or skeleton.joints[owner].kind is Kind.HINGE:
+        if block == TURN or skeleton.joints[owner].kind is Kind.HINGE:
             which[owner] = k
     q = np.tile(skeleton.rest_q, (len(wanted), 1))
     turns = np.ascontiguousarray(np.stack(goals, axis=1))
@@ -85,7 +86,7 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
     for first in range(0, len(q), _REPORT):
         part = slice(first, first + _REPORT)
         if first:
-            q[first, hinges] = q[first - 1, hinges]  # where the frame before stood
+            q[first, hinges] = q[first - 1, hinges]  # start from the frame before
         orient(
             t.ints, t.fixed, t.couple, t.variables, t.limits, which, np.array(paths, np.int32),
             np.array(spans, np.int32), turns[part], q[part], np.empty((len(skeleton), 9)), np.empty((len(skeleton), 3)),
@@ -96,13 +97,13 @@ def turned(target: Body, parts: Sequence[Part], wanted: Array, progress: Progres
 
 
 def hip_centre(source: Body, target: Body, frames: Array) -> Array:
-    """Return where the middle between the target's hips belongs, (T, 3), in the world of its file.
+    """Return the position for the midpoint of the target's hip joints, (T, 3), world coordinates.
 
-    The path over the ground and the height above standing ankles are scaled by the lengths of the legs; the target's
-    ground is at height 0.
+    The horizontal path, and the height above the ankles of the standing body, are scaled by the lengths of the legs.
+    The floor of the target is at height 0.
     """
     scale = target.leg / source.leg
-    middle = np.mean([frames[:, source.start(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
+    middle = np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
     middle[:, 1] -= standing_height(source, frames)
     middle *= scale
     middle[:, 1] += target.ankle
@@ -110,24 +111,24 @@ def hip_centre(source: Body, target: Body, frames: Array) -> Array:
 
 
 def standing_height(body: Body, frames: Array) -> float:
-    """Return the height of the ankles (of the knees where there are no feet) when the body stands, length units."""
+    """Return the height of the ankles (of the knees if there are no feet) while the body stands, length units."""
     ankles = [body.roles[leg[2]] if leg[2] in body.roles else body.roles[leg[1]] for leg in LEGS]
     return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], _LOW))
 
 
 def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
-    """Move the free joint that carries the hips so that the middle between the hip joints comes to where it belongs.
+    """Move the free joint that carries the hips so that the midpoint of the hip joints is at ``centre``.
 
     Args:
         target: The body, with a free joint above its hips.
         q: (T, nq), changed in place.
         frames: (T, n, 12) its world frames at q.
-        centre: (T, 3) where the middle between the hips belongs.
+        centre: (T, 3) position for the midpoint of the hip joints.
     """
-    row = target.mover
+    row = target.carrier
     if row is None:
         return
-    now = np.mean([frames[:, target.start(leg[0]), 9:] for leg in LEGS], axis=0)
+    now = np.mean([frames[:, target.first_row(leg[0]), 9:] for leg in LEGS], axis=0)
     above = target.skeleton.parents[row]
     parent = frames[:, above, :9].reshape(-1, 3, 3) if above >= 0 else np.eye(3)[None]
     own = parent @ target.skeleton.joints[row].rest[:3, :3]
@@ -139,9 +140,7 @@ def follow(
     motion: Motion, source: Body, target: Body, parts: Sequence[Part], progress: Progress | None = None
 ) -> Array:
     """Return joint values (T, nq) of the target that follow a motion: orientations, path and height."""
-    from synovia.model.pose import world_frames
-
     frames = motion.frames()
-    q = turned(target, parts, world_rotations(source, target, parts, frames), progress)
+    q = joint_values(target, parts, world_rotations(source, target, parts, frames), progress)
     place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -1,13 +1,12 @@
-"""Algorithms by name. Adding one = a kernel file, a settings file and a row here."""
+"""The registry of solvers. A new one is a kernel, a settings class (derived from one of ``base``) and a line here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, cast
 
-from synovia.errors import InputError, UnknownNameError, UnsupportedError, did_you_mean
-from synovia.problem import Reduced
+from synovia.errors import InputError, UnknownNameError, did_you_mean
 from synovia.solver.aim import Aim
-from synovia.solver.base import Kernel, Solver
+from synovia.solver.base import Solver
 from synovia.solver.ccd import Ccd
 from synovia.solver.fabrik import Fabrik
 from synovia.solver.full_body import FullBody
@@ -25,23 +24,15 @@ from synovia.solver.particles import Particles
 from synovia.solver.segments import Segments
 from synovia.solver.two_bone import TwoBone
 
-_GENERAL = (
-    Fabrik,
-    Ccd,
-    Particles,
-    LevenbergMarquardt,
-    DampedLeastSquares,
-    JacobianTranspose,
-    PseudoInverse,
-    SelectivelyDamped,
-    FullBody,
-)
 SolverName = Literal[
     "fabrik", "ccd", "particles", "lm", "dls", "transpose", "pinv", "sdls", "full-body", "aim", "hinges", "segments",
     "two-bone",
 ]  # fmt: skip
-_CLOSED = (Aim, Hinges, Segments, TwoBone)  # made for a few joints each
-_by_name = {cls.name: cls for cls in (*_GENERAL, *_CLOSED)}
+_classes = (
+    Fabrik, Ccd, Particles, LevenbergMarquardt, DampedLeastSquares, JacobianTranspose, PseudoInverse, SelectivelyDamped,
+    FullBody, Aim, Hinges, Segments, TwoBone,
+)  # fmt: skip
+_by_name = {cls.name: cls for cls in _classes}
 solvers: Final = MappingProxyType(cast("Mapping[SolverName, type[Solver]]", _by_name))
 
 
@@ -58,27 +49,12 @@ def as_solver(solver: object) -> Solver:
             raise UnknownNameError(
                 f"no solver named {solver!r}",
                 expected="one of " + ", ".join(solvers),
-                hint=near if (near := did_you_mean(solver, solvers)).startswith("did") else None,
+                hint=near if (near := did_you_mean(solver, solvers)).startswith("Did") else None,
             )
         return _by_name[solver]()
     if isinstance(solver, Solver):
         return solver
-    raise InputError("solver is no solver", value=solver, expected="settings such as sy.Fabrik(), or a name")
-
-
-def lister_of(solver: Solver, reduced: Reduced) -> Kernel:
-    """Return the compiled entry point that lists every branch of a problem.
-
-    Raises:
-        UnsupportedError: If the solver finds one pose alone.
-    """
-    lister = solver.lister(reduced)
-    if lister is None:
-        raise UnsupportedError(
-            f"{solver.name} finds one pose and lists no branches",
-            hint="solver='hinges' or 'segments' lists them, where a closed form exists",
-        )
-    return lister
+    raise InputError("expected settings such as sy.Fabrik(), or a name", where="solver", value=solver)
 
 
 __all__ = [
@@ -100,6 +76,5 @@ __all__ = [
     "SolverName",
     "TwoBone",
     "as_solver",
-    "lister_of",
     "solvers",
 ]

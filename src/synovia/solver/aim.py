@@ -1,4 +1,4 @@
-"""Aim: a joint, or a chain that shares the turn, points at a place."""
+"""Aim: turn a joint, or a chain of joints, so that an axis points at a target."""
 
 from __future__ import annotations
 
@@ -13,43 +13,38 @@ from synovia.kernels.layout import BLEND, COUNT, GOAL_ROW, SHARES, TOP_AXIS, TWI
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import as_numbers
 from synovia.problem import Reduced, hold_all_but
-from synovia.problem.structure import TURNING, above, kinds, named, own_variables, refusal
-from synovia.solver.base import Kernel, Solver
+from synovia.problem.structure import TURNING, above, kinds, named, own_variables
+from synovia.solver.base import ClosedForm, Kernel, Solver, out_of_range
 
-_MOST = 7  # joints that share
+_MOST = 7  # joints that share the turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aim(Solver):
+class Aim(ClosedForm):
     """Aim goals in closed form: the goal's joint turns so that its axis points at the target, exactly.
 
-    The axis may pass beside the joint's centre (an eye, the barrel of a turret): the quadratic that follows is solved.
-    Balls take the smallest turn from the start pose and, with ``up``, roll about the line of sight; hinges turn as near
-    as they can, and a ball whose limits allow no aim takes the allowed rotation that points nearest. With several
-    ``shares`` the joints above take part: the first share is the goal's own joint's, the next ones those of the moving
-    joints above it, so (3, 2, 1) turns spine, neck and head a sixth, a third and a half.
+    The axis may pass beside the joint's centre, as that of an eye or of the barrel of a turret. A ball takes the
+    smallest turn from the start pose and, with ``up``, rolls about the line of sight. A hinge, or a ball whose limits
+    allow no aim, points as near to the target as it can.
+
+    With several ``shares`` the joints above take part. The first share is that of the goal's own joint, the next ones
+    those of the moving joints above it: (3, 2, 1) turns spine, neck and head a sixth, a third and a half.
 
     Args:
         shares: Parts of the turn, the goal's own joint first; only ratios count. At most seven.
         up: World direction (3,) towards which ``top`` rolls; None keeps the roll of the smallest turn.
         top: Direction (3,) that is rolled to ``up``, in the frame of the joint that turns.
         twist: Roll away from ``up``, radians; needs ``up``.
-        weight: How far the joints go from the start pose (in a track: the first) to the solution, 0 to 1.
-        max_steps: Not used: there is one step.
-        attempts: Attempts; one, as another start would give the same.
-        seed: Not used.
+        weight: Part of the way from the start pose (in a track: the first) to the solution, 0 to 1.
 
     Raises:
         InputError: If a setting cannot be used, or ``twist`` is given without ``up``.
     """
 
     name: ClassVar[str] = "aim"
-    closed: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = frozenset({"aim"})
     others: ClassVar[frozenset[str]] = frozenset({"shares", "up", "top"})
 
-    max_steps: int = 1
-    attempts: int = 1
     shares: tuple[float, ...] = (1.0,)
     up: tuple[float, float, float] | None = None
     top: tuple[float, float, float] = (0.0, 1.0, 0.0)
@@ -57,29 +52,22 @@ class Aim(Solver):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Check the settings."""
         Solver.__post_init__(self)
         for name in ("shares", "top", *(("up",) if self.up is not None else ())):
             object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
         if not 1 <= len(self.shares) <= _MOST or min(self.shares) < 0.0 or not self.shares[0] > 0.0:
-            raise InputError(
-                "shares cannot be used",
-                where="Aim",
-                value=self.shares,
-                expected=f"one to {_MOST} numbers from 0, the first above 0",
-            )
+            raise out_of_range(self, "shares", f"one to {_MOST} numbers from 0, the first above 0")
         for name, direction in (("top", self.top), ("up", self.up)):
             if direction is not None and (len(direction) != 3 or not any(direction)):
-                raise InputError(
-                    f"{name} is no direction", where="Aim", value=direction, expected="(x, y, z), not zero"
-                )
+                raise out_of_range(self, name, "(x, y, z), not zero")
         if self.twist and self.up is None:
-            raise InputError("twist has nothing to count from", where="Aim", value=self.twist, expected="up as well")
+            raise InputError("twist needs up", where="Aim", value=self.twist, expected="up= a direction")
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the problem of the joints that share in the turns."""
+        """Return the problem in which only the joints that share the turns move."""
         del goal_joints
         moving: list[int] = []
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
@@ -89,14 +77,10 @@ class Aim(Solver):
                 wanted = (
                     f"{len(self.shares)} balls or hinges, one for each share" if len(self.shares) > 1 else "a joint"
                 )
-                raise refusal(
-                    self.name, goal, named(skeleton, reduced, rows), f"{wanted} that turns", "use solver='lm'"
-                )
+                raise self.refusal(goal, named(skeleton, reduced, rows), f"{wanted} that turns")
             if set(rows) & set(moving):
-                raise refusal(
-                    self.name, goal, f"joints that turn for another goal, {named(skeleton, reduced, rows)}",
-                    "joints of its own", "use solver='lm'",
-                )  # fmt: skip
+                found = f"joints that turn for another goal, {named(skeleton, reduced, rows)}"
+                raise self.refusal(goal, found, "joints of its own")
             moving += rows
         return hold_all_but(skeleton, reduced, moving)
 
@@ -108,11 +92,11 @@ class Aim(Solver):
 
     @property
     def polishes(self) -> bool:
-        """A miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
+        """Whether a miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
         return self.weight >= 1.0
 
     def reasons(self) -> Sequence[str]:
-        """Say which setting keeps the joints from aiming."""
+        """Return the setting that keeps the joints from aiming."""
         return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
 
     def params(self) -> dict[int, float]:
@@ -128,7 +112,7 @@ class Aim(Solver):
         }
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return room for two sets of values."""
+        """Return the size of two sets of joint values."""
         del residuals
         return 1 + 8 * columns
 
@@ -143,7 +127,7 @@ def _as_numbers(value: Any, name: str) -> tuple[float, ...]:
     """Return a setting of several numbers as plain floats.
 
     Raises:
-        InputError: If it is no row of finite numbers.
+        InputError: If it is not a row of finite numbers.
     """
     try:
         return tuple(as_numbers(value, (-1,), name).tolist())

@@ -1,42 +1,45 @@
-"""What every solver has in common: frozen settings that name an algorithm, and the kernel that carries it out."""
+"""Common parts of solvers: a solver is a frozen set of settings that names an algorithm and selects its kernel."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal, kinds
-from synovia.kernels.layout import KIND, VARIABLE
+from synovia.kernels.layout import KIND, PROGRESS, VARIABLE
 from synovia.model import Kind, Skeleton
-from synovia.problem import Reduced
+from synovia.problem import Reduced, hold_all_but
+from synovia.problem.structure import named, own_variables
 
 Kernel = Callable[..., int]
-# What a solver can honour; each kind of goal says which of these it needs (``Goal.needs``)
+# Abilities of solvers; each kind of goal names the one that it needs (``Goal.needs``)
 POSE_GOALS: Final = frozenset({"position", "rotation", "pose"})
 KERNEL_GOALS: Final = POSE_GOALS | {"aim", "pole", "rows"}  # "rows": any residual with a kernel of its own
 ALL_GOALS: Final = KERNEL_GOALS | {"rest", "custom"}
-_ELSEWHERE: Final = "use the solver 'lm'"
 LARGEST: Final = sys.float_info.max
+_MOST_WORK: Final = 1e7  # half a second
+
+
+class Search(NamedTuple):
+    """Limits of the search for an answer. The defaults are those of a closed form."""
+
+    max_steps: int = 1  # of one attempt
+    attempts: int = 1
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solver(ChecksArguments, ABC):
     """Settings of one algorithm. Immutable.
-
-    Args:
-        max_steps: Steps (iterations, sweeps) of one attempt.
-        attempts: Attempts: the first from the start pose, the others from random poses within the limits. A miss
-            takes up to 25 of them more to look for a better pose; none with ``attempts=1``. With no more steps and
-            attempts than the default ones, a solve on a large body makes fewer, so that it ends in a second.
-        seed: Seed of the restarts; the same seed gives the same answer.
 
     Raises:
         InputError: If a setting is out of range.
@@ -46,74 +49,59 @@ class Solver(ChecksArguments, ABC):
     finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
     closed: ClassVar[bool] = False  # whether formulas give the answer in one step
     supports_priorities: ClassVar[bool] = False  # strictly; a miss then gets reasons (``diagnosis.reasons``)
-    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS  # what the algorithm can meet
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS
     others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
-    # An attempt is given up when, in so many steps, the squared error has not fallen to this share.
+    # An attempt ends if its squared error does not fall to this share within so many steps.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
-    default_work: ClassVar[float] = 1e7  # half a second
-
-    max_steps: int = 100
-    attempts: int = 100
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Check the settings that are numbers; store numbers of NumPy as plain ones, so that they print and hash."""
         for setting in fields(self):
-            value = getattr(self, setting.name)
+            value: Any = getattr(self, setting.name)
             if setting.name in self.others or (value is None and setting.name in _OPTIONAL):
-                continue
-            if setting.name in _CHOICES:
-                if value is not None and not (isinstance(value, str) and value in _CHOICES[setting.name]):
-                    raise InputError(
-                        f"{setting.name} is out of range",
-                        where=type(self).__name__,
-                        value=value,
-                        expected=" or ".join(["None", *map(repr, _CHOICES[setting.name])]),
-                    )
                 continue
             if isinstance(value, np.integer | np.floating):
                 value = value.item()
-                object.__setattr__(self, setting.name, value)  # settings are plain numbers, so that they print and hash
+                object.__setattr__(self, setting.name, value)
             low, high, whole = _RANGES.get(setting.name, (0.0, LARGEST, False))
-            kinds = int if whole else int | float
-            if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+            types = int if whole else int | float
+            if isinstance(value, bool) or not isinstance(value, types) or not low <= value <= high:
                 kind = "a whole number" if whole else "a finite number"
-                raise InputError(
-                    f"{setting.name} is out of range",
-                    where=type(self).__name__,
-                    value=value,
-                    expected=f"{kind} from {low:g}" + (f" to {high:g}" if high < LARGEST else ""),
-                )
+                raise out_of_range(self, setting.name, f"{kind} from {low:g}" + f" to {high:g}" * (high < LARGEST))
+
+    @property
+    def search(self) -> Search:
+        """Steps, attempts and seed of a solve."""
+        return Search()
 
     @property
     def most_work(self) -> float:
-        """How much work (see ``kernels.compiler.watch``) the attempts of one solve may be, and as much to settle it.
+        """Bound of the work of one solve (see ``kernels.compiler.watch``), and of the polish of its miss again.
 
-        That is for a body of up to a hundred joints; a larger one may take longer in proportion. There is no bound
-        where more steps or attempts are asked for than the default ones.
+        It holds for a body of up to a hundred joints, and grows in proportion for a larger one.
         """
-        for setting in fields(self):
-            default: Any = setting.default
-            if setting.name in _STEPS and (getattr(self, setting.name) or 0) > (default or 0):
-                return math.inf
-        return self.default_work
+        return _MOST_WORK
 
     @property
     def pole_pace(self) -> str | None:
-        """By how much the plane of a limb turns towards its pole in a track, in words; None where nothing bounds it."""
+        """Largest turn of a limb's plane towards its pole in a track, in words; None if it has no bound."""
         return None
 
     @property
     def polishes(self) -> bool:
-        """Whether a miss is descended to a minimum by Newton's method within the limits."""
+        """Whether Newton's method, within the limits, moves a miss to a minimum."""
         return False
 
     def reasons(self) -> Sequence[str]:
-        """Return sentences for the explanation of a miss: which settings may be what holds the pose back."""
+        """Return sentences for the explanation of a miss: the settings that may hold the pose back."""
         return ()
 
-    def unhindered(self) -> Solver:
-        """Return the settings without what holds a pose back on purpose; a miss is explained with them."""
+    def for_diagnosis(self) -> Solver:
+        """Return settings that explain a miss: one attempt, without limits on motion."""
+        return self.without_restarts()
+
+    def without_restarts(self) -> Self:
+        """Return the same settings with one attempt."""
         return self
 
     def restrict(
@@ -122,41 +110,48 @@ class Solver(ChecksArguments, ABC):
         """Return the part of a problem that this algorithm moves: all of it, unless it is made for a few joints.
 
         Args:
-            reduced: What the goals need.
+            reduced: The part that the goals need.
             skeleton: The whole skeleton.
             goals: The goals.
             goal_joints: Joints of each goal, rows of the skeleton.
 
         Raises:
-            UnsupportedError: If the joints are not such that the algorithm can solve for them.
+            UnsupportedError: If the algorithm cannot solve for these joints.
         """
         del skeleton, goals, goal_joints
         return reduced
-
-    def lister(self, reduced: Reduced) -> Kernel | None:
-        """Return the compiled entry point that lists every branch, None if the algorithm finds one pose alone."""
-        del reduced
-        return None
 
     @abstractmethod
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the compiled entry point for a problem (imported here, so that only this one is compiled)."""
 
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
+        """Return the compiled entry point that lists every branch of a problem.
+
+        Raises:
+            UnsupportedError: If the algorithm finds one pose alone.
+        """
+        del reduced
+        raise UnsupportedError(
+            f"{self.name} finds one pose and lists no branches",
+            hint="solver='hinges' or 'segments' lists them, where a closed form exists",
+        )
+
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
-        """Return the entry point that solves many problems in lockstep, None where this algorithm has none."""
+        """Return the entry point that solves many problems as a SIMD batch, None if this algorithm has none."""
         del reduced
         return None
 
     def simd_size(self, reduced: Reduced) -> int:
-        """Return how many numbers of memory of their own the lanes need."""
+        """Return the size of the memory that the SIMD batch needs for itself, in numbers."""
         del reduced
         return 0
 
     def miss_kernel(self, pose_only: bool) -> Kernel:
-        """Return the compiled entry point that finishes misses: polishes them and finds their status.
+        """Return the compiled entry point that finishes misses: it polishes them and finds their status.
 
         It has the arguments of a solver's kernel, with the answers as ``out`` and a negative ``first`` (see
-        ``kernels.search.classify``); ``warm`` tells not to look for a better pose far from the start.
+        ``kernels.search.classify``). With ``warm`` it does not look for a better pose far from the start.
         """
         from synovia.kernels.search.classify import classify, classify_general
 
@@ -167,25 +162,25 @@ class Solver(ChecksArguments, ABC):
         return {}
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return how many numbers of scratch memory the kernel needs beyond what all solvers have (``Work.spare``)."""
+        """Return the size of the scratch memory of this algorithm alone (``Work.solver_scratch``), in numbers."""
         del residuals, columns
         return 0
 
     def check(self, goals: Sequence[Goal]) -> None:
-        """Refuse goals that this algorithm cannot honour.
+        """Check that this algorithm supports the goals.
 
         Raises:
-            UnsupportedError: Naming the goal, and a solver that can.
+            UnsupportedError: If it does not; the error names the goal, and a solver that does.
         """
         for goal in goals:
             if goal.needs not in self.supported_goals:
                 supported = sorted(name for name, kind in kinds().items() if kind.needs in self.supported_goals)
                 raise UnsupportedError(
-                    f"{self.name} cannot honour this goal",
+                    f"{self.name} does not support this goal",
                     where=f"goal {goal.label!r}",
                     value=goal,
                     expected=f"goals of the kinds {', '.join(supported)}",
-                    hint=_ELSEWHERE if goal.kind in kinds() else "derive goals of your own from CustomGoal",
+                    hint="use the solver 'lm'" if goal.kind in kinds() else "derive goals of your own from CustomGoal",
                 )
             if goal.priority != 0 and not self.supports_priorities:
                 raise UnsupportedError(
@@ -196,34 +191,109 @@ class Solver(ChecksArguments, ABC):
                     hint="use the solver 'full-body', or weights",
                 )
 
-    def replace(self, **settings: Any) -> Solver:
+    def replace(self, **settings: Any) -> Self:
         """Return the same settings with some changed."""
-        import dataclasses
-
         return dataclasses.replace(self, **settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heuristic(Solver):
-    """What FABRIK, CCD and particles share: their steps creep, so an attempt is judged after more of them.
+class ClosedForm(Solver):
+    """Settings of an algorithm that computes the answer in one step, for certain joint layouts."""
+
+    closed: ClassVar[bool] = True
+
+    def refusal(self, goal: Goal, found: str, expected: str, hint: str = "use solver='lm'") -> UnsupportedError:
+        """Return the error of a goal whose joints this algorithm does not support."""
+        return UnsupportedError(
+            f"{self.name} does not support these joints",
+            where=f"goal on {goal.joint!r}",
+            value=found,
+            expected=expected,
+            hint=hint,
+        )
+
+    def refused_goals(self, goals: Sequence[Goal], takes: str, expected: str, hint: str) -> UnsupportedError:
+        """Return the error of a set of goals that this algorithm does not take together."""
+        where = ", ".join(f"goal on {goal.joint!r}" for goal in goals)
+        return UnsupportedError(
+            f"{self.name} takes {takes}", where=where, value=list(goals), expected=expected, hint=hint
+        )
+
+    def hold_others(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
+        """Return the problem in which only these rows move.
+
+        Raises:
+            UnsupportedError: If one of them follows another joint.
+        """
+        if not own_variables(reduced, rows):
+            raise self.refusal(goal, named(skeleton, reduced, rows), "joints that follow no other")
+        return hold_all_but(skeleton, reduced, rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IteratingSolver(Solver):
+    """Settings of an algorithm that takes many steps and restarts from random poses.
+
+    Args:
+        max_steps: Steps (iterations, sweeps) of one attempt.
+        attempts: Attempts: the first from the start pose, the others from random poses within the limits. A miss
+            takes up to 25 more attempts to look for a better pose; none with ``attempts=1``. With default (or lower)
+            ``max_steps`` and ``attempts``, a solve on a large body makes fewer attempts, so that it ends in a second.
+        seed: Seed of the restarts; the same seed gives the same answer.
+    """
+
+    max_steps: int = 100
+    attempts: int = 100
+    seed: int = 0
+
+    @property
+    def search(self) -> Search:
+        """Steps, attempts and seed of a solve."""
+        return Search(self.max_steps, self.attempts, self.seed)
+
+    @property
+    def most_work(self) -> float:
+        """Bound of the work of one solve; infinite if the user asks for more steps or attempts than the defaults."""
+        for setting in fields(self):
+            default: Any = setting.default
+            if setting.name in _STEPS and (getattr(self, setting.name) or 0) > (default or 0):
+                return math.inf
+        return _MOST_WORK
+
+    def without_restarts(self) -> Self:
+        """Return the same settings with one attempt."""
+        return self.replace(attempts=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heuristic(IteratingSolver):
+    """Settings of FABRIK, CCD and particles. Their steps are small, so an attempt may take more of them.
 
     Args:
         max_steps: Steps (iterations, sweeps) of one attempt.
         attempts: Attempts, restarts included.
         seed: Seed of the restarts.
-        finish: ``"lm"`` lets Newton's method (damped, as Levenberg-Marquardt) take over the best pose of a miss;
-            ``solution.finish_steps`` tells how many steps were its. None: the method's own answer.
+        finish: With ``"lm"`` Newton's method (damped, as Levenberg-Marquardt) continues from the best pose of a miss;
+            ``solution.finish_steps`` counts its steps. None: the method's own answer.
     """
 
     progress: ClassVar[tuple[int, float]] = (20, 0.9)
+    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
+    others: ClassVar[frozenset[str]] = frozenset({"finish"})
 
     max_steps: int = 500
     attempts: int = 50
     finish: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # here it is a setting
 
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        Solver.__post_init__(self)
+        if self.finish is not None and not (isinstance(self.finish, str) and self.finish == "lm"):
+            raise out_of_range(self, "finish", "None or 'lm'")
+
     @property
     def pole_pace(self) -> str | None:
-        """What ``kernels.goals.swivel`` allows; nothing bounds another method that finishes."""
+        """Bound that ``kernels.goals.swivel`` sets; None if another method finishes."""
         if self.polishes:
             return None
         from synovia.kernels.goals.swivel import RATE
@@ -232,26 +302,36 @@ class Heuristic(Solver):
 
     @property
     def polishes(self) -> bool:
-        """Whether a miss is handed to another method."""
+        """Whether another method continues from a miss."""
         return self.finish is not None
 
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        return {PROGRESS: self.progress[1]}
+
     def check_limbs(self, reduced: Reduced) -> None:
-        """Refuse poles of limbs that nothing can turn at once, unless another method finishes.
+        """Check that a moving ball joint turns each limb with a pole, unless another method finishes.
 
         Raises:
-            UnsupportedError: If the joint at a limb's root is no ball that moves.
+            UnsupportedError: If the joint at a limb's root is not a moving ball.
         """
         for g, root in () if self.polishes else reduced.limbs:
             if root < 0 or reduced.rows[root, KIND] not in (Kind.BALL, Kind.FREE) or reduced.rows[root, VARIABLE] < 0:
                 raise UnsupportedError(
-                    f"{self.name} turns a limb by the ball joint at its root, and there is none that moves",
+                    f"{self.name} turns a limb by the ball joint at its root, but that joint is not a moving ball",
                     where=f"goal {g}, a pole",
                     expected="root= a ball joint",
                     hint="use the solver 'lm', or finish='lm'",
                 )
 
 
-_CHOICES: dict[str, tuple[str, ...]] = {"finish": ("lm",)}
+def out_of_range(settings: object, name: str, expected: str) -> InputError:
+    """Return the error of a setting that has an unusable value."""
+    return InputError(
+        f"{name} is out of range", where=type(settings).__name__, value=getattr(settings, name), expected=expected
+    )
+
+
 _RANGES: dict[str, tuple[float, float, bool]] = {
     "max_steps": (1, 1_000_000, True),
     "attempts": (1, 1_000_000, True),

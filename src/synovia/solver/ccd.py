@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synovia.kernels.layout import PROGRESS, SMALLEST_TURN, STIFFNESS, STIFFNESS_FACTOR
+from synovia.kernels.layout import SMALLEST_TURN, STIFFNESS, STIFFNESS_FACTOR
 from synovia.problem import Reduced
-from synovia.solver.base import POSE_GOALS, Heuristic, Kernel
+from synovia.solver.base import Heuristic, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ccd(Heuristic):
     """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
 
-    Simple and sturdy: every step lowers the error, hinges with limits are its home. Near the target it converges
-    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. Poles come after the places, as in ``Fabrik``: the
-    limb turns about the line from its root to its tip.
+    It is simple and robust: no step raises the error, and it suits hinges with limits. Near the target it converges
+    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. Poles come last, as in ``Fabrik``.
 
     Args:
         max_steps: Sweeps of one attempt.
@@ -24,16 +23,15 @@ class Ccd(Heuristic):
         seed: Seed of the restarts.
         finish: ``"lm"`` or None, see ``Heuristic``.
         smallest_turn: Turns below this angle (radians) are skipped.
-        stiffness: Factor on the stiffness s of the skeleton's own joints. A joint makes a turn φ towards its preferred
-            value (a ball: its rest) in full, and of what leads away from it φ / (1 + stiffness s). 0 is the plain
-            method. Stiff joints turn less and later but do turn: every target stays within reach, in more sweeps.
+        stiffness: Factor on the stiffness s of the skeleton's joints. A joint makes a turn φ towards its preferred
+            value (a ball: its rest) in full, and φ / (1 + stiffness s) of a turn away from it. 0 is the plain method.
+            Stiff joints turn less and later but do turn: every target stays within reach, in more sweeps.
 
     References:
         Wang & Chen (1991), *A combined optimization method for solving the inverse kinematics problem*; Welman (1993).
     """
 
     name: ClassVar[str] = "ccd"
-    supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"pole"}
 
     smallest_turn: float = 0.0
     stiffness: float = 1.0
@@ -51,4 +49,4 @@ class Ccd(Heuristic):
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""
-        return {PROGRESS: self.progress[1], SMALLEST_TURN: self.smallest_turn, STIFFNESS_FACTOR: self.stiffness}
+        return Heuristic.params(self) | {SMALLEST_TURN: self.smallest_turn, STIFFNESS_FACTOR: self.stiffness}

@@ -1,8 +1,7 @@
-"""Full body: goals in strict priorities."""
+"""Full body: goals with strict priorities."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,37 +17,38 @@ from synovia.kernels.layout import (
     SOFT,
 )
 from synovia.problem import Reduced
-from synovia.solver.base import KERNEL_GOALS, LARGEST, Kernel, Solver
+from synovia.solver.base import KERNEL_GOALS, LARGEST, IteratingSolver, Kernel, Solver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullBody(Solver):
+class FullBody(IteratingSolver):
     """Any number of goals in any number of strict priority levels, for characters and humanoids with a moving root.
 
-    Each step is the optimum of every level, within the limits, that leaves the levels above it as they are: a goal of
-    a lower priority never worsens one above, not even where joints stand at their limits. Weights count inside a level.
-    What all goals leave free follows a ``RestGoal``, or stays as near to the start as it can.
+    In each step, every level takes its optimum within the limits among the motions that leave the levels above
+    unchanged. So a goal of a lower priority never worsens one above, not even with joints at their limits. Weights
+    count inside a level. Motion that all goals leave free follows a ``RestGoal``, or stays as near to the start as it
+    can.
 
     Args:
         max_steps: Steps of one attempt.
-        attempts: Attempts, restarts included. Goals that lose to others are no reason for many.
+        attempts: Attempts, restarts included. More of them do not help goals that lose to others.
         seed: Seed of the restarts.
         error_damping: Factor of a level's squared error in its damping.
         constant_damping: Damping that remains at the target; keeps singular poses solvable.
-        largest_step: Radians (lengths: reaches) that a level may move a joint in one step.
-        largest_move: Radians (lengths: reaches) that a joint may move in one solve, or in one frame of ``track``: its
-            velocity limit times the time of a frame. A hard limit in every level; a free root has it along each axis.
-            Restarts must be off.
-        rest_step: A ``RestGoal`` counts as settled when the last step was no longer than this (radians, reaches).
-        softening: Part of a chain's reach, at its end, over which a target counts as nearer than it is, so that limbs
-            do not snap straight; 0.02 for motion. What that leaves is a miss.
+        largest_step: Largest motion of a joint by one level in one step, radians (lengths: reaches).
+        largest_move: Largest motion of a joint in one solve, or in one frame of ``track``, radians (lengths: reaches):
+            its velocity limit times the time of a frame. A hard limit in every level; for a free root, along each axis.
+            Needs ``attempts=1``.
+        rest_step: A ``RestGoal`` has converged when the last step is not longer than this (radians, reaches).
+        softening: Last part of a chain's reach in which a target counts as nearer than it is, so that limbs do not
+            snap straight; 0.02 for motion. The distance that is left counts as a miss.
 
     References:
         Escande, Mansard & Wieber (2014), *Hierarchical quadratic programming*; Flacco & De Luca (2015), *Discrete-time
         redundancy resolution at the velocity level*; Sugihara (2011) for the damping.
     """
 
-    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels take their turn
+    progress: ClassVar[tuple[int, float]] = (10, 0.8)  # lower levels improve last
     name: ClassVar[str] = "full-body"
     supports_priorities: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = KERNEL_GOALS | {"rest"}
@@ -63,8 +63,8 @@ class FullBody(Solver):
     softening: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
-        super(FullBody, self).__post_init__()
+        """Check the settings."""
+        Solver.__post_init__(self)
         if self.largest_move < LARGEST and self.attempts > 1:
             raise InputError(
                 "a restart would jump",
@@ -74,7 +74,7 @@ class FullBody(Solver):
             )
 
     def reasons(self) -> Sequence[str]:
-        """Return what the settings hold back on purpose."""
+        """Return how the settings limit the motion."""
         lines: list[str] = []
         if self.largest_move < LARGEST:
             lines.append(f"No joint goes farther than largest_move={self.largest_move:g} in one solve.")
@@ -82,9 +82,9 @@ class FullBody(Solver):
             lines.append(f"Of a limb's reach softening={self.softening:g} keeps the last {100 * self.softening:g} %.")
         return lines
 
-    def unhindered(self) -> FullBody:
-        """Return the settings without limits on motion."""
-        return dataclasses.replace(self, largest_move=LARGEST, softening=0.0)
+    def for_diagnosis(self) -> FullBody:
+        """Return the settings with one attempt and without limits on motion."""
+        return self.replace(attempts=1, largest_move=LARGEST, softening=0.0)
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel for positions and rotations alone, or the one for any goals."""

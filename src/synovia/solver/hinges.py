@@ -6,30 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import GOAL_ROW, KIND
 from synovia.model import Kind, Skeleton
-from synovia.problem import Reduced, hold_all_but
-from synovia.problem.structure import above, kinds, named, own_variables, refusal
-from synovia.solver.base import Kernel, Solver
+from synovia.problem import Reduced
+from synovia.problem.structure import above, kinds, named
+from synovia.solver.base import ClosedForm, Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hinges(Solver):
+class Hinges(ClosedForm):
     """One or two hinges (or slides) in closed form: the pose nearest to a target of all within the limits.
 
-    For one goal: a position for one or two joints, or a rotation for one hinge. The answer is exact where the target
-    can be met, and otherwise the best of all, not of a neighbourhood; a miss is therefore always ``UNREACHABLE``.
-    ``IK.branches`` lists every way to meet it.
+    It takes one goal: a position for one or two joints, or a rotation for one hinge. The answer is exact if the target
+    can be met, and otherwise the global best; so a miss is always ``UNREACHABLE``. ``IK.branches`` lists every way to
+    meet the goal.
 
     Args:
-        joints: How many of the moving joints nearest to the goal move, 1 or 2, the others staying as they are; 0 for
-            all there are, at most two.
-        max_steps: Not used: there is one step.
-        attempts: Attempts; one, as another start would give the same.
-        seed: Not used.
+        joints: Number of joints that move, 1 or 2: those nearest to the goal; the others stay as they are. 0: all,
+            at most two.
 
     References:
         Paden (1986), Kahan (1983), subproblems 1 and 2; the least squares of two skew axes by a polynomial of the
@@ -38,29 +34,22 @@ class Hinges(Solver):
     """
 
     name: ClassVar[str] = "hinges"
-    closed: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "rotation"})
 
-    max_steps: int = 1
-    attempts: int = 1
     joints: int = 0
 
     def check(self, goals: Sequence[Goal]) -> None:
-        """Refuse all but one position or one rotation."""
-        Solver.check(self, goals)
+        """Check that there is one goal, a position or a rotation."""
+        ClosedForm.check(self, goals)
         if len(goals) != 1 or goals[0].place not in (POSITION, ROTATION):
-            raise UnsupportedError(
-                "hinges takes one goal: a position or a rotation",
-                where=", ".join(f"goal on {goal.joint!r}" for goal in goals),
-                value=list(goals),
-                expected="one PositionGoal, or one RotationGoal for a single hinge",
-                hint="use solver='segments' or 'lm'",
-            )
+            expected = "one PositionGoal, or one RotationGoal for a single hinge"
+            hint = "use solver='segments' or 'lm'"
+            raise self.refused_goals(goals, "one goal: a position or a rotation", expected, hint)
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the problem of the joints that move."""
+        """Return the problem in which only the chosen joints move."""
         del goal_joints
         goal, row = goals[0], int(reduced.goals.table[0, GOAL_ROW])
         rows = [r for r in above(reduced, row) if not self._idle(reduced, r, row, goal)]
@@ -71,16 +60,12 @@ class Hinges(Solver):
         if not same or len(rows) > most or (goal.place == ROTATION and found != [Kind.HINGE]):
             expected = "one hinge above it" if most == 1 else "one or two hinges above it, or one or two slides"
             hint = "joints=1 or joints=2 moves the nearest alone" if len(rows) > most else "use solver='lm'"
-            raise refusal(self.name, goal, named(skeleton, reduced, rows), expected, hint)
-        if not own_variables(reduced, rows):
-            raise refusal(
-                self.name, goal, named(skeleton, reduced, rows), "joints that follow no other", "use solver='lm'"
-            )
-        return hold_all_but(skeleton, reduced, rows)
+            raise self.refusal(goal, named(skeleton, reduced, rows), expected, hint)
+        return self.hold_others(reduced, skeleton, goal, rows)
 
     @staticmethod
     def _idle(reduced: Reduced, row: int, end: int, goal: Goal) -> bool:
-        """Return whether a row cannot move the goal: a turn about the point that is to be placed."""
+        """Return whether a row cannot move the goal because it turns about the goal's own point."""
         turns = Kind(int(reduced.rows[row, KIND])) is not Kind.SLIDE
         return goal.place == POSITION and row == end and turns and not reduced.goals.offsets[0, 9:].any()
 
@@ -90,14 +75,14 @@ class Hinges(Solver):
 
         return hinges
 
-    def lister(self, reduced: Reduced) -> Kernel:
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel that lists the branches."""
         from synovia.kernels.closed_form.hinges import hinges_branches
 
         return hinges_branches
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return room for the candidates, and for the roots of a polynomial."""
+        """Return the size of the candidates and of the roots of a polynomial."""
         del residuals, columns
         from synovia.kernels.closed_form.hinges import SPARE
 

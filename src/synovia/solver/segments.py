@@ -8,13 +8,12 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from synovia.errors import UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import BLOCK, DAMPING, ERROR_DAMPING, GOAL_ROW, PROGRESS, TURN, VARIABLE
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
-from synovia.problem import Reduced, hold_all_but
+from synovia.problem import Reduced
 from synovia.problem.structure import (
     ALIKE,
     above,
@@ -23,13 +22,11 @@ from synovia.problem.structure import (
     limb_rows,
     meet,
     named,
-    own_variables,
     parallel,
-    refusal,
 )
-from synovia.solver.base import Kernel, Solver
+from synovia.solver.base import ClosedForm, Kernel, Search
 
-_ROOM: Final = 160  # numbers: eight candidates of seven joints, then samples, roots and the search for them
+_SCRATCH: Final = 160  # numbers: eight candidates of seven joints, then samples, roots and the search for them
 _EXPECTED: Final = (
     "a ball, a hinge (or ball) and a ball, as in arms and legs; or six hinges of which the last three meet in a "
     "point, or the second to fourth are parallel and the last two meet; or seven hinges of which the first three meet "
@@ -38,29 +35,27 @@ _EXPECTED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segments(Solver):
+class Segments(ClosedForm):
     """Structural reduction: a chain is cut into segments with closed forms, each with a local target.
 
-    The structure is found from the joints above the goal:
+    The joints above the goal determine the structure:
 
-    - a limb inside any body, ball, hinge and ball (or three balls): shoulder and elbow place the wrist, the wrist takes
-      the rotation, and the swivel of the elbow about the line between them goes as near to the pole (``PoleGoal``) or
-      the start pose as the limits of shoulder and wrist allow;
+    - a limb inside any body, ball, hinge and ball (or three balls). Shoulder and elbow place the wrist, the wrist takes
+      the rotation. The elbow swivels about the line from shoulder to wrist as near to the pole (``PoleGoal``) or the
+      start pose as the limits of shoulder and wrist allow;
     - robot arms of six hinges with a spherical wrist (the last three axes meet in a point): Pieper's quartic;
     - robot arms of six hinges with three parallel axes, the second to fourth, whose last two axes meet, such as those
       of Universal Robots;
     - robot arms of seven hinges whose first three axes meet in a point, and the fifth and sixth in another, such as
-      those of Franka and KUKA's iiwa: the last joint turns away from the start, in ever finer steps, until the other
-      six have a branch within the limits; where none is found Levenberg-Marquardt takes over, restarts included.
+      those of Franka and KUKA's iiwa. The last joint turns away from the start, in ever finer steps, until the other
+      six have a branch within the limits. If none is found, Levenberg-Marquardt solves the problem, with restarts.
 
-    Anything else is refused when the ``IK`` is built. Of the branches within the limits the nearest to the start is
-    taken; ``IK.branches`` lists them all. Where none meets the target, the best candidate is improved by descent to the
-    least-squares answer.
+    ``IK`` rejects other joints. The answer is the branch within the limits that is nearest to the start;
+    ``IK.branches`` lists them all. If none meets the target, descent improves the best candidate to the least-squares
+    answer.
 
     Args:
-        max_steps: Not used: there is one step.
-        attempts: Attempts; one, as another start would give the same.
-        seed: Seed of the restarts of seven hinges.
+        seed: Seed of the random starts that arms of seven hinges, and misses on a saddle, may need.
 
     References:
         Pieper (1968), *The kinematics of manipulators under computer control*; Tolani, Goswami & Badler (2000); He &
@@ -69,33 +64,33 @@ class Segments(Solver):
     """
 
     name: ClassVar[str] = "segments"
-    closed: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
 
-    max_steps: int = 1
-    attempts: int = 1
+    seed: int = 0
+
+    @property
+    def search(self) -> Search:
+        """One step and one attempt; the seed is for the descent of seven hinges."""
+        return Search(seed=self.seed)
 
     @property
     def polishes(self) -> bool:
-        """A miss becomes the least-squares answer."""
+        """Whether a miss becomes the least-squares answer: always."""
         return True
 
     def check(self, goals: Sequence[Goal]) -> None:
-        """Refuse all but one place."""
-        Solver.check(self, goals)
+        """Check that there is one goal with a position."""
+        ClosedForm.check(self, goals)
         if sum(bool(goal.place & POSITION) for goal in goals) != 1:
-            raise UnsupportedError(
-                "segments takes one place",
-                where=", ".join(f"goal on {goal.joint!r}" for goal in goals),
-                value=list(goals),
-                expected="one PoseGoal or, for a limb, PositionGoal",
-                hint="use solver='two-bone' for several limbs, or 'lm'",
+            hint = "use solver='two-bone' for several limbs, or 'lm'"
+            raise self.refused_goals(
+                goals, "one goal with a position", "one PoseGoal or, for a limb, PositionGoal", hint
             )
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the problem of the joints of the structure alone."""
+        """Return the problem in which only the joints of the structure move."""
         goal, row, end = next(
             (goal, int(reduced.goals.table[i, GOAL_ROW]), goal_joints[i][0])
             for i, goal in enumerate(goals)
@@ -103,41 +98,28 @@ class Segments(Solver):
         )
         rows = above(reduced, row)
         if limb := limb_rows(reduced, goal, row, end):
-            return self._held(reduced, skeleton, goal, limb)
+            return self.hold_others(reduced, skeleton, goal, limb)
         why = self._why_no_arm(reduced, goal, rows)
-        held = reduced if why else self._held(reduced, skeleton, goal, rows)
+        held = reduced if why else self.hold_others(reduced, skeleton, goal, rows)
         if why or not _structure(held):
             why = why or "no three of its axes meet or are parallel where they must"
-            raise refusal(self.name, goal, f"{why}: {named(skeleton, reduced, rows)}", _EXPECTED, "use solver='lm'")
+            raise self.refusal(goal, f"{why}: {named(skeleton, reduced, rows)}", _EXPECTED)
         for pole in goals:
             if pole is not goal:
-                raise refusal(
-                    self.name,
-                    pole,
-                    "a pole of an arm of hinges",
-                    "the pole of a limb",
-                    "leave it out, or use solver='lm'",
-                )
+                hint = "leave it out, or use solver='lm'"
+                raise self.refusal(pole, "a pole of an arm of hinges", "the pole of a limb", hint)
         return held
-
-    def _held(self, reduced: Reduced, skeleton: Skeleton, goal: Goal, rows: Sequence[int]) -> Reduced:
-        """Return the problem in which these rows alone move."""
-        if not own_variables(reduced, rows):
-            raise refusal(
-                self.name, goal, named(skeleton, reduced, rows), "joints that follow no other", "use solver='lm'"
-            )
-        return hold_all_but(skeleton, reduced, rows)
 
     @staticmethod
     def _why_no_arm(reduced: Reduced, goal: Goal, rows: Sequence[int]) -> str | None:
-        """Return what keeps these joints from being an arm of hinges alone, None if nothing does."""
+        """Return why these joints are not an arm of hinges, None if they are."""
         form = kinds(reduced, rows)
         if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
             return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
         if not goal.place & ROTATION:
             return f"{len(form)} hinges for a position alone leave {len(form) - 3} turns free"
         together = range(rows[-1], rows[-1] + len(rows))
-        return None if rows[::-1] == [*together] else "between its joints stand others, which do not move with them"
+        return None if rows[::-1] == [*together] else "joints of the arm are separated by others that do not move"
 
     def params(self) -> dict[int, float]:
         """Return the parameters of the descent of seven hinges by their places."""
@@ -147,7 +129,7 @@ class Segments(Solver):
         """Return the kernel of the limb or of the arm."""
         return self._kernels(reduced)[0]
 
-    def lister(self, reduced: Reduced) -> Kernel:
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel that lists the branches."""
         return self._kernels(reduced)[1]
 
@@ -172,13 +154,13 @@ class Segments(Solver):
         return parallel_axes.segments_parallel, parallel_axes.segments_parallel_branches
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return room for the branches, and for the roots of a polynomial."""
+        """Return the size of the branches and of the roots of a polynomial."""
         del residuals, columns
-        return _ROOM
+        return _SCRATCH
 
 
 def _is_limb(reduced: Reduced) -> bool:
-    """Return whether the joints that move are balls, and not the hinges of an arm alone."""
+    """Return whether a ball moves, as in a limb; arms have hinges alone."""
     return bool((reduced.variables[:, BLOCK] == TURN).any())
 
 

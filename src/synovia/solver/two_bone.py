@@ -1,4 +1,4 @@
-"""Two-bone limbs."""
+"""Arms and legs of two bones in closed form."""
 
 from __future__ import annotations
 
@@ -12,38 +12,34 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.kernels.layout import BLEND, GOAL_ROW, PACE, SOFTEN, TWIST
 from synovia.model import Skeleton
 from synovia.problem import Reduced, hold_all_but
-from synovia.problem.structure import above, limb_rows, named, own_variables, refusal
-from synovia.solver.base import Kernel, Solver
+from synovia.problem.structure import above, limb_rows, named, own_variables
+from synovia.solver.base import ClosedForm, Kernel
 
 _LIMB = "a ball and below it a hinge or ball, that is shoulder and elbow, or hip and knee"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoBone(Solver):
+class TwoBone(ClosedForm):
     """Arms and legs in closed form: the two nearest joints above each goal move, everything else stays as it is.
 
     The limb is found from the goal: its joint is the tip (for a ``PoseGoal`` it also takes the rotation), the moving
     joint above is the elbow or knee (a hinge or a ball), and the next one the shoulder or hip (a ball). Fixed joints
     between are part of the bones. One ``IK`` may have several limbs, each with one ``PositionGoal`` or ``PoseGoal``.
 
-    The plane of the bend is the start pose's, carried along by the smallest turn. A ``PoleGoal`` on the elbow or knee
-    says where it should point. In ``IK.track`` the plane then turns by at most ``pace`` for each reach that the goals
-    move, so a pole that crosses the line from root to tip swings the limb round instead of snapping it; frames that
-    are still on their way miss the pole goal and say by how much.
+    The plane of the bend is that of the start pose, moved by the smallest turn. A ``PoleGoal`` on the elbow or knee
+    sets where it points. In ``IK.track`` the plane then turns by at most ``pace`` for each reach that the goals move,
+    so a pole that crosses the line from root to tip swings the limb round instead of snapping it. Until the plane has
+    arrived, frames miss the pole goal and report by how much.
 
     Args:
-        softening: Last part of the reach over which the tip eases: with the reach L and s = ``softening``, a target at
-            distance x > (1 - s) L is reached for at L (1 - s exp(-(x - (1 - s) L) / (s L))). 0: the limb straightens
-            exactly at its reach, and snaps a little on the way there; 0.02 keeps a knee calm. What is left to the
-            target counts as a miss.
-        twist: Turn of the plane about the line from root to tip, radians: away from the pole, or without one from the
-            plane of the start pose (in a track: of the first).
-        weight: How far the joints go from the start pose (in a track: the first) to the solution, 0 to 1.
+        softening: Last part s of the reach L in which the tip slows down: for a target at distance x > (1 - s) L the
+            tip goes to the distance L (1 - s exp(-(x - (1 - s) L) / (s L))). The distance that is left counts as a
+            miss. With 0 the limb straightens exactly at its reach, and snaps a little; 0.02 keeps a knee calm.
+        twist: Turn of the plane about the line from root to tip, radians: away from the pole, or without a pole from
+            the plane of the start pose (in a track: of the first).
+        weight: Part of the way from the start pose (in a track: the first) to the solution, 0 to 1.
         pace: Largest turn of the plane towards a pole in a track, radians for each reach that the goals move. 35 is
             5 degrees a millimetre for a limb of 0.4 m.
-        max_steps: Not used: there is one step.
-        attempts: Attempts; one, as another start would give the same.
-        seed: Not used.
 
     References:
         Tolani, Goswami & Badler (2000), *Real-time inverse kinematics techniques for anthropomorphic limbs*; the third
@@ -51,11 +47,8 @@ class TwoBone(Solver):
     """
 
     name: ClassVar[str] = "two-bone"
-    closed: ClassVar[bool] = True
     supported_goals: ClassVar[frozenset[str]] = frozenset({"position", "pose", "pole"})
 
-    max_steps: int = 1
-    attempts: int = 1
     softening: float = 0.0
     twist: float = 0.0
     weight: float = 1.0
@@ -64,7 +57,7 @@ class TwoBone(Solver):
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the problem of the limbs alone."""
+        """Return the problem in which only the limbs move."""
         moving: list[int] = []
         bends: list[int] = []
         for goal, row, joints in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), goal_joints, strict=True):
@@ -74,23 +67,19 @@ class TwoBone(Solver):
             if not limb or not own_variables(reduced, limb):
                 expected = _LIMB + (", and the tip a ball" if goal.place & ROTATION else "")
                 found = named(skeleton, reduced, above(reduced, row)[:3])
-                raise refusal(self.name, goal, found, expected, "use solver='segments' or 'lm'")
+                raise self.refusal(goal, found, expected, "use solver='segments' or 'lm'")
             carries = any(set(above(reduced, r)) & set(limb) for r in moving)
             if carries or set(above(reduced, limb[0])) & set(moving):
-                raise refusal(
-                    self.name, goal, f"a limb of {named(skeleton, reduced, limb)} that shares joints with another",
-                    "limbs that do not carry each other", "use solver='lm' for those",
-                )  # fmt: skip
+                found = f"a limb of {named(skeleton, reduced, limb)} that shares joints with another"
+                raise self.refusal(goal, found, "limbs that do not carry each other", "use solver='lm' for those")
             moving += limb
             bends.append(limb[-2])
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             if goal.kind == "pole" and row not in bends:
-                raise refusal(
-                    self.name, goal, "a pole on another joint", f"one on {named(skeleton, reduced, bends[::-1])}",
-                    "the pole's joint is the elbow or knee",
-                )  # fmt: skip
+                expected = f"one on {named(skeleton, reduced, bends[::-1])}"
+                raise self.refusal(goal, "a pole on another joint", expected, "the pole's joint is the elbow or knee")
         if not moving:
-            raise refusal(self.name, goals[0], "poles alone", "a PositionGoal or PoseGoal for the tip", "add one")
+            raise self.refusal(goals[0], "poles alone", "a PositionGoal or PoseGoal for the tip", "add one")
         return hold_all_but(skeleton, reduced, moving)
 
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -102,11 +91,11 @@ class TwoBone(Solver):
 
     @property
     def pole_pace(self) -> str:
-        """What ``pace`` allows."""
+        """Largest turn that ``pace`` allows, in words."""
         return f"pace={self.pace:g} radians for each reach that the goals move"
 
     def reasons(self) -> Sequence[str]:
-        """Say which settings keep the tip or the plane from where the goals want them."""
+        """Return the settings that keep the tip or the plane away from the goals."""
         reasons: list[str] = []
         if self.softening:
             reasons.append(f"softening={self.softening:g} stops the tip short in the last part of the reach.")
@@ -122,6 +111,6 @@ class TwoBone(Solver):
         return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.softening, 1.0), PACE: self.pace}
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return room for how far the goals moved, and for two sets of values."""
+        """Return the size of the motion of the goals, one number, and of two sets of joint values."""
         del residuals
         return 1 + 8 * columns

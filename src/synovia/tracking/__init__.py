@@ -1,4 +1,4 @@
-"""Tracking: targets over time, solved one frame after the other, and clips solved as a whole (``trajectory``)."""
+"""Tracking: targets over time, solved frame by frame, and clips solved as a whole (``trajectory``)."""
 
 from synovia.tracking.track import Tracked, track
 

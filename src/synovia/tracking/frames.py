@@ -1,4 +1,4 @@
-"""Solving the frames of a track in turn, each from where the one before ended, and what is tried when one misses."""
+"""Solve the frames of a track in order, each from the pose of the previous frame, with restarts after a miss."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COST, CUT, MAX_STEPS, PATIENCE, STATUS, STEPS, TRIES
+from synovia.kernels.layout import ATTEMPTS, COST, MAX_STEPS, PATIENCE, STATUS, STEPS, STOPPED_BY, TRIES
 from synovia.model.geometry import Array
 
 Ints = NDArray[np.int32]
 Run = Callable[[Ints, int, int, int], tuple[int, bool]]
-"""Solves frames: run(packed settings, the frame that takes the first start, the first frame, the one to stop before).
+"""Solves frames: run(packed settings, first known frame, first frame, end frame).
 
-It stops at the first miss. It returns the frame after the last one that it solved, and whether that last one missed.
+It stops at the first miss. It returns the frame after the last solved one, and whether that last one missed.
 """
-_REPORT: Final = 200  # frames between two reports of progress, at least
-_STILL: Final = 1e-6  # radians, length units: if no joint changed by more, the pose did not move
-_LONGER: Final = 10  # attempts: the steps of so many are given to a frame before it is restarted elsewhere
+_REPORT: Final = 200  # least frames between two reports of progress
+_STILL: Final = 1e-6  # radians, length units: largest joint change of a pose that did not move
+_LONGER: Final = 10  # attempts; a frame gets the steps of so many before a restart
 
 
 def solve_frames(
     ik: CompiledProblem, table: Array, first: Array, progress: Progress, *, targets: Targets, watch: Watch
 ) -> Array:
-    """Return the answers of frames, each started from the one before.
+    """Return rows of results of all frames, each started from the previous one.
 
     Args:
         ik: The problem.
         table: Targets, (T, goals, 17).
         first: The start of the first frame, (1, nq).
         progress: Called with (frames done, all).
-        targets: What the table was made from, for the message of a refusal.
+        targets: The targets in the table, for error messages.
         watch: When to stop.
     """
     out = ik.new_rows(len(table))
@@ -52,7 +52,7 @@ def solve_frames(
         return known + (code >> 1), bool(code & 1)
 
     def classify(frame: int) -> None:
-        """Polish a miss and write its status."""
+        """Polish and classify a missed frame."""
         start = out[frame - 1 : frame, ik.places].copy() if frame else first
         ik.classify(start, out[frame : frame + 1], scratch, frame == 0)
 
@@ -65,23 +65,23 @@ def solve_frames(
 def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], None], progress: Progress) -> None:
     """Fill the rows of a track.
 
-    An attempt is normally given up early because another start may be cheaper. In a track another start is a jump, so a
-    frame may take the steps of several attempts first; not with strict priorities.
+    Normally an attempt ends early, because another start may be cheaper. In a track, another start is a jump. So a
+    frame first gets the steps of several attempts, except with strict priorities.
     """
-    ints = once = ik.ints
+    ints = single = ik.ints
     if not ik.solver.supports_priorities:
-        once = ints.copy()
-        once[ATTEMPTS], once[PATIENCE] = 1, ints[MAX_STEPS]
-        once[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))
+        single = ints.copy()
+        single[ATTEMPTS], single[PATIENCE] = 1, ints[MAX_STEPS]
+        single[MAX_STEPS] *= min(_LONGER, int(ints[ATTEMPTS]))
     frame = 0
     while frame < len(rows):
         if frame == 0:
             done, missed = run(ints, frame, frame, frame + 1)
         else:
-            # A kernel checks all targets of its part first, also after a miss: growing parts keep that linear in time.
+            # A kernel first checks all targets of its part, again after a miss. Growing parts keep this linear in time.
             further = max(_REPORT, frame // 10)
-            done, missed = run(once, 0, frame, min(frame + further, len(rows)))
-            if missed and ints[ATTEMPTS] > once[ATTEMPTS] and rows[done - 1, CUT] not in INTERRUPTED:
+            done, missed = run(single, 0, frame, min(frame + further, len(rows)))
+            if missed and ints[ATTEMPTS] > single[ATTEMPTS] and rows[done - 1, STOPPED_BY] not in INTERRUPTED:
                 missed = not _left_saddle(ik, rows, classify, done - 1) and _restarted(rows, run, ints, done - 1)
         if missed:
             classify(done - 1)
@@ -90,9 +90,9 @@ def _fill(ik: CompiledProblem, rows: Array, run: Run, classify: Callable[[int], 
 
 
 def _left_saddle(ik: CompiledProblem, rows: Array, classify: Callable[[int], None], frame: int) -> bool:
-    """Return whether a frame that did not move reaches its goals once it is polished; if so, it needs no restart.
+    """Return whether a frame that did not move reaches its goals after polishing; it then needs no restart.
 
-    A straight limb whose target lies right behind it has no first-order step to take. Polishing leaves such saddles; a
+    A straight limb with a target behind it has no first-order step. Polishing leaves such saddle points, while a
     restart would be a jump.
     """
     moved = np.abs(rows[frame, ik.places] - rows[frame - 1, ik.places]).max(initial=0.0)
@@ -103,11 +103,11 @@ def _left_saddle(ik: CompiledProblem, rows: Array, classify: Callable[[int], Non
 
 
 def _restarted(rows: Array, run: Run, ints: Ints, frame: int) -> bool:
-    """Solve a frame with restarts and return whether it is still missed; the better one of both answers is kept."""
+    """Solve a frame with restarts, keep the better result, and return whether it is still missed."""
     alone = rows[frame].copy()
     _, missed = run(ints, 0, frame, frame + 1)
-    steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, CUT]
+    steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, STOPPED_BY]
     if missed and alone[COST] <= rows[frame, COST]:
         rows[frame] = alone
-    rows[frame, [STEPS, TRIES, CUT]] = steps, tries, cut
+    rows[frame, [STEPS, TRIES, STOPPED_BY]] = steps, tries, cut
     return missed

@@ -1,14 +1,13 @@
-"""Jumps of a track: restarts, flips, and switches of a closed form to another branch.
+"""Find the jumps of a track: restarts, flips, and switches of a closed form to another branch.
 
-**Flips.** A pose flips though its targets have moved little: an elbow whose pole crosses the limb, a wrist that turns.
-A point that moves by δ at a distance d from a joint turns the joint by about δ / d, near a straight limb by a few times
-that. A joint that turns by much more than any target explains has gone to another side, however its solver got there.
-Fast motion is no flip: there the targets move as fast.
+**Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
+that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
+A joint that rotates by much more has flipped. In fast motion, the targets move fast as well, so it is not a flip.
 
-**Switches.** A closed form takes the branch nearest to the frame before. Where that branch ends, at a limit or a
-singular pose, the next one may be far away, though nothing was restarted. To tell such a switch from quick motion, a
-frame with a large step is solved again with its targets moving there little by little: a step that belongs to the
-motion then falls into small ones, a switch stays one large step.
+**Switches.** A closed form takes the branch nearest to the previous frame. Where that branch ends, at a limit or a
+singular pose, the next branch may be far away. To tell a switch from fast motion, a frame with a large step is solved
+again with targets that move there in small steps. In fast motion, the joints then move in small steps too; a switch
+remains one large step.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotati
 
 Bools = NDArray[np.bool_]
 Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
-"""Solves the frames of one track: follow(problem, targets, first start, what to call with the progress)."""
+"""Solves the frames of one track: follow(problem, targets, first start, progress callback)."""
 
-_FLIP: Final = 0.7  # radians that one joint turns in a frame; below, nothing flips
-_SEEN: Final = 0.15  # change of one number below which no joint turns so far: of a quaternion it is at least 0.17
-_MORE: Final = 10.0  # times what targets explain: a limb that leaves its straight pose turns four times as much
-_LARGE: Final = 0.2  # root of the summed squares of all joints' steps, radians and reaches; below, nothing switches
-_PARTS: Final = (4, 32)  # into how many a step is cut: most that are no switch show it in four
-_WHOLE: Final = 0.5  # share of the large step above which a single part of it counts as a switch
-_SAME: Final = 0.25  # share of the large step within which two poses count as one
+_FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip
+_SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
+_MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
+_LARGE: Final = 0.2  # norm of the joints' steps, radians and reaches; smallest that may be a switch
+_PARTS: Final = (4, 32)  # numbers of small steps; four are enough for most frames without a switch
+_WHOLE: Final = 0.5  # fraction of the large step: a larger small step is a switch
+_SAME: Final = 0.25  # fraction of the large step: two nearer poses count as one
 
 
 def find_jumps(
     ik: CompiledProblem, table: Array, start: Array, rows: Array, follow: Follow, *, switches: bool
 ) -> Bools:
-    """Return which frames of a track do not follow from the one before.
+    """Return which frames of a track jump from the previous one.
 
     Args:
         ik: The problem.
         table: Targets, (T, goals, 17).
         start: The first start, (1, nq).
-        rows: The answers.
-        follow: What has solved the track.
+        rows: Rows of results.
+        follow: The function that solved the track.
         switches: Whether to look for switches of a closed form, which takes more solves.
     """
     jumped = (rows[:, WINNER] > 0) | _flips(ik, rows)
@@ -59,9 +58,9 @@ def find_jumps(
 
 
 def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
-    """Return a table of targets in which those are filled in that a first track has kept at its start."""
+    """Return the table of targets, completed by the targets that a first track took from its start."""
     out = table.copy()
-    given = np.array([goal.what for goal in ik.goals])
+    given = np.array([goal.pose_parts for goal in ik.goals])
     plain = given > 0
     out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
     out[:, plain, GIVEN] = given[plain]
@@ -69,7 +68,7 @@ def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
 
 
 def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
-    """Return the squared change of all joints, radians and reaches, between rows of joint values."""
+    """Return the sum of squared changes of all joints, radians and reaches, between rows of joint values."""
     tables = ik.skeleton.tables
     total = np.zeros(len(a))
     for (block, at, _), mark in zip(tables.variables.tolist(), tables.limits[:, IS_ANGLE].tolist(), strict=True):
@@ -81,7 +80,7 @@ def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
 
 
 def _flips(ik: CompiledProblem, rows: Array) -> Bools:
-    """Return in which frames of a track a joint turns by far more than its targets explain."""
+    """Return in which frames of a track a joint rotates by far more than its targets explain."""
     out = np.zeros(len(rows), bool)
     q = rows[:, ik.places]
     tables, targets = ik.skeleton.tables, ik.targets_in(rows)
@@ -110,12 +109,12 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -> float:
-    """Return the largest turn (radians) of a joint that the motion of one target explains.
+    """Return the largest rotation (radians) of a joint that the motion of one target explains.
 
     Args:
         ik: The problem.
-        joint: Where the joint is, (3,).
-        before: Targets of the frame before, (goals, 16).
+        joint: Position of the joint, (3,).
+        before: Targets of the previous frame, (goals, 16).
         after: Targets of the frame, (goals, 16).
     """
     most = 0.0
@@ -125,8 +124,8 @@ def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -
         if goal.takes & ROTATION:
             turn += float(np.arccos(np.clip(0.5 * (np.sum(A[:3, :3] * B[:3, :3]) - 1.0), -1.0, 1.0)))
         if goal.takes & POSITION and (moved := float(np.linalg.norm(B[:3, 3] - A[:3, 3]))) > 0.0:
-            centre = joint if goal.vector == "position" else np.zeros(3)
-            lever = min(float(np.linalg.norm(T[:3, 3] - centre)) for T in (A, B))
+            center = joint if goal.vector == "position" else np.zeros(3)
+            lever = min(float(np.linalg.norm(T[:3, 3] - center)) for T in (A, B))
             turn += moved / lever if lever > 0.0 else np.inf
         most = max(most, turn)
     return most
@@ -136,7 +135,7 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
     """Return in which frames of a track, with complete targets, a closed form switches branches."""
     values = rows[:, ik.places]
     large = np.flatnonzero(np.sqrt(changes(ik, values[:-1], values[1:])) > _LARGE) + 1
-    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # the answer switches before it is blended
+    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # without blending, which hides the switch
         ik = ik.with_solver(ik.solver.replace(weight=1.0))
         values = follow(ik, table, start, _ignore)[:, ik.places]
     out = np.zeros(len(rows), bool)
@@ -148,9 +147,9 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
 
 
 def _is_switch(ik: CompiledProblem, table: Array, ends: Array, follow: Follow) -> bool:
-    """Return whether a large step stays large when the targets move little by little, as in the table.
+    """Return whether a large step stays large if the targets move in small steps, as in the table.
 
-    It is a switch as well if the little steps, from the same pose, end on another branch than the large one.
+    It is also a switch if the small steps end on another branch than the large one.
     """
     step = float(np.sqrt(changes(ik, ends[:1], ends[1:])[0]))
     if step <= _LARGE:
@@ -163,7 +162,7 @@ def _is_switch(ik: CompiledProblem, table: Array, ends: Array, follow: Follow) -
 
 
 def _between(a: Array, b: Array, parts: int) -> Array:
-    """Return targets (parts + 1, goals, 17) on the way from those of one frame to those of the next, evenly."""
+    """Return targets (parts + 1, goals, 17), interpolated evenly from one frame to the next."""
     share = np.linspace(0.0, 1.0, parts + 1)
     out = np.repeat(b[None], parts + 1, axis=0)
     for g in range(len(a)):
@@ -176,4 +175,4 @@ def _between(a: Array, b: Array, parts: int) -> Array:
 
 
 def _ignore(*_: Any) -> None:
-    """Report no progress: a few frames are quick."""
+    """Ignore the progress of a few frames."""

@@ -1,4 +1,4 @@
-"""Options of a track that are applied once all frames are solved: ``smoothness`` and ``velocity``."""
+"""Postprocess a track: the options ``smoothness`` and ``velocity``."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from synovia.model.pose import inside_limits
 from synovia.tracking.trajectory import Model, Terms, solve_in_windows
 
 Bools = NDArray[np.bool_]
-_PULL: Final = 1e-6  # weight of the track as it was, for joints that no goal determines
-_STEPS: Final = 20  # of the least squares over all frames, at most
-_ENOUGH: Final = 1e-4  # of the cost: a step that gains less is the last
+_PULL: Final = 1e-6  # weight of the original track, for joints that no goal determines
+_STEPS: Final = 20  # most steps of the least squares over all frames
+_ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
 _HALVINGS: Final = 40
-_ROUNDED: Final = 1.0 + 1e-12  # a turn of just the step, as rounding has it
-_NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) holds joints back whatever the goals"
+_ROUNDED: Final = 1.0 + 1e-12  # slack for rounding of a rotation of exactly the step
+_NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) limits velocities for all kinds of goals"
 
 
 def _model(ik: CompiledProblem, threads: int) -> Model:
     """Return the problem of each frame.
 
     Raises:
-        UnsupportedError: If a goal asks for more than a place or a rotation.
+        UnsupportedError: If a goal is not a position, rotation or pose.
     """
-    _check(ik, "smoothed")
+    _check(ik, "smoothness")
     free = ik.root == "free"
     return Model(ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads)
 
 
-def _check(ik: CompiledProblem, done: str, hint: str | None = None) -> None:
-    """Refuse goals that a track as a whole does not know.
+def _check(ik: CompiledProblem, option: str, hint: str | None = None) -> None:
+    """Refuse goals that postprocessing does not support.
 
     Raises:
-        UnsupportedError: If a goal asks for more than a place or a rotation.
+        UnsupportedError: If a goal is not a position, rotation or pose.
     """
     for goal in ik.goals:
-        if goal.what == 0:
-            raise UnsupportedError(f"a track can be {done} for places and rotations alone", value=goal, hint=hint)
+        if goal.pose_parts == 0:
+            raise UnsupportedError(
+                f"{option}=", value=goal, expected="only position, rotation and pose goals", hint=hint
+            )
 
 
 def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
-    """Smooth the answers of a track, in place: least squares of goal errors and accelerations, all frames at once.
+    """Smooth a track in place: least squares of goal errors and accelerations over all frames.
 
     Returns:
         Which frames were reached before and are missed now.
@@ -68,7 +70,7 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
 
 
 def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) -> Bools:
-    """Keep joints below their velocities, in place: each frame goes only so far towards its answer as they allow.
+    """Limit the joint velocities of a track in place: each frame moves towards its solution as far as they allow.
 
     Returns:
         Which frames were reached before and are missed now.
@@ -91,16 +93,16 @@ def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) ->
 
 
 def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
-    """Return the joint values of a frame (nq,) with each ball turned from the one before by no more than its step.
+    """Return the joint values of a frame (nq,), with each ball rotated from the previous frame by at most its step.
 
-    The shortest way between two rotations that a ball's limit allows may lead past it. What is outside is brought to
-    the nearest place within, and less of the way is taken where that would turn the ball farther than its step.
+    The shortest rotation between two allowed ones may leave the ball's limit. Then the ball is moved to the nearest
+    rotation inside, and a smaller fraction of the rotation is taken if that exceeds the step.
 
     Args:
         ik: The problem.
-        before: The frame before (nq,).
-        after: The frame as it would be (nq,).
-        balls: Place among the joint values, and step in radians.
+        before: The previous frame (nq,).
+        after: The frame without limits of velocity (nq,).
+        balls: First joint value and step in radians of each ball.
     """
     angles = np.array([_angle(before, after, at) for at, _ in balls])
     far = angles > np.array([step for _, step in balls])
@@ -130,12 +132,12 @@ def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tu
 
 
 def _angle(a: Array, b: Array, at: int) -> float:
-    """Return by how much the ball at a place among the joint values turns from a to b, radians."""
+    """Return the angle of the rotation from a to b of the ball with first joint value ``at``, radians."""
     return float(np.linalg.norm(rotation_between(a[at : at + 4], b[at : at + 4])))
 
 
 def _part_way(a: Array, b: Array, share: float, angle: float) -> Array:
-    """Return the rotation that is a share of the way from a to b, which are ``angle`` apart (Shoemake 1985)."""
+    """Interpolate between the rotations a and b, which differ by ``angle`` (Shoemake 1985)."""
     b = -b if float(a @ b) < 0.0 else b
     half = 0.5 * angle
     out = (np.sin((1.0 - share) * half) * a + np.sin(share * half) * b) / np.sin(half)
@@ -147,7 +149,7 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
 
     Raises:
         InputError: If one is not positive.
-        UnsupportedError: If a goal asks for more than a place or a rotation.
+        UnsupportedError: If a goal is not a position, rotation or pose.
     """
     most = np.full(len(ik.skeleton), np.inf)
     if isinstance(limits, Mapping):
@@ -155,7 +157,7 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
             most[ik.skeleton.index(joint)] = _velocity(value, f"velocity of {joint!r}")
     else:
         most[:] = _velocity(limits, "velocity")
-    _check(ik, "held to velocities", _NO_SPEED)
+    _check(ik, "velocity", _NO_SPEED)
     return most
 
 
@@ -167,17 +169,17 @@ def _velocity(value: Any, what: str) -> float:
     """
     number = float(as_numbers(value, (), what))
     if number <= 0.0:
-        raise InputError(f"{what} is not positive", value=number, expected="radians or length units per second above 0")
+        raise InputError(what, value=number, expected="radians or length units per second above 0")
     return number
 
 
 def _parts(ik: CompiledProblem, rows: Array) -> tuple[Array, Array]:
-    """Return joint values (T, nq) and targets (T, goals, 16) of rows of answers."""
+    """Return joint values (T, nq) and targets (T, goals, 16) of rows of results."""
     return rows[:, ik.places].copy(), np.ascontiguousarray(ik.targets_in(rows))
 
 
 def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Status) -> Bools:
-    """Write other joint values into rows of answers, with their errors; return which are missed only now."""
+    """Write new joint values and their errors into rows of results; return which frames are missed only now."""
     _, targets = _parts(ik, rows)
     _, _, errors = model.evaluate(q, targets, derivative=False)
     rows[:, ik.places] = q

@@ -1,4 +1,4 @@
-"""``IK.track``: targets over time, solved frame by frame, and what is decided over all frames."""
+"""``IK.track``: targets over time, solved frame by frame, with options that concern all frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synovia.ik.parallel import Progress, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import CUT, STATUS
+from synovia.kernels.layout import STATUS, STOPPED_BY
 from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
@@ -26,12 +26,12 @@ from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
 from synovia.tracking.postprocessing import limit_velocity, smooth, velocity_limits
 
-_MISS: Final = 1e6  # squared radians: a miss counts more than any motion
-_FAR: Final = 9.0  # times the squared change of a track by itself: a jump
+_MISS: Final = 1e6  # squared radians; cost of a miss, above that of any motion
+_FAR: Final = 9.0  # ratio to the squared change within a track, above which a change between tracks is a jump
 
 
 class Tracked(Solutions):
-    """The answers of targets over time, frame by frame."""
+    """The solutions of targets over time, frame by frame."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class Tracked(Solutions):
         jumped: Bools,
         held: Sequence[str | None],
     ) -> None:
-        """Keep the answers, the start of the first frame, the rate, and of each frame what is not in its row.
+        """Store the results, the start of the first frame and the rate.
 
-        That is whether it does not follow from the last, and the option of ``track`` that made a miss of it.
+        For each frame, also store whether it jumps, and the option of ``track`` that caused a miss.
         """
         super().__init__(ik, rows, start)
         self.fps = fps
@@ -52,11 +52,11 @@ class Tracked(Solutions):
         self._held = held
 
     def _start(self, b: int) -> Pose:
-        """Return where frame b started: where the one before ended."""
+        """Return the start of frame b: the pose of the previous frame."""
         return super()._start(0) if b == 0 else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:
-        """Return what is known of frame b."""
+        """Return the data of frame b."""
         return Frame(b > 0, None if self.reached[b] else self._held[b])
 
     @property
@@ -66,29 +66,29 @@ class Tracked(Solutions):
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
-        """Frames in which a goal is missed."""
+        """Frames that miss a goal."""
         return tuple(np.flatnonzero(~self.reached).tolist())
 
     @property
     def smoothed_off(self) -> tuple[int, ...]:
-        """Frames that were reached until ``smoothness`` took out motion that they need."""
+        """Frames that were reached before ``smoothness`` was applied."""
         return self._missed_by("smoothness")
 
     @property
     def late(self) -> tuple[int, ...]:
-        """Frames that were reached until ``velocity`` held joints back."""
+        """Frames that were reached before ``velocity`` was applied."""
         return self._missed_by("velocity")
 
     def _missed_by(self, option: str) -> tuple[int, ...]:
-        """Return the missed frames that an option of ``track`` made misses of."""
+        """Return the frames that an option of ``track`` made miss."""
         return tuple(frame for frame in self.missed_frames if self._held[frame] == option)
 
     @property
     def jumps(self) -> tuple[int, ...]:
-        """Frames after the first that do not follow from the one before.
+        """Frames after the first that jump from the previous one.
 
-        They were solved from another start, a closed form went to another branch with a large step of the joints, or a
-        joint turned by far more than the motion of its targets explains, as an elbow whose pole crosses the limb.
+        They were solved from another start, a closed form switched to a distant branch, or a joint rotated by far more
+        than the motion of its targets explains, such as an elbow whose pole crosses the limb.
         """
         return tuple(np.flatnonzero(self._jumped).tolist())
 
@@ -108,32 +108,32 @@ def track(
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> Tracked:
-    """Return the answers of targets over time, each frame started from the one before.
+    """Solve targets over time, each frame from the pose of the previous one.
 
-    A frame may take the steps of ten attempts from there. One that misses is restarted elsewhere; only an answer
-    that reaches counts, and is listed in ``jumps``. So is a large step of a closed form to another branch, and of
-    any solver a joint that turns by far more than the motion of its targets explains.
+    A frame may take the steps of ten attempts from there. If it misses, it is restarted from other poses; a restart
+    that reaches the goals is used, and the frame is listed in ``jumps``. Frames in which a closed form switches to a
+    distant branch, or a joint rotates by far more than the motion of its targets explains, are listed too.
 
     Args:
         ik: The problem.
-        targets: As in ``solve_many``, B being the frames.
-        start: Pose before the first frame; the rest pose without.
-        fps: Frames per second, for the motion that comes out.
-        warm_start: Whether a frame starts from the one before; otherwise each starts from ``start``.
-        candidates: Number of poses to begin from, random ones after ``start``; the path that moves
-            least is taken.
-        both_ways: Whether the clip is also tracked from its end, for the best path through both.
-        smoothness: Seconds; motion quicker than that is taken out, also where goals are then missed by a little.
+        targets: As in ``solve_many``, with one target for each frame.
+        start: Pose before the first frame; the rest pose by default.
+        fps: Frames per second of the resulting motion.
+        warm_start: Whether a frame starts from the previous one; otherwise each starts from ``start``.
+        candidates: Number of starts, random ones after ``start``. The path that moves least is used.
+        both_ways: Whether to track the clip from its end too, for the best path through both.
+        smoothness: Seconds; faster motion is removed, even if goals are then missed by a little.
         velocity: Highest velocity of all joints, or by joint: radians or length units per second.
-        threads: Number of threads for several candidates, and without ``warm_start``; all cores without. Same bits.
-        progress: Called with (frames done, all), those of all tracks; never twice at once, but from any thread.
-        deadline: Seconds after which the track ends, as in ``solve``: frames not begun hold the last pose, and what
-            would look at all frames (several candidates, smoothness, jumps of a closed form) is left out.
+        threads: Number of threads, for several candidates or without ``warm_start``; all cores by default. Results are
+            identical for any number.
+        progress: Called with (frames done, all), counted over all tracks. Calls come from any thread, one at a time.
+        deadline: Seconds after which the track ends, as in ``solve``. Frames not begun hold the last pose, and steps
+            that need all frames (several candidates, smoothness, jumps of a closed form) are skipped.
 
     Raises:
         InputError: If a value cannot be used.
         UnknownNameError: If a target belongs to no goal.
-        UnsupportedError: If a goal that is no place or rotation is to be smoothed or slowed.
+        UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose.
     """
     table = ik.writer.table_of_many(targets)
     pose = ik.default_start if start is None else ik.as_start(start)
@@ -142,11 +142,11 @@ def track(
     rate = float(as_numbers(fps, (), "fps"))
     seconds = float(as_numbers(smoothness, (), "smoothness"))
     if rate <= 0.0:
-        raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
+        raise InputError("fps", value=fps, expected="frames per second above 0")
     if seconds < 0.0:
-        raise InputError("smoothness is negative", value=smoothness, expected="seconds from 0")
+        raise InputError("smoothness", value=smoothness, expected="seconds, 0 or more")
     if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)) or candidates < 1:
-        raise InputError("candidates is out of range", value=candidates, expected="a whole number from 1")
+        raise InputError("candidates", value=candidates, expected="a whole number from 1")
     most = None if velocity is None else velocity_limits(ik, velocity)
     follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, threads=workers, watch=watch)
     if warm_start:
@@ -154,14 +154,14 @@ def track(
     parts = int(candidates) * (2 if both_ways else 1) + (seconds > 0.0)
     shared = _SharedProgress(progress, parts, len(table), watch)
     rows, jumped = _follow_best(ik, table, pose, follow, int(candidates), both_ways, workers, shared)
-    held = np.full(len(rows), None, object)  # what made a miss of a frame that was reached
-    whole = candidates > 1 or both_ways or ik.solver.closed  # something has looked at all frames
+    held = np.full(len(rows), None, object)  # the option that caused a miss
+    whole = candidates > 1 or both_ways or ik.solver.closed  # some step needs all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
             held[smooth(ik, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
     if whole and watch.passed:
-        rows[:, CUT] = 1.0
+        rows[:, STOPPED_BY] = 1.0
         mark_interrupted(rows)
     if most is not None:
         held[limit_velocity(ik, rows, rate, most)] = "velocity"
@@ -169,21 +169,21 @@ def track(
 
 
 class _TooLateError(Exception):
-    """The deadline has passed: what is being done is left out."""
+    """The deadline has passed; the current step is skipped."""
 
 
 class _SharedProgress:
-    """Reports the progress of several tracks as that of one piece of work, from whichever thread follows them.
+    """Reports the progress of several tracks, solved on any threads, as that of one task.
 
     Args:
-        progress: Called with (frames done, all), one call after the other.
+        progress: Called with (frames done, all), one call at a time.
         parts: Number of tracks.
         frames: Frames of each.
         watch: Stopped when one of them fails.
     """
 
     def __init__(self, progress: Progress | None, parts: int, frames: int, watch: Watch) -> None:
-        """Begin with nothing done."""
+        """Start with no frame done."""
         self._progress = progress
         self._done = [0.0] * parts
         self._all = parts * frames
@@ -193,7 +193,7 @@ class _SharedProgress:
         self._stopped = False
 
     def stop(self) -> None:
-        """End all tracks: one has failed or was interrupted."""
+        """End all tracks, because one has failed or was interrupted."""
         self._stopped = True
         self._watch.stop()
 
@@ -203,18 +203,18 @@ class _SharedProgress:
         return self._watch.passed
 
     def part(self, number: int, *, in_time: bool = False) -> Callable[..., None]:
-        """Return what one track calls with (frames done, all) or the share that is done.
+        """Return the function that one track calls with (frames done, all) or a fraction.
 
         Args:
-            number: Of the track.
-            in_time: Whether it is to end at the deadline.
+            number: Number of the track.
+            in_time: Whether it ends at the deadline.
 
         Raises:
             InterruptedError: From that call, if another track has failed or was interrupted.
             _TooLateError: From that call, with ``in_time``, once the deadline has passed.
         """
 
-        def tell(done: float, of: float = 1.0) -> None:
+        def report(done: float, of: float = 1.0) -> None:
             if self._stopped:
                 raise InterruptedError
             if in_time and self.late:
@@ -224,7 +224,7 @@ class _SharedProgress:
                 if self._progress is not None:
                     self._progress(round(sum(self._done)), self._all)
 
-        return tell
+        return report
 
 
 def _follow_best(
@@ -237,17 +237,17 @@ def _follow_best(
     threads: int,
     shared: _SharedProgress,
 ) -> tuple[Array, Bools]:
-    """Return the rows of the best path through the tracks that are asked for, and where it jumps.
+    """Return the rows of the best path through all candidate tracks, and its jumps.
 
     Args:
         ik: The problem.
         table: Targets, (T, goals, 17).
         pose: The first start.
-        follow: Returns the rows of one track, from targets, a start, and what it tells of its progress.
-        candidates: Starts, the first one included.
-        both_ways: Whether the last frame of each track is a start of the way back.
-        threads: How many tracks are followed at once.
-        shared: Told of the progress of each.
+        follow: Returns the rows of one track, given targets, a start and a progress callback.
+        candidates: Number of starts, the first included.
+        both_ways: Whether to track back from the last frame of each track.
+        threads: Number of tracks at the same time.
+        shared: Collects the progress of all tracks.
     """
     first = follow(ik, table, pose.inside, shared.part(0))
     if len(table) < 2 or (candidates == 1 and not both_ways) or shared.late:
@@ -278,9 +278,9 @@ def _follow_best(
 
 
 def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bools]) -> tuple[Array, Bools]:
-    """Return the rows of the path through several tracks that misses least, and moves least; and where it jumps.
+    """Return the rows of the path through several tracks with the fewest misses and the least motion, and its jumps.
 
-    Dynamic programming over the frames (Viterbi 1967): from each frame of a track the path may go on in any.
+    Dynamic programming over the frames (Viterbi 1967): after each frame, the path may continue on any track.
     """
     count, size = len(tracks[0]), len(tracks)
     values = [rows[:, ik.places] for rows in tracks]
@@ -288,8 +288,8 @@ def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bool
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)
     steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
-    own = np.array([steps[k, k] for k in range(size)])  # what each track moves by itself
-    change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # no switch between equals
+    own = np.array([steps[k, k] for k in range(size)])  # squared motion within each track
+    change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # avoids switches between equal tracks
     for t in range(1, count):
         ways = cost[:, None] + steps[:, :, t - 1] + change
         came[t] = ways.argmin(0)
@@ -303,5 +303,5 @@ def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bool
     jumped: Bools = np.stack(jumps)[path, at].copy()
     a, b = path[:-1], path[1:]
     far = steps[a, b, at[:-1]] > _FAR * np.maximum(own[a, at[:-1]], own[b, at[:-1]])
-    jumped[1:] |= (a != b) & far  # tracks that have met may be changed without a jump
+    jumped[1:] |= (a != b) & far  # a switch between tracks that have met is not a jump
     return rows, jumped

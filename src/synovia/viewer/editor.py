@@ -192,7 +192,7 @@ class GoalEditor:
         values = {name: value for name, value in self.values.items() if value is not None}
         values |= {name: address(values[name]) for name in kind.joints if name in values}
         values |= {"weight": self.weight, "name": self.name if kept else self.label}
-        if kind.goal.levels:
+        if kind.goal.has_priority:
             values["priority"] = self.priority
         given = self.given if kept else POSITION | ROTATION
         if kind.name == "pose" and given:  # both or neither

@@ -216,7 +216,7 @@ class Engine:
         one nudge; four would make a miss five times as slow as a hit.
         """
         best = ik.solve(targets, start)
-        if ik.solver.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
+        if ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
             self._nudges = 0
             return best
         self._nudges = max(self._nudges - 1, 0)

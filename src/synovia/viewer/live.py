@@ -15,8 +15,9 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import InputError, MissingExtraError
+from synovia.errors import InputError
 from synovia.goals import Goal
+from synovia.io.base import optional_package
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
 from synovia.solver import Solver, as_solver
@@ -218,10 +219,7 @@ def view(
         MissingExtraError: If viser is not installed.
         SynoviaError: If a file, goal or setting cannot be used.
     """
-    try:
-        import viser  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise MissingExtraError("the live page needs viser", hint='pip install "synovia[view]"') from error
+    optional_package("viser", "the live page needs viser", "view")
     skeleton, start, clips, name = _opened(model)
     playing = None
     if clip is not None:
@@ -230,7 +228,7 @@ def view(
         playing = 0
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
-        settings = settings.replace(attempts=1)
+        settings = settings.without_restarts()
     wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
     mode = root if root is not None else ("free" if len(pair_of(skeleton, "foot")) == 2 else "fixed")
 

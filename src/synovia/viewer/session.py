@@ -92,7 +92,7 @@ class Session:
 
     given: Skeleton
     clips: Sequence[Motion] = ()
-    solver: Solver = field(default_factory=lambda: as_solver(None).replace(attempts=1))
+    solver: Solver = field(default_factory=lambda: as_solver(None).without_restarts())
     mode: str = "fixed"
     tolerance: tuple[float, float] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -265,7 +265,7 @@ class Session:
         with self.lock:
             named, settings = isinstance(solver, str), as_solver(solver)
             self.remember(None if named else "solver")
-            self.solver = settings.replace(attempts=1) if named else settings
+            self.solver = settings.without_restarts() if named else settings
             self.touch(structure=True)
 
     def set_clip(self, number: int | None) -> None:

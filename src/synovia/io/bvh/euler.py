@@ -1,4 +1,4 @@
-"""Rotations about three axes of the moving frame, as BVH writes them: to quaternions, and back without jumps.
+"""Euler angles about three axes of the moving frame, as in BVH: to quaternions, and back without jumps.
 
 With half-angles A, B, C of the turns about axes i, j, k, all different, and s = ±1 the sign of the permutation
 (i, j, k), the product of the three quaternions gives
@@ -6,8 +6,8 @@ With half-angles A, B, C of the turns about axes i, j, k, all different, and s =
     (w + q_j, q_i + s q_k) = (cos B + sin B) (cos, sin)(A + s C)
     (w - q_j, q_i - s q_k) = (cos B - sin B) (cos, sin)(A - s C)
 
-so that sum and difference of the outer angles are found independently; only one of them is lost in gimbal lock, which
-leaves the rotation exact there too.
+So the sum and the difference of the outer angles follow from one equation each. In gimbal lock only one of the two is
+undetermined, and the rotation is still exact.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from synovia.model.geometry import Array
 
 AXES: Final = "XYZ"
-_LOCKED: Final = 1e-12  # below, the direction of a pair is rounding error (1e-16) by more than 1e-4
+_LOCKED: Final = 1e-12  # length of a pair; if shorter, rounding (1e-16) changes its direction by more than 1e-4
 
 
 def sign(order: Sequence[int]) -> float:
@@ -30,10 +30,10 @@ def sign(order: Sequence[int]) -> float:
 
 
 def to_quat(order: Sequence[int], angles: Array) -> Array:
-    """Return quaternions (T, 4), xyzw, of turns about three moving axes.
+    """Return quaternions (T, 4), xyzw, of rotations about three moving axes.
 
     Args:
-        order: The axes, a permutation of (0, 1, 2), first turn first.
+        order: The axes, a permutation of (0, 1, 2), first rotation first.
         angles: (T, 3) radians, in that order.
     """
     s = sign(order)
@@ -49,8 +49,8 @@ def to_quat(order: Sequence[int], angles: Array) -> Array:
 def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     """Return angles over time, radians (T, n, 3), of n rotations, each continuous from frame to frame.
 
-    Two triples give the same rotation, and each angle is free by full turns. The first frame takes the triple nearest
-    to zero, every other frame the one nearest to the frame before.
+    Two triples of angles give the same rotation, and full turns may be added to each angle. The first frame takes the
+    triple nearest to zero; every other frame takes the triple nearest to that of the frame before.
 
     Args:
         orders: (n, 3) the axes of each rotation, a permutation of (0, 1, 2).
@@ -62,8 +62,8 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     plus = (w + j, i + s * k)
     minus = (w - j, i - s * k)
     high, low = np.hypot(*plus), np.hypot(*minus)
-    total = _held(np.arctan2(plus[1], plus[0]), high > _LOCKED)
-    apart = _held(np.arctan2(minus[1], minus[0]), low > _LOCKED)
+    total = _without_gaps(np.arctan2(plus[1], plus[0]), high > _LOCKED)
+    apart = _without_gaps(np.arctan2(minus[1], minus[0]), low > _LOCKED)
     a, b, c = total + apart, 2.0 * np.arctan2(high, low) - np.pi / 2.0, s * (total - apart)
     both = np.stack([np.stack([a, b, c], -1), np.stack([a + np.pi, np.pi - b, c + np.pi], -1)], axis=1)
     out = np.zeros((*quats.shape[:2], 3))
@@ -76,8 +76,8 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     return out
 
 
-def _held(angle: Array, known: NDArray[np.bool_]) -> Array:
-    """Return angles (T, n), each unknown one replaced by the last known one before it (else the first one, else 0)."""
+def _without_gaps(angle: Array, known: NDArray[np.bool_]) -> Array:
+    """Return angles (T, n) with unknown ones replaced by the last known one before (else the first known, else 0)."""
     if not len(angle):
         return angle
     frame = np.where(known, np.arange(len(angle))[:, None], -1)

@@ -1,9 +1,9 @@
 """BVH hierarchies as skeletons, BVH frames as motions.
 
-A joint's position channels replace the same coordinates of its OFFSET, wherever they stand among the rotations. Three
-positions with three rotations are one FREE row; else every position is a SLIDE row, three rotations are a BALL row, and
-one or two are HINGE rows. Where a joint needs several rows, they share its name as their body, and the last row is the
-one that moves what hangs on the joint.
+The position channels of a joint replace the same coordinates of its OFFSET, at any place among the rotations. Three
+positions with three rotations make one FREE row. Otherwise each position makes a SLIDE row, three rotations make a BALL
+row, and one or two rotations make HINGE rows. If a joint needs several rows, they share its name as their body, and the
+last row is the parent of the joint's children.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from synovia.io.base import Contents
 from synovia.io.bvh.euler import AXES, to_quat
 from synovia.io.bvh.table import read_table
 from synovia.io.bvh.text import Node, Source, read_hierarchy
@@ -22,12 +23,12 @@ from synovia.model.geometry import Array, rigid
 from synovia.model.motion import Motion
 from synovia.model.skeleton import MAX_JOINTS
 
-_LOST = 1e-9  # part of a position, or of one unit, that may be lost by storing it relative to OFFSET
+_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a part of the position or of one unit
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Columns of the table with a row's values, the OFFSET that they replace, and where in the text it stands."""
+    """A row of the skeleton: its columns of the table, the OFFSET that these replace, and its place in the text."""
 
     joint: Joint
     columns: tuple[int, ...]
@@ -36,15 +37,15 @@ class _Row:
 
 
 def looks_like(head: bytes) -> bool:
-    """Return whether a file's first bytes are of a BVH file, in UTF-8 or UTF-16."""
+    """Return whether the first bytes of a file are those of a BVH file, in UTF-8 or UTF-16."""
     plain = head.replace(b"\0", b"")
     for mark in (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"):
         plain = plain.removeprefix(mark)
     return plain.lstrip()[:9].upper() == b"HIERARCHY"
 
 
-def read_skeleton(path: Path) -> Skeleton:
-    """Return the skeleton of a BVH file; the frames are checked, though not kept.
+def read(path: Path) -> Contents:
+    """Read a BVH file. The MOTION part is checked; without one, only ``motions`` fails.
 
     Raises:
         FileError: If the file cannot be read.
@@ -53,24 +54,19 @@ def read_skeleton(path: Path) -> Skeleton:
     source = Source(path)
     nodes, moves = read_hierarchy(source)
     rows, width = _rows(source, nodes)
-    if moves:
-        read_table(source, width)
-    return Skeleton([row.joint for row in rows], name=path.name)
+    table, seconds = read_table(source, width) if moves else (None, 0.0)
+    skeleton = Skeleton([row.joint for row in rows], name=path.name)
+    return Contents(skeleton, lambda: [_motion(source, skeleton, rows, table, seconds)])
 
 
-def read_motions(path: Path) -> list[Motion]:
-    """Return the one motion of a BVH file.
+def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array | None, seconds: float) -> Motion:
+    """Return the motion of a table (T, channels), None for a file without a MOTION part.
 
     Raises:
-        FileError: If the file cannot be read.
-        FormatError: If anything in it is malformed, or it has no frames.
+        FormatError: If there are no frames, or the frame time cannot be used.
     """
-    source = Source(path)
-    nodes, moves = read_hierarchy(source)
-    rows, width = _rows(source, nodes)
-    if not moves:
+    if table is None:
         source.fail("file has no motion", expected="MOTION after the hierarchy")
-    table, seconds = read_table(source, width)
     if not len(table):
         source.fail(
             "file has no frames", value=0, expected="at least one", hint="load_skeleton reads the hierarchy alone"
@@ -78,12 +74,11 @@ def read_motions(path: Path) -> list[Motion]:
     fps = 1.0 / seconds if seconds else 0.0
     if not (np.isfinite(fps) and fps > 0.0):
         source.fail("frame time is not positive", value=seconds, expected="seconds above 0")
-    skeleton = Skeleton([row.joint for row in rows], name=path.name)
-    return [Motion(skeleton, _joint_values(source, rows, table), fps, name=path.stem)]
+    return Motion(skeleton, _joint_values(source, rows, table), fps, name=source.path.stem)
 
 
 def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
-    """Return the rows of all nodes, in the file's order, and the number of channels."""
+    """Return the rows of all nodes, in the order of the file, and the number of channels."""
     names = _tip_names(nodes)
     rows: list[_Row] = []
     last: list[int] = []  # by node: its last row
@@ -101,7 +96,7 @@ def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
 
 @cache
 def _groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
-    """Return the kind of each row that a joint needs, with the places of the row's channels among the joint's."""
+    """Return the kind of each row that a joint needs, with the indices of the row's channels among the joint's."""
     moves = [c for c, channel in enumerate(channels) if channel.endswith("position")]
     turns = [c for c, channel in enumerate(channels) if channel.endswith("rotation")]
     if len(moves) == len(turns) == 3:
@@ -145,7 +140,7 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
 
 
 def _tip_names(nodes: list[Node]) -> dict[int, str]:
-    """Return names of the end sites without one: that of the joint with ``_end``, numbered where it is taken."""
+    """Return names for end sites without one: the joint's name with ``_end``, and a number if that is taken."""
     taken = {node.name for node in nodes}
     used: dict[str, int] = {}
     out: dict[int, str] = {}
@@ -182,7 +177,7 @@ def _joint_values(source: Source, rows: list[_Row], table: Array) -> Array:
 
 
 def _relative(source: Source, row: _Row, values: Array, offset: Array) -> Array:
-    """Return positions relative to OFFSET, refused where a huge OFFSET would swallow their digits."""
+    """Return positions relative to OFFSET; refused if a huge OFFSET would make them inaccurate."""
     moved = values - offset
     lost = float(np.abs(moved + offset - values).max())
     if lost > _LOST * max(1.0, float(np.abs(values).max())):

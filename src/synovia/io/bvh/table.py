@@ -1,4 +1,4 @@
-"""The motion part of a BVH file as a table of numbers; line ends mean nothing, so that frames may be wrapped."""
+"""Read the motion part of a BVH file as a table of numbers; a frame may take several lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from synovia.io.bvh.text import LARGEST, NUMBER, Source
 from synovia.model.geometry import Array
 
-_MOST_STILL: Final = 1_000_000  # frames of a file without channels, which cost no bytes in the file
+_MOST_STILL: Final = 1_000_000  # frames of a file without channels, which take no bytes in the file
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 
@@ -20,11 +20,11 @@ def read_table(source: Source, width: int) -> tuple[Array, float]:
     """Return the numbers of all frames, (T, width), and the frame time in seconds, unchecked.
 
     Args:
-        source: A source that stands after MOTION.
+        source: The file, read up to MOTION.
         width: Number of channels of the hierarchy.
 
     Raises:
-        FormatError: If a header line is missing, the count of numbers is not the announced one, or one is not finite.
+        FormatError: If a header line is missing, the count of numbers is wrong, or a number is not finite.
     """
     match = _FRAMES.match(source.text, source.at)
     count = match.group(1) if match else ""
@@ -78,12 +78,12 @@ def _numbers(source: Source, frames: int, width: int) -> Array:
 
 
 def _parsed(source: Source, body: str, begin: int) -> Array:
-    """Return all numbers of a text in one sweep; if that meets anything else, find it word by word."""
+    """Return all numbers of a text with one fast call; if that fails, search for the wrong word."""
     if not body or body.isspace():
         return np.zeros(0)  # np.fromstring reads white space as one number
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # how NumPy before 2.3 tells of other words
+            warnings.simplefilter("error", DeprecationWarning)  # how NumPy before 2.3 reports other words
             return np.fromstring(body, sep=" ")
     except (ValueError, DeprecationWarning):
         pass
@@ -96,7 +96,7 @@ def _parsed(source: Source, body: str, begin: int) -> Array:
 
 
 def _token(body: str, k: int) -> int:
-    """Return where word k of a text begins."""
+    """Return the position of word k in a text."""
     for i, match in enumerate(re.finditer(r"\S+", body, re.ASCII)):
         if i == k:
             return match.start()

@@ -1,7 +1,7 @@
 """The text of a BVH file, and its hierarchy as a list of nodes.
 
-White space of any kind separates words, so that braces may share a line. Only a joint's name ends with its line,
-because it may hold spaces.
+Any white space separates words, so braces may share a line. Only the name of a joint ends with its line, because it may
+contain spaces.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from synovia.errors import FormatError
 from synovia.io.base import read_text
@@ -17,7 +17,7 @@ from synovia.model.skeleton import MAX_JOINTS
 
 CHANNELS: Final = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 _CHANNEL: Final = {name.lower(): name for name in CHANNELS}
-LARGEST: Final = 1e15  # what joints take
+LARGEST: Final = 1e15  # largest number that a joint accepts
 
 _WORD: Final = re.compile(r"[{}]|[^\s{}]+", re.ASCII)
 _NAME: Final = re.compile(r"[^{}\r\n]*")
@@ -26,15 +26,15 @@ NUMBER: Final = re.compile(r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|nan|i
 
 @dataclass(slots=True)
 class Node:
-    """A ROOT, JOINT or End Site as the file has it.
+    """A ROOT, JOINT or End Site of the file.
 
     Args:
         name: Its name; empty for most end sites.
         parent: Number of its parent in the file, -1 for a root.
         end: Whether it is an end site.
-        at: Where in the text it begins.
+        at: Position in the text where it begins.
         offset: OFFSET, length units; None until it was read.
-        channels: Names of the channels in the file's order.
+        channels: Names of the channels in the order of the file; None until they were read.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Node:
 
 
 class Source:
-    """A file's text and a place in it.
+    """The text of a file and a reading position.
 
     Args:
         path: The file.
@@ -56,8 +56,8 @@ class Source:
         """Read the text."""
         self.path = path
         self.text = read_text(path)
-        self.at = 0  # end of the last word
-        self.begin = 0  # its beginning
+        self.at = 0  # end of the last word read
+        self.begin = 0  # beginning of that word
 
     def place(self, at: int) -> str:
         """Return file and line of a position in the text; lines end with LF, CR LF or CR."""
@@ -65,27 +65,18 @@ class Source:
         line = 1 + text.count("\n", 0, at) + text.count("\r", 0, at) - text.count("\r\n", 0, at)
         return f"{self.path}, line {line}"
 
-    def fail(
-        self,
-        what: str,
-        *,
-        at: int | None = None,
-        value: object = None,
-        expected: str | None = None,
-        hint: str | None = None,
-    ) -> NoReturn:
-        """Raise a FormatError at a position, the last word's where none is given."""
-        where = self.place(self.begin if at is None else at)
-        raise FormatError(what, where=where, value=value, expected=expected, hint=hint)
+    def fail(self, what: str, *, at: int | None = None, **details: Any) -> NoReturn:
+        """Raise a FormatError at a position, or at the last word; ``details`` as in ``SynoviaError``."""
+        raise FormatError(what, where=self.place(self.begin if at is None else at), **details)
 
     def word(self) -> str:
-        """Return the next word or brace, empty at the end of the file."""
+        """Return the next word or brace; empty at the end of the file."""
         match = _WORD.search(self.text, self.at)
         self.begin, self.at = match.span() if match else (len(self.text.rstrip()), len(self.text))
         return match.group() if match else ""
 
     def name(self) -> str:
-        """Return the rest of the line up to a brace: a name, in which spaces may stand."""
+        """Return the rest of the line up to a brace: a name, which may contain spaces."""
         match = _NAME.match(self.text, self.at)
         if match is None:
             return ""
@@ -104,7 +95,7 @@ class Source:
 
 
 def read_hierarchy(source: Source) -> tuple[list[Node], bool]:
-    """Return the nodes, parents first in the file's order, and whether a MOTION part follows.
+    """Return the nodes in the order of the file, parents first, and whether a MOTION part follows.
 
     Raises:
         FormatError: If the hierarchy is malformed, cut off, or has more joints than a skeleton can have.
@@ -156,7 +147,7 @@ def read_hierarchy(source: Source) -> tuple[list[Node], bool]:
 
 
 def _open(source: Source, nodes: list[Node], parent: int, *, end: bool = False) -> int:
-    """Read name and opening brace of a node whose keyword was read; return its number."""
+    """Read the name and the opening brace of a node after its keyword; return its number."""
     at = source.begin
     if end and (word := source.word()).upper() != "SITE":
         source.fail("End without Site", value=word or "the end of the file", expected="End Site")
@@ -173,7 +164,7 @@ def _open(source: Source, nodes: list[Node], parent: int, *, end: bool = False) 
 
 
 def _read_channels(source: Source, node: Node) -> None:
-    """Read count and names of a node's channels."""
+    """Read the number and the names of a node's channels."""
     at = source.begin
     if node.channels is not None:
         source.fail(f"{_called(node)} has two lists of CHANNELS")
@@ -203,5 +194,5 @@ def _read_channels(source: Source, node: Node) -> None:
 
 
 def _called(node: Node) -> str:
-    """Return what to call a node in a message."""
+    """Return the name of a node for messages."""
     return f"End Site {node.name}".rstrip() if node.end else f"joint {node.name!r}"

@@ -1,8 +1,8 @@
-"""Motions as BVH files.
+"""Write motions as BVH files.
 
-Joints that came from a BVH file are written with their own channels, in their own order. BVH knows no rest rotation
-and no axis but x, y and z: every other joint is written with the rotation that it has relative to its parent, rest and
-motion together, so that positions and rotations of all joints are the same.
+Joints from a BVH file are written with their own channels, in their own order. BVH has no rest rotations, and no axes
+other than x, y and z. So all other joints are written with their whole rotation relative to the parent, rest rotation
+included. The positions and rotations of all joints stay the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from synovia.model.motion import Motion
 
 _POSITIONS: Final = ("Xposition", "Yposition", "Zposition")
 _ROTATIONS: Final = ("Zrotation", "Xrotation", "Yrotation")  # the order that most files use
-_SAME: Final = 1e-12  # how far a rest rotation or an axis may be off and still count as none
+_SAME: Final = 1e-12  # tolerance for a rest rotation that is the identity and for an axis that is x, y or z
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Node:
         end: Whether it is an end site.
         values: Values by channel, (T,) each; rotations in radians.
         quats: (T, 4) its rotation, where it has three rotation channels.
-        below: Rows of the skeleton that begin its children.
+        below: First rows of its children.
     """
 
     name: str
@@ -53,13 +53,13 @@ class _Node:
 def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a motion as a BVH file.
 
-    Euler angles have no jumps from frame to frame. Lengths are written in the skeleton's unit. A BVH file has no room
-    for limits, masses, animated scale (``Motion.stretch``) and the names of tips: these are left out.
+    Euler angles do not jump from frame to frame. Lengths are in the unit of the skeleton. BVH cannot store limits,
+    masses, animated scale (``Motion.stretch``) and the names of tips, so these are left out.
 
     Args:
         motion: The motion, of a skeleton from any source.
         path: The file.
-        force: Replace an existing file.
+        force: Whether an existing file may be replaced.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -76,7 +76,7 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
 
 def _nodes(motion: Motion) -> dict[int, _Node]:
-    """Return the file's joints by the row of the skeleton that they begin with."""
+    """Return the joints of the file, by their first row of the skeleton."""
     skeleton = motion.skeleton
     nodes: dict[int, _Node] = {}
     grouped: set[int] = set()
@@ -90,8 +90,9 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
         if row in grouped:
             continue
         still = joint.kind is Kind.FIXED and _unturned(joint)
-        end = _is_end(skeleton, row)
-        if end or (still and joint.channels is not None):  # else as one that stands still: few programs know CHANNELS 0
+        above = skeleton.parents[row]
+        end = joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0  # it never moves
+        if end or (still and joint.channels is not None):  # other fixed joints get channels, for most programs need one
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames
@@ -102,18 +103,12 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
 
 
 def _unturned(joint: Joint) -> bool:
-    """Return whether a joint's rest has no rotation."""
+    """Return whether a joint has no rest rotation."""
     return bool(np.abs(joint.rest[:3, :3] - np.eye(3)).max() <= _SAME)
 
 
-def _is_end(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a row can be an end site, which no frame moves."""
-    joint = skeleton.joints[row]
-    return joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and skeleton.parents[row] >= 0
-
-
 def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
-    """Return the rows that the channels of a row animate, itself the last; none where they do not fit its skeleton."""
+    """Return the rows that the channels of a row animate, this row last; none if they do not fit the skeleton."""
     joint = skeleton.joints[last]
     channels = joint.channels or ()
     if len(set(channels)) != len(channels) or not set(channels) <= set(CHANNELS):
@@ -142,7 +137,7 @@ def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
 
 
 def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
-    """Return the joint whose rows came from a BVH file."""
+    """Return the joint for rows that came from a BVH file."""
     skeleton = motion.skeleton
     first, last = skeleton.joints[rows[0]], skeleton.joints[rows[-1]]
     offset = first.rest[:3, 3]
@@ -163,7 +158,7 @@ def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
 
 
 def _baked(skeleton: Skeleton, row: int, frames: Array) -> _Node:
-    """Return a joint with the whole transform relative to its parent, of world frames (T, n, 12), as its motion."""
+    """Return a joint that moves by its whole transform relative to its parent, from world frames (T, n, 12)."""
     joint, parent = skeleton.joints[row], skeleton.parents[row]
     turn, p = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent >= 0:
@@ -178,7 +173,7 @@ def _baked(skeleton: Skeleton, row: int, frames: Array) -> _Node:
 
 
 def _fill_angles(nodes: Iterable[_Node]) -> None:
-    """Fill the rotation channels of all joints that have three of them."""
+    """Compute the Euler angles of all joints with three rotation channels."""
     turned: list[_Node] = []
     quats: list[Array] = []
     for node in nodes:
@@ -195,7 +190,7 @@ def _fill_angles(nodes: Iterable[_Node]) -> None:
 
 
 def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) -> Iterable[Array]:
-    """Write the hierarchy and yield the columns of the motion, rotations in degrees, in the order of the channels."""
+    """Append the lines of the hierarchy, and yield the columns of the motion in channel order, rotations in degrees."""
     roots = [row for row, parent in enumerate(skeleton.parents) if parent < 0]
     stack: list[tuple[int, int]] = [(row, 0) for row in reversed(roots)]
     while stack:
@@ -205,16 +200,12 @@ def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) ->
             lines.append(indent + "}")
             continue
         node = nodes[row]
-        kind = "End Site" if node.end else f"{'JOINT' if depth else 'ROOT'} {_written_name(node.name)}"
+        name = re.sub(r"[{}\r\n]", "_", node.name).strip() or "joint"  # braces and line ends would end the name
+        kind = "End Site" if node.end else f"{'JOINT' if depth else 'ROOT'} {name}"
         lines += [indent + kind, indent + "{", f"{indent}\tOFFSET " + " ".join(f"{v + 0.0:.12g}" for v in node.offset)]
         if not node.end:
             lines.append(f"{indent}\tCHANNELS " + " ".join([str(len(node.channels)), *node.channels]))
-        for name in node.channels:
-            yield np.degrees(node.values[name]) if name.endswith("rotation") else node.values[name]
+        for channel in node.channels:
+            yield np.degrees(node.values[channel]) if channel.endswith("rotation") else node.values[channel]
         stack.append((-1, depth))
         stack += [(child, depth + 1) for child in reversed(node.below)]
-
-
-def _written_name(name: str) -> str:
-    """Return a name that can stand on one line without braces."""
-    return re.sub(r"[{}\r\n]", "_", name).strip() or "joint"

@@ -1,4 +1,4 @@
-"""Typed arrays: accessors over buffer views, dense or sparse, tightly packed or interleaved, normalised or not."""
+"""Typed arrays: accessors of buffer views, dense or sparse, packed or interleaved, normalised or not."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _INDEX_TYPES: Final = (5121, 5123, 5125)
 
 
 def read_accessor(document: Document, number: int, width: int, *, unit: bool = False) -> Array:
-    """Return an accessor's elements as float64, (count, width).
+    """Return the elements of an accessor as float64, (count, width).
 
     Args:
         document: The file.
-        number: Which accessor.
-        width: Components that an element must have.
-        unit: Whether integers must be normalised, that is, stand for fractions of 1 (rotations).
+        number: Index of the accessor.
+        width: Required number of components of an element.
+        unit: Whether integers must be normalised, that is, fractions of 1 (rotations).
 
     Raises:
-        FormatError: If a count, an offset or a type contradicts the bytes that are there, or a value is not finite.
+        FormatError: If a count, an offset or a type contradicts the bytes of the file, or a value is not finite.
     """
     element = document.root.item("accessors", number)
     kind = element.text("type", "")
@@ -42,7 +42,7 @@ def read_accessor(document: Document, number: int, width: int, *, unit: bool = F
         raw = _view(document, element, component, count, width)
         document.spend(count * width, element)
     else:
-        document.spend(count * width, element)  # before the zeros are made: nothing else bounds them
+        document.spend(count * width, element)  # first, because nothing else bounds the number of zeros
         raw = np.zeros((count, width), _TYPES[component])
     sparse = element.child("sparse")
     if sparse is not None:
@@ -69,7 +69,7 @@ def _component(element: Element, allowed: tuple[int, ...]) -> int:
 
 
 def _view(document: Document, element: Element, component: int, count: int, width: int) -> np.ndarray:
-    """Return elements that lie in a buffer view, without copying them."""
+    """Return elements of a buffer view, without copying them."""
     dtype = np.dtype(_TYPES[component])
     number = element.integer("bufferView", most=max(len(document.root.list("bufferViews")) - 1, 0))
     view = document.root.item("bufferViews", number)
@@ -98,7 +98,7 @@ def _view(document: Document, element: Element, component: int, count: int, widt
 def _sparse(
     document: Document, sparse: Element, component: int, count: int, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that a sparse accessor replaces, and what it puts there."""
+    """Return the rows that a sparse accessor replaces, and their new values."""
     many = sparse.integer("count", least=1, most=count)
     indices, values = sparse.child("indices"), sparse.child("values")
     if indices is None or values is None:

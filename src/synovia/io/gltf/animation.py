@@ -16,8 +16,8 @@ from synovia.model.geometry import Array
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
-_NEAR: Final = 1e-9  # radians between keys; below, slerp divides by a sine that rounding has spoiled
-_UNIT: Final = 0.1  # how far a key's length may be off: 8-bit quaternions are off by 0.01
+_NEAR: Final = 1e-9  # radians between keys; for smaller angles, rounding spoils the sine that slerp divides by
+_UNIT: Final = 0.1  # tolerance of a key's length: 8-bit quaternions are off by 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class Track:
         interpolation: ``STEP``, ``LINEAR`` or ``CUBICSPLINE``.
         rotation: Whether values are rotations.
         tangents: In and out tangents, (k, 2, width), per second; only of splines.
-        place: Where it stands in the file, for messages.
+        place: Its element in the file, for messages.
     """
 
     times: Array
@@ -41,7 +41,7 @@ class Track:
     place: Element
 
     def sample(self, times: Array) -> Array:
-        """Return the values at times, (T, width); before the first and after the last key they are those of the key."""
+        """Return the values at times, (T, width); constant before the first key and after the last key."""
         at = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 1)
         after = np.minimum(at + 1, len(self.times) - 1)
         start, end = self.values[at], self.values[after]
@@ -57,7 +57,7 @@ class Track:
         return (1.0 - u) * start + u * end
 
     def _spline(self, tangents: Array, u: Array, gap: Array, at: Rows, after: Rows) -> Array:
-        """Return the cubic Hermite spline; tangents are per second and so are scaled by the gap between the keys."""
+        """Return the cubic Hermite spline; tangents are per second, so they are scaled by the gap between the keys."""
         u2, u3 = u * u, u * u * u
         out = (
             (2.0 * u3 - 3.0 * u2 + 1.0) * self.values[at]
@@ -73,7 +73,7 @@ class Track:
         return out / length
 
     def change(self, rest: Array) -> Array:
-        """Return differences from rest that bound how far the track leaves it, (m, width)."""
+        """Return differences from rest, (m, width), which bound the distance of the track from rest."""
         values = self.values
         if self.rotation:
             values = values * np.where(values @ rest < 0.0, -1.0, 1.0)[:, None]
@@ -92,7 +92,7 @@ class Animation:
     Args:
         name: Its name, ``animation3`` where the file gives none.
         tracks: Tracks by joint row and property.
-        place: Where it stands in the file.
+        place: Its element in the file, for messages.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Animation:
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:
-    """Return all animations; channels of nodes that are no joints, and of morph weights, do not concern a skeleton.
+    """Return all animations; channels of other nodes than joints, and of morph weights, are ignored.
 
     Args:
         document: The file.
@@ -127,7 +127,7 @@ def read_animations(document: Document, row_of: dict[int, int]) -> list[Animatio
             samplers = element.list("samplers")
             sampler = element.item("samplers", channel.integer("sampler", most=max(len(samplers) - 1, 0)))
             track = tracks[row, path] = _track(document, sampler, path, shared)
-            document.spend(track.values.size, channel)  # channels may share what is read once
+            document.spend(track.values.size, channel)  # channels may share an accessor, which is read once
         out.append(Animation(element.text("name", "") or f"animation{number}", tracks, element))
     return out
 
@@ -141,18 +141,18 @@ def _track(document: Document, sampler: Element, path: str, shared: dict[tuple[i
             shared[number, width] = read_accessor(document, number, width, unit=width == 4)
         return shared[number, width]
 
-    way = sampler.text("interpolation", "LINEAR")
-    if way not in _INTERPOLATIONS:
-        raise sampler.error("unknown interpolation", "interpolation", value=way, expected=", ".join(_INTERPOLATIONS))
+    kind = sampler.text("interpolation", "LINEAR")
+    if kind not in _INTERPOLATIONS:
+        raise sampler.error("unknown interpolation", "interpolation", value=kind, expected=", ".join(_INTERPOLATIONS))
     times = read("input", 1)[:, 0]
     if times[0] < 0.0 or np.any(np.diff(times) < 0.0):
         raise sampler.error("key times are negative or go backwards", "input")
     values = read("output", _WIDTHS[path])
-    keys = len(times) * (3 if way == "CUBICSPLINE" else 1)
+    keys = len(times) * (3 if kind == "CUBICSPLINE" else 1)
     if len(values) != keys:
         raise sampler.error("output does not match the key times", "output", value=len(values), expected=f"{keys}")
     tangents = None
-    if way == "CUBICSPLINE":
+    if kind == "CUBICSPLINE":
         triples = values.reshape(len(times), 3, -1)
         values, tangents = triples[:, 1], triples[:, ::2]
     if path == "rotation":
@@ -161,11 +161,11 @@ def _track(document: Document, sampler: Element, path: str, shared: dict[tuple[i
         if wrong.any():
             key = int(np.flatnonzero(wrong)[0])
             raise sampler.error(
-                f"key {key} is no unit quaternion", "output", value=values[key].tolist(), expected="length 1"
+                f"key {key} is not a unit quaternion", "output", value=values[key].tolist(), expected="length 1"
             )
         if tangents is None:
             values = values / length
-    return Track(times, values, way, path == "rotation", tangents, sampler)
+    return Track(times, values, kind, path == "rotation", tangents, sampler)
 
 
 def _slerp(start: Array, end: Array, u: Array) -> Array:
@@ -176,7 +176,7 @@ def _slerp(start: Array, end: Array, u: Array) -> Array:
     """
     dot = np.einsum("ij,ij->i", start, end)[:, None]
     end = np.where(dot < 0.0, -end, end)
-    # 2 atan2 keeps its digits where acos of a dot near 1 has none.
+    # 2 atan2 is accurate where acos(dot) is not: for a dot product near 1.
     angle = 2.0 * np.arctan2(
         np.linalg.norm(end - start, axis=1, keepdims=True), np.linalg.norm(end + start, axis=1, keepdims=True)
     )

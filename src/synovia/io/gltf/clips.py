@@ -1,4 +1,4 @@
-"""From nodes and tracks to a skeleton and its motions."""
+"""Turn nodes and animation tracks into a skeleton and its motions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
 
-# Of the skeleton's size. Exporters bake translations of every bone, off by up to 3e-5 where scale is animated too; a
-# joint that is free for that reason would be lost to inverse kinematics.
+# Translation that makes a joint free, as a part of the skeleton's size. Exporters bake a translation for every bone,
+# with errors up to 3e-5 if scale is animated too. Inverse kinematics leaves free joints alone, so noise must not count.
 TRANSLATES: Final = 1e-4
 TURNS: Final = 1e-6  # change of a quaternion above the rounding of float32
-STRETCHES: Final = 1e-5  # relative change of a scale above what exporters' matrix decompositions leave behind
+STRETCHES: Final = 1e-5  # relative change of scale above the errors of exporters' matrix decompositions
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # frames that a key may be off a grid: float32 times after minutes
+_ON_GRID: Final = 0.01  # tolerance in frames of a key on a frame: the error of float32 times after minutes
+
+
+def allow_overflow() -> np.errstate:
+    """Let huge numbers overflow without a warning: the skeleton or the motion refuses the infinity that results."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 class Clips:
-    """A file's skeleton and motions.
+    """The skeleton and the motions of a file.
 
     Args:
         document: The file, for its name and its memory budget.
@@ -34,7 +39,7 @@ class Clips:
     """
 
     def __init__(self, document: Document, scene: Scene, animations: list[Animation]) -> None:
-        """Keep the parts; nothing is sampled before ``motions``."""
+        """Store the parts; ``motions`` samples them."""
         self._document = document
         self._scene = scene
         self._animations = animations
@@ -56,7 +61,7 @@ class Clips:
         return Skeleton(joints, name=name, meters_per_unit=1.0, up="y", forward="z", notes=notes)
 
     def _kinds(self) -> list[Kind]:
-        """Return how each joint moves: as the file's role for it and all its clips demand."""
+        """Return the kind of each joint, from its role in the file and from all clips."""
         scene, rest = self._scene, self._rest
         turns, slides = np.zeros(len(scene.names), bool), np.zeros(len(scene.names), bool)
         scales = np.zeros(len(scene.names), bool)
@@ -71,18 +76,18 @@ class Clips:
                 else:
                     change = _ratio(track.change(scene.scale[row]), scene.scale[row])
                     scales[row] |= bool(np.any(np.abs(change) > STRETCHES))
-        if rest.squeezed:
-            slides |= self._driven(turns, scales)
+        if rest.any_sheared:
+            slides |= self._pose_dependent(turns, scales)
         kinds: list[Kind] = []
         for row, moving in enumerate(scene.moving):
             kinds.append(Kind.FREE if slides[row] else Kind.BALL if moving or turns[row] else Kind.FIXED)
         return kinds
 
-    def _driven(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
-        """Return which joints' offsets change because a node above turns below a scale that is not uniform.
+    def _pose_dependent(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
+        """Return the joints whose offsets change because a node above them turns below a nonuniform scale.
 
-        Such offsets are R_parentᵀ M_parent t: the linear part M of the node's matrix depends on the rotations below the
-        uneven scale, and on animated scale, which has no place in ``stretch`` of such a file.
+        Such offsets are R_parentᵀ M_parent t. The linear part M of the node's matrix depends on the rotations below the
+        nonuniform scale, and on animated scale, which ``stretch`` cannot express for such a file.
         """
         scene, rest = self._scene, self._rest
         varies = np.zeros(len(scene.names), bool)
@@ -94,18 +99,19 @@ class Clips:
 
     def motions(self) -> list[Motion]:
         """Return every clip, sampled at the rate of its own keys."""
-        return [self._motion(animation) for animation in self._animations]
+        with allow_overflow():
+            return [self._motion(animation) for animation in self._animations]
 
     def _motion(self, animation: Animation) -> Motion:
         """Sample one clip."""
         skeleton, rest = self.skeleton, self._rest
         starts, rate, count = _rate(animation)
-        numbers = skeleton.nq + (36 if rest.squeezed else 12) * len(skeleton)  # with what is made on the way
+        numbers = skeleton.nq + (36 if rest.any_sheared else 12) * len(skeleton)  # temporary arrays included
         self._document.spend(count * numbers, animation.place)
         times = _times(starts, rate, count)
         local = {key: track.sample(times) for key, track in animation.tracks.items()}
         q = np.tile(skeleton.rest_q, (len(times), 1))
-        moved = self._exact_moves(local, len(times)) if rest.squeezed else self._moves(local)
+        moved = self._exact_moves(local, len(times)) if rest.any_sheared else self._moves(local)
         for row, joint in enumerate(skeleton.joints):
             place = skeleton.q_slice(row)
             if joint.kind is Kind.FREE and row in moved:
@@ -114,11 +120,11 @@ class Clips:
                 turned = rest.conjugated(row, local[row, "rotation"])
                 at_rest = rest.conjugated(row, self._scene.rotation[row])
                 q[:, place.stop - 4 : place.stop] = _relative(at_rest, turned)
-        stretch = None if rest.squeezed else self._stretch(local, len(times))
+        stretch = None if rest.any_sheared else self._stretch(local, len(times))
         return Motion(skeleton, q, rate, name=animation.name, stretch=stretch)
 
     def _moves(self, local: dict[tuple[int, str], Array]) -> dict[int, Array]:
-        """Return the changes of offset, (T, 3), by row: those of the translations, scaled and mirrored as at rest."""
+        """Return the changes of offset, (T, 3), by row: the changes of translation, scaled and mirrored as at rest."""
         scene, rest = self._scene, self._rest
         return {
             row: (values - scene.translation[row]) * (rest.uniform[row] * rest.signs[row])
@@ -127,7 +133,7 @@ class Clips:
         }
 
     def _exact_moves(self, local: dict[tuple[int, str], Array], count: int) -> dict[int, Array]:
-        """Return the changes of offset, (T, 3), from the nodes' matrices with their scales at every frame."""
+        """Return the changes of offset, (T, 3), by row, from the matrices of the nodes in each frame."""
         scene, rest = self._scene, self._rest
         out: dict[int, Array] = {}
         below: dict[int, tuple[Array, Array]] = {-1: (np.eye(3)[None], np.eye(3)[None])}
@@ -144,7 +150,7 @@ class Clips:
         return out
 
     def _stretch(self, local: dict[tuple[int, str], Array], count: int) -> Array | None:
-        """Return each node's scale relative to rest, (T, n, 3), None where it is 1 throughout."""
+        """Return each node's scale relative to rest, (T, n, 3); None if it is always 1."""
         scales = {row: values for (row, path), values in local.items() if path == "scale"}
         out = np.ones((count, len(self._scene.names), 3))
         for row, values in scales.items():
@@ -153,18 +159,18 @@ class Clips:
 
 
 def _over_time(local: dict[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
-    """Return a node's property, (T, width), or (1, width) at rest where the clip does not animate it."""
+    """Return a property of a node, (T, width), or (1, width) at rest if the clip does not animate it."""
     values = local.get((row, path))
     return rest[row : row + 1] if values is None else values
 
 
 def _ratio(change: Array, scale: Array) -> Array:
-    """Return changes relative to a scale; where that is 0, a leaf's own scale or nothing."""
+    """Return changes relative to a scale, or unchanged where the scale is 0."""
     return change / np.where(scale == 0.0, 1.0, scale)
 
 
 def _relative(rest: Array, quat: Array) -> Array:
-    """Return rest⁻¹ · quat (T, 4), each on the side of its predecessor so that the values do not jump."""
+    """Return rest⁻¹ · quat (T, 4), each with the sign nearest to its predecessor, so that the values do not jump."""
     x, y, z, w = -rest[0], -rest[1], -rest[2], rest[3]
     product = np.array([[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]])
     out = same_side(quat @ product.T)
@@ -172,10 +178,10 @@ def _relative(rest: Array, quat: Array) -> Array:
 
 
 def _rate(animation: Animation) -> tuple[Array, float, int]:
-    """Return a clip's key times (each once), its frames per second and its number of frames.
+    """Return the distinct key times of a clip, its frames per second and its number of frames.
 
-    The rate is the first common one that has all keys on its frames, else that of the closest keys, else 30, a little
-    raised so that the last key is on a frame.
+    The rate is the first common rate with every key on a frame. If there is none, it is the rate of the closest keys.
+    If those do not fit either, it is 30, raised slightly so that the last key is on a frame.
     """
     inputs = {id(track.times): track.times for track in animation.tracks.values()}
     if not inputs:
@@ -195,7 +201,7 @@ def _rate(animation: Animation) -> tuple[Array, float, int]:
 
 
 def _times(keys: Array, rate: float, count: int) -> Array:
-    """Return each frame's time; where a key lies on a frame, the key's own, so that steps fall on the right side."""
+    """Return the time of each frame; if a key is on a frame, its exact time, so that STEP keys take effect there."""
     times = keys[0] + np.arange(count, dtype=np.float64) / rate
     phase = (keys - keys[0]) * rate
     nearest = np.rint(phase)

@@ -1,4 +1,4 @@
-"""The file: its JSON, its chunks and its buffers."""
+"""The container of a glTF file: JSON, chunks and buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAGIC: Final = b"glTF"
 JSON_CHUNK: Final = 0x4E4F534A
 BIN_CHUNK: Final = 0x004E4942
 _MARKS: Final = (b'"asset"', b'"nodes"', b'"scenes"', b'"accessors"', b'"bufferViews"', b'"buffers"', b'"meshes"')
-# Required extensions that leave nodes, skins and animations as they are; compressed buffers are refused where used.
+# Required extensions that do not change nodes, skins or animations; a compressed buffer is refused if it is used.
 _HARMLESS: Final = (
     "KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "MSFT_packing_", "KHR_draco_", "KHR_mesh_",
     "EXT_mesh_", "EXT_meshopt_", "KHR_meshopt_", "KHR_lights_", "EXT_lights_", "KHR_xmp", "KHR_techniques_",
@@ -32,12 +32,12 @@ class Document:
     Args:
         path: The file.
         root: Its JSON.
-        chunk: Binary chunk of a GLB; None where there is none.
-        size: Bytes of the file.
+        chunk: Binary chunk of a GLB, or None.
+        size: Size of the file, bytes.
     """
 
     def __init__(self, path: Path, root: Element, chunk: memoryview | None, size: int) -> None:
-        """Keep the parts; buffers are read when an accessor needs them."""
+        """Store the parts; a buffer is read when an accessor needs it."""
         self.path = path
         self.root = root
         self._chunk = chunk
@@ -47,14 +47,14 @@ class Document:
         self._spent = 0
 
     def spend(self, numbers: int, element: Element) -> None:
-        """Count numbers that are about to be stored, and refuse more than a file of this size may describe."""
+        """Count numbers that will be stored, and refuse more than a file of this size may describe."""
         self._spent += numbers
         most = most_numbers(self._size + self._loaded)
         if self._spent > most:
             raise element.error("needs too much memory", value=self._spent, expected=f"at most {most} numbers")
 
     def buffer(self, number: int) -> memoryview:
-        """Return the bytes of a buffer, as many as it declares."""
+        """Return the bytes of a buffer, cut to its declared length."""
         if number not in self._buffers:
             element = self.root.item("buffers", number)
             length = element.integer("byteLength", least=1)
@@ -67,7 +67,7 @@ class Document:
         return self._buffers[number]
 
     def _bytes_of(self, element: Element, number: int) -> memoryview:
-        """Return what a buffer's address leads to: the chunk, a data URI or a file beside this one."""
+        """Return the bytes that the URI of a buffer refers to: the chunk, a data URI or a file beside this one."""
         if not element.has("uri"):
             if number == 0 and self._chunk is not None:
                 return self._chunk
@@ -89,32 +89,27 @@ class Document:
         return memoryview(data)
 
     def _beside(self, element: Element, uri: str) -> bytes:
-        """Read a file that stands in this file's folder or below it, and nowhere else."""
+        """Read a file in this file's folder or below it; any other place is refused."""
         name = unquote(uri)
         relative = PurePosixPath(name)
         hint = "put the buffer beside the file"
         if not name or ":" in name or "\\" in name or "\0" in name or relative.is_absolute() or ".." in relative.parts:
-            raise element.error("buffer lies outside the file's folder", "uri", value=uri, hint=hint)
+            raise element.error("buffer is outside the file's folder", "uri", value=uri, hint=hint)
         try:
             folder = self.path.parent.resolve()
             target = (folder / relative).resolve()
             if not target.is_relative_to(folder):
-                raise element.error("buffer lies outside the file's folder", "uri", value=uri, hint=hint)
+                raise element.error("buffer is outside the file's folder", "uri", value=uri, hint=hint)
             return read_bytes(target)
         except FileError as error:
-            raise FileError(
-                error.what,
-                where=f"{element.file}: {element.place}.uri",
-                value=uri,
-                expected=error.expected,
-                hint=error.hint,
-            ) from error
+            place = f"{element.file}: {element.place}.uri"
+            raise FileError(error.what, where=place, value=uri, expected=error.expected, hint=error.hint) from error
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long, half a character
             raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
 
 
 def looks_like(head: bytes) -> bool:
-    """Return whether the first bytes are those of a GLB or of a glTF's JSON."""
+    """Return whether the first bytes of a file are those of a GLB or of a glTF in JSON."""
     if head.startswith(_MAGIC):
         return True
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -122,7 +117,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read_document(path: Path) -> Document:
-    """Return the file's JSON and buffers, after the checks that concern the whole file.
+    """Read the JSON of a file, and check what concerns the file as a whole.
 
     Raises:
         FileError: If the file cannot be read.
@@ -139,7 +134,7 @@ def read_document(path: Path) -> Document:
     for i, name in enumerate(required):
         if not isinstance(name, str) or not name.startswith(_HARMLESS):
             raise UnsupportedError(
-                "file requires an extension that is not known",
+                "file requires an unknown extension",
                 where=f"{path}: extensionsRequired[{i}]",
                 value=name,
                 hint="export without it",
@@ -148,7 +143,7 @@ def read_document(path: Path) -> Document:
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
-    """Return the JSON object; NaN and Infinity, which JSON does not have, are refused."""
+    """Return the JSON object; NaN and Infinity, which JSON does not allow, are refused."""
     try:
         value: object = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant)
     except RecursionError as error:
@@ -165,7 +160,7 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def split(path: Path, data: bytes) -> tuple[bytes, memoryview | None]:
@@ -212,4 +207,4 @@ def _decode_data(element: Element, uri: str) -> bytes:
         packed = unquote_to_bytes(body) if "%" in body else body.encode("ascii")
         return base64.b64decode(packed, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise element.error(f"data URI is no base64 ({error})", "uri", value=uri[:60]) from error
+        raise element.error(f"data URI is not base64 ({error})", "uri", value=uri[:60]) from error

@@ -1,4 +1,4 @@
-"""Typed access to JSON: what is missing, of another type or out of range is an error that names the place."""
+"""Typed access to JSON: a missing field, a wrong type or a value out of range is an error that names the place."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 
-LARGEST: Final = 2**53  # JSON numbers beyond this are not exact integers
+LARGEST: Final = 2**53  # larger JSON numbers are not exact integers
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A JSON object and where it stands.
+    """A JSON object and its place in the file.
 
     Args:
         data: The object.
@@ -25,29 +25,31 @@ class Element:
     place: str
     file: str
 
-    def error(
-        self, what: str, key: str = "", *, value: object = None, expected: str | None = None, hint: str | None = None
-    ) -> FormatError:
-        """Return the error for this object or one of its fields."""
+    def error(self, what: str, key: str = "", **details: Any) -> FormatError:
+        """Return the error for this object or one of its fields; ``details`` as in ``SynoviaError``."""
         place = ".".join(part for part in (self.place, key) if part)
-        return FormatError(
-            what, where=f"{self.file}: {place}" if place else self.file, value=value, expected=expected, hint=hint
-        )
+        return FormatError(what, where=f"{self.file}: {place}" if place else self.file, **details)
 
     def has(self, key: str) -> bool:
-        """Return whether the field is there."""
+        """Return whether the field exists."""
         return key in self.data
 
     def integer(self, key: str, *, default: int | None = None, least: int = 0, most: int = LARGEST) -> int:
-        """Return an integer field; without a default it must be there."""
+        """Return an integer field, or the default if it is missing; without a default it is required."""
         if key not in self.data:
             if default is None:
                 raise self.error(f"{key} is missing", expected="an integer")
             return default
-        return self._whole(self.data[key], key, least, most)
+        value = self.data[key]
+        if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST:
+            value = int(value)  # some exporters write 3.0
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            wanted = f"an integer from {least} to {most}" if most < LARGEST else f"an integer, at least {least}"
+            raise self.error(f"{key} cannot be used", key, value=value, expected=wanted)
+        return value
 
     def text(self, key: str, default: str) -> str:
-        """Return a text field, or the default where it is missing."""
+        """Return a text field, or the default if it is missing."""
         value = self.data.get(key, default)
         if not isinstance(value, str):
             raise self.error(f"{key} is not text", key, value=value, expected="a string")
@@ -56,14 +58,14 @@ class Element:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return a boolean field, False where it is missing."""
+        """Return a boolean field, or False if it is missing."""
         value = self.data.get(key, False)
         if not isinstance(value, bool):
             raise self.error(f"{key} is not a boolean", key, value=value, expected="true or false")
         return value
 
     def numbers(self, key: str, length: int, default: tuple[float, ...]) -> list[float]:
-        """Return a field of finite numbers, or the default where it is missing."""
+        """Return a field of finite numbers, or the default if it is missing."""
         if key not in self.data:
             return list(default)
         values = self.list(key)
@@ -73,19 +75,19 @@ class Element:
         return out
 
     def list(self, key: str) -> list[Any]:
-        """Return a list field, empty where it is missing."""
+        """Return a list field, or an empty list if it is missing."""
         value = self.data.get(key, [])
         if not isinstance(value, list):
             raise self.error(f"{key} is not a list", key, value=value, expected="a list")
         return cast("list[Any]", value)
 
     def indices(self, key: str, count: int, what: str) -> list[int]:
-        """Return a list of numbers of elements.
+        """Return a list field of indices of elements.
 
         Args:
             key: The field.
-            count: How many elements there are.
-            what: What they are, for the message.
+            count: Number of elements.
+            what: Name of such an element, for messages.
         """
         values = self.list(key)
         for i, value in enumerate(values):
@@ -94,7 +96,7 @@ class Element:
         return values
 
     def child(self, key: str) -> Element | None:
-        """Return a field that is an object, None where it is missing."""
+        """Return a field that is an object, or None if it is missing."""
         if key not in self.data:
             return None
         return self._wrap(self.data[key], key)
@@ -116,15 +118,7 @@ class Element:
         place = f"{self.place}.{key}" if self.place else key
         return Element(cast("dict[str, Any]", value), place, self.file)
 
-    def _whole(self, value: object, key: str, least: int, most: int) -> int:
-        if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST:
-            value = int(value)  # some exporters write 3.0
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            wanted = f"an integer from {least} to {most}" if most < LARGEST else f"an integer, at least {least}"
-            raise self.error(f"{key} cannot be used", key, value=value, expected=wanted)
-        return value
-
 
 def _below(count: int) -> str:
-    """Return the accepted numbers in words."""
+    """Return the range of valid indices as text."""
     return f"0 to {count - 1}" if count else "none: the list is empty"

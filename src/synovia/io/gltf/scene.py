@@ -1,4 +1,4 @@
-"""The node tree: which nodes are joints, how they hang together, and where they stand at rest."""
+"""The node tree of a glTF file: the nodes that become joints, their parents, and their rest transforms."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from synovia.io.gltf.fields import Element
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-UNIFORM: Final = 1e-4  # relative spread of a scale's components that is taken for rounding of an exporter
-# Extensions that bind joints: what they do, and the field of a node that says so.
+UNIFORM: Final = 1e-4  # relative spread of the components of a scale that counts as an exporter's rounding
+# Extensions that constrain joints: the name of the constraints, and the field of a node that has them.
 _BINDING: Final = {
     "VRMC_node_constraint": ("Constraints", "constraint"),
     "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
 }
-_SHEAR: Final = 1e-4  # cosine between columns of a node matrix that is taken for rounding (float32 products)
-_UNIT: Final = 0.1  # how far a quaternion's length may be off: 8-bit quaternions are off by 0.01
+_SHEAR: Final = 1e-4  # cosine between columns of a node matrix that counts as rounding (float32 products)
+_UNIT: Final = 0.1  # tolerance of a quaternion's length: 8-bit quaternions are off by 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,14 +29,15 @@ class Scene:
     """The nodes that become joints, parents first; arrays have one row per joint.
 
     Args:
-        names: Node names, ``node12`` where there is none.
+        names: Node names; ``node12`` for a node without one.
         row_of: Row by node number.
         parents: Row of the parent, -1 for roots.
-        moving: Whether the node is a ball without any animation: a skin's joint, or without skins a node with children.
+        moving: Whether the node is a ball even without animation: a joint of a skin or, in a file without skins, a node
+            with children.
         translation: (n, 3), in the parent node's frame.
         rotation: (n, 4), unit quaternions xyzw.
         scale: (n, 3).
-        notes: What binds joints in extensions of the format, which is not kept.
+        notes: Sentences about constraints of joints that were not kept; extensions of the format define them.
     """
 
     names: tuple[str, ...]
@@ -50,10 +51,10 @@ class Scene:
 
 
 def read_scene(document: Document) -> Scene:
-    """Return the joints of all skins and their ancestors, or the default scene's nodes where there is no skin.
+    """Return the joints of all skins and their ancestors, or the nodes of the default scene if there is no skin.
 
     Raises:
-        FormatError: If nodes form a cycle, have two parents, are too many or stand at no usable transform.
+        FormatError: If nodes form a cycle, a node has two parents or an invalid transform, or there are too many nodes.
     """
     nodes = document.root.items("nodes")
     if not nodes:
@@ -81,7 +82,7 @@ def read_scene(document: Document) -> Scene:
 
 
 def _notes(nodes: list[Element]) -> tuple[str, ...]:
-    """Return what binds joints in extensions of the format."""
+    """Return sentences about the constraints of joints that were not kept."""
     notes: list[str] = []
     for extension, (what, field) in _BINDING.items():
         bound: list[str] = []
@@ -96,7 +97,7 @@ def _notes(nodes: list[Element]) -> tuple[str, ...]:
 
 
 def parents_of(root: Element, nodes: list[Element]) -> list[int]:
-    """Return each node's parent, -1 for none, and refuse second parents and cycles."""
+    """Return the parent of each node, -1 for none; refuse second parents and cycles."""
     above = [-1] * len(nodes)
     for number, node in enumerate(nodes):
         if not node.has("children"):
@@ -105,7 +106,7 @@ def parents_of(root: Element, nodes: list[Element]) -> list[int]:
             if above[child] >= 0:
                 raise node.error(f"node {child} has two parents, {above[child]} and {number}", "children")
             above[child] = number
-    state = [0] * len(nodes)  # 0 not seen, 1 on this trail, 2 leads to a root
+    state = [0] * len(nodes)  # 0 not seen, 1 on the current path, 2 leads to a root
     for number in range(len(nodes)):
         trail: list[int] = []
         at = number
@@ -121,7 +122,7 @@ def parents_of(root: Element, nodes: list[Element]) -> list[int]:
 
 
 def _default_scene(root: Element, nodes: list[Element]) -> list[int]:
-    """Return all nodes below the default scene's roots; all nodes where the file has no scene."""
+    """Return all nodes below the roots of the default scene; all nodes if the file has no scene."""
     scenes = root.list("scenes")
     if not scenes:
         return list(range(len(nodes)))
@@ -139,7 +140,7 @@ def _default_scene(root: Element, nodes: list[Element]) -> list[int]:
 
 
 def _with_ancestors(root: Element, wanted: set[int], above: list[int]) -> set[int]:
-    """Return the nodes and everything above them; there is no cycle."""
+    """Return the nodes and all their ancestors; the tree has no cycle."""
     kept: set[int] = set()
     for node in wanted:
         while node >= 0 and node not in kept:
@@ -175,15 +176,15 @@ def local_of(node: Element) -> tuple[Array, Array, Array]:
     length = float(np.linalg.norm(rotation))
     if not abs(length - 1.0) <= _UNIT:
         raise node.error(
-            "is no unit quaternion", "rotation", value=rotation.tolist(), expected=f"length 1, not {length:.3g}"
+            "is not a unit quaternion", "rotation", value=rotation.tolist(), expected=f"length 1, not {length:.3g}"
         )
     return translation, rotation / length, np.array(node.numbers("scale", 3, (1.0, 1.0, 1.0)))
 
 
 def _decomposed(node: Element) -> tuple[Array, Array, Array]:
-    """Return translation, rotation and scale of a node matrix; a mirroring one gets a scale that is negative in x.
+    """Return translation, rotation and scale of a node matrix; the scale of a reflection is negative in x.
 
-    The columns of R S are those of R, scaled; so their lengths are the scale.
+    The columns of R S are the columns of R times the scale, so their lengths are the scale.
     """
     values = node.numbers("matrix", 16, ())
     matrix = np.array(values).reshape(4, 4).T  # column-major in the file
@@ -209,22 +210,22 @@ def _decomposed(node: Element) -> tuple[Array, Array, Array]:
 class Rest:
     """The scene at rest as rigid joints: the scale of the nodes is folded into the offsets.
 
-    With M the node's matrix and K the product of the signs and the uniform part of the scales down to it, M K⁻¹ is
-    rigid where all scales are uniform or mirror: K commutes with rotations up to conjugation by its signs. Elsewhere
-    rotations are made the same way, and positions are those of M.
+    Let M be the matrix of a node, and K the product of the signs and of the uniform part of all scales down to it.
+    M K⁻¹ is rigid if all scales are uniform or reflections, because K commutes with rotations up to conjugation by its
+    signs. Otherwise, rotations follow from the same formula, and positions are those of M.
 
     Args:
         scene: The nodes.
     """
 
     def __init__(self, scene: Scene) -> None:
-        """Walk down the tree once."""
+        """Compute all arrays in one pass down the tree."""
         n = len(scene.names)
         self.scene = scene
         self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
         self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
         self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
-        self.sheared = np.zeros(n, bool)  # whether a scale above is not uniform
+        self.sheared = np.zeros(n, bool)  # whether a scale above is nonuniform
         self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
         self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
         rotations = quat_to_matrix(scene.rotation)
@@ -250,13 +251,13 @@ class Rest:
             )
 
     def conjugated(self, row: int, quat: Array) -> Array:
-        """Return node rotations F R F as rigid joint rotations, (..., 4): the axis is an axial vector under mirrors."""
+        """Return node rotations as rigid joint rotations F R F, (..., 4); the axis is an axial vector."""
         signs = self.signs[row]
         return quat * np.append(signs * signs.prod(), 1.0)
 
     @cached_property
     def size(self) -> float:
-        """Longest sum of bone lengths from a root to a tip, length units."""
+        """Return the longest sum of bone lengths from a root to a tip, length units."""
         lengths = np.linalg.norm(self.offset, axis=1)
         total = np.zeros(len(lengths))
         for row, parent in enumerate(self.scene.parents):
@@ -264,6 +265,6 @@ class Rest:
         return float(total.max())
 
     @cached_property
-    def squeezed(self) -> bool:
-        """Whether a joint hangs below a scale that is not uniform, so that its offset may depend on the pose."""
+    def any_sheared(self) -> bool:
+        """Return whether a joint is below a nonuniform scale, so that its offset may depend on the pose."""
         return bool(self.sheared.any())

@@ -1,4 +1,4 @@
-"""A motion as one more clip in a copy of the glTF that its skeleton came from; everything else in it stays as it is."""
+"""Write a motion as a new clip into a copy of the glTF file that its skeleton came from; nothing else changes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, same_s
 from synovia.model.motion import Motion
 
 _FLOAT: Final = 5126
-_STILL: Final = 1e-7  # a property that never leaves its rest value by more than float32's rounding needs no channel
+_STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no channel
 _MAGIC: Final = b"glTF"
 
 
 def write_gltf(
     motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str], force: bool = False
 ) -> None:
-    """Write a copy of a glTF or GLB file with a motion of its skeleton as one more clip.
+    """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip.
 
-    Nodes take the local translations and rotations that put every joint where the motion has it, as float32, one
-    key a frame. Meshes, materials, other clips and everything that is not known here are copied byte by byte.
+    The clip has the local translations and rotations of the nodes in float32, with one key a frame. They give every
+    joint the transform that it has in the motion. Meshes, materials, other clips and unknown parts are copied.
 
     Args:
-        motion: The motion; its skeleton is the one that ``into`` gives, or that with a free root put before it.
+        motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
         path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
         into: The file to copy.
         force: Whether an existing file may be replaced.
@@ -42,7 +42,7 @@ def write_gltf(
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
         FormatError: If ``into`` is not a usable glTF.
         InputError: If the motion belongs to another skeleton.
-        UnsupportedError: If a joint slides below a scale that is not uniform.
+        UnsupportedError: If a joint slides below a nonuniform scale.
     """
     source, target = as_path(into), as_path(path)
     document = read_document(source)
@@ -51,10 +51,10 @@ def write_gltf(
     text, chunk = split(source, data) if data.startswith(_MAGIC) else (data, None)
     content = cast("dict[str, Any]", json.loads(text.decode("utf-8-sig")))
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
-        document.root.items(key)  # those that no joint needs were not looked at
+        document.root.items(key)  # check also the elements that no joint needs
     buffers = document.root.items("buffers")
     if not buffers or buffers[0].has("uri"):
-        chunk = None  # it belongs to no buffer
+        chunk = None  # no buffer uses it
     if chunk is not None:
         chunk = chunk[: buffers[0].integer("byteLength")]
     tracks = node_tracks(motion, scene)
@@ -70,15 +70,15 @@ def write_gltf(
         if chunk is not None:
             content["buffers"][0]["uri"] = _data_uri(bytes(chunk))
         _own_buffer(content, clip)
-        _stay_beside(content, source, target)
+        _check_references(content, source, target)
         write_bytes(target, (json.dumps(content) + "\n").encode(), force=force)
 
 
 def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
     """Return local translations (T, 3), rotations (T, 4) and scales (T, 3) of the nodes that a motion moves, by row.
 
-    The inverse of what reading does: a rigid joint's rotation is the node's, conjugated by the signs of the scales
-    above it, and its offset is the node's translation times the uniform scale above it.
+    This is the inverse of reading. The rotation of a rigid joint is that of the node, conjugated by the signs of the
+    scales above it. Its offset is the translation of the node times the uniform scale above it.
     """
     rest = Rest(scene)
     names = motion.skeleton.joint_names
@@ -111,21 +111,21 @@ def node_tracks(motion: Motion, scene: Scene) -> dict[tuple[int, str], Array]:
         if np.abs(shift).max() > _STILL * rest.size:
             if rest.sheared[row]:
                 raise UnsupportedError(
-                    f"joint {names[row + extra]!r} slides below a scale that is not uniform", where=motion.name
+                    f"joint {names[row + extra]!r} slides below a nonuniform scale", where=motion.name
                 )
             out[row, "translation"] = scene.translation[row] + shift / (rest.uniform[row] * rest.signs[row])
-        quat = same_side(rest.conjugated(row, matrix_to_quat(turn)))  # some players do not look for the shorter way
+        quat = same_side(rest.conjugated(row, matrix_to_quat(turn)))  # some players do not take the shorter arc
         if np.abs(np.abs(quat @ scene.rotation[row]) - 1.0).max() > _STILL * _STILL:
             out[row, "rotation"] = np.broadcast_to(quat, (len(motion), 4))
         if motion.stretch is not None and np.abs(motion.stretch[:, row + extra] - 1.0).max() > _STILL:
             out[row, "scale"] = motion.stretch[:, row + extra] * scene.scale[row]
-    if not out:  # a clip needs a channel, also one in which nothing moves
+    if not out:  # a clip needs at least one channel, even if nothing moves
         out[0, "rotation"] = scene.rotation[:1]
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
 
 
 def _root(motion: Motion) -> Array:
-    """Return the transforms (T, 4, 4) of the free root that was put before the file's own joints."""
+    """Return the transforms (T, 4, 4) of the free root that was added above the joints of the file."""
     out = np.tile(np.eye(4), (len(motion), 1, 1))
     rest = motion.skeleton.joints[0].rest
     out[:, :3, :3] = rest[:3, :3] @ quat_to_matrix(motion.q[:, 3:7])
@@ -134,7 +134,7 @@ def _root(motion: Motion) -> Array:
 
 
 def _as_parts(node: dict[str, Any], scene: Scene, row: int) -> None:
-    """Give a node that has a matrix its parts instead: only those can be animated."""
+    """Replace the matrix of a node by translation, rotation and scale, because only these can be animated."""
     if node.pop("matrix", None) is not None:
         node["translation"] = scene.translation[row].tolist()
         node["rotation"] = scene.rotation[row].tolist()
@@ -142,16 +142,16 @@ def _as_parts(node: dict[str, Any], scene: Scene, row: int) -> None:
 
 
 class _Clip:
-    """One animation that is being added: its JSON, and the bytes of its accessors.
+    """A new animation: its JSON, and the bytes of its accessors.
 
     Args:
-        content: The file's JSON, which is changed.
+        content: The JSON of the file, which is changed.
         name: Name of the animation.
-        times: (T,) key times, which all tracks share, seconds.
+        times: (T,) key times of all tracks, seconds.
     """
 
     def __init__(self, content: dict[str, Any], name: str, times: Array) -> None:
-        """Begin an animation at the end of the file's."""
+        """Append an empty animation to the file."""
         self.content = content
         self.data = bytearray()
         self._views: list[dict[str, Any]] = []
@@ -160,7 +160,7 @@ class _Clip:
         self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
 
     def add_track(self, node: int, what: str, values: Array) -> None:
-        """Write one property of one node."""
+        """Add the values of one property of one node."""
         output = self._accessor(values, "VEC4" if what == "rotation" else "VEC3")
         sampler = {"input": self._times, "output": output, "interpolation": "LINEAR"}
         self.animation["channels"].append(
@@ -169,7 +169,7 @@ class _Clip:
         self.animation["samplers"].append(sampler)
 
     def _accessor(self, values: Array, kind: str, *, bounds: bool = False) -> int:
-        """Write numbers as float32; return the number of their accessor. Its view's buffer is filled in at the end."""
+        """Write numbers as float32 and return the index of their accessor; ``place`` sets the buffer of its view."""
         numbers = np.ascontiguousarray(values, "<f4")
         view = {"buffer": -1, "byteOffset": len(self.data), "byteLength": numbers.nbytes}
         self.data += numbers.tobytes()
@@ -185,27 +185,26 @@ class _Clip:
         accessors.append(accessor)
         return len(accessors) - 1
 
-    def settle(self, buffer: int, offset: int) -> None:
-        """Say where the bytes went."""
+    def place(self, buffer: int, offset: int) -> None:
+        """Set the buffer that has the bytes, and where they begin in it."""
         for view in self._views:
             view["buffer"] = buffer
             view["byteOffset"] += offset
 
 
 def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, source: Path, target: Path) -> bytes:
-    """Return a GLB: the binary chunk of the source, or none, followed by the clip's bytes."""
+    """Return a GLB: the binary chunk of the source, if it has one, followed by the bytes of the clip."""
     buffers = content.setdefault("buffers", [])
-    if chunk is None:  # the chunk is always buffer 0; the source's buffers stay where they are, and ours goes beside
+    if chunk is None:  # a binary chunk must be buffer 0, so the clip gets a buffer in the JSON
         _own_buffer(content, clip)
-        _stay_beside(content, source, target)
         binary = b""
     else:
         binary = bytes(chunk)
         binary += b"\0" * (-len(binary) % 4)
-        clip.settle(0, len(binary))
+        clip.place(0, len(binary))
         binary += bytes(clip.data)
         buffers[0]["byteLength"] = len(binary)
-        _stay_beside(content, source, target)
+    _check_references(content, source, target)
     text = json.dumps(content, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     parts = [struct.pack("<II", len(text), JSON_CHUNK), text]
@@ -217,10 +216,10 @@ def _packed(content: dict[str, Any], clip: _Clip, chunk: memoryview | None, sour
 
 
 def _own_buffer(content: dict[str, Any], clip: _Clip) -> None:
-    """Put the clip's bytes into a buffer of their own, inside the JSON."""
+    """Put the bytes of the clip into a buffer of their own, inside the JSON."""
     buffers = content.setdefault("buffers", [])
     buffers.append({"byteLength": len(clip.data), "uri": _data_uri(bytes(clip.data))})
-    clip.settle(len(buffers) - 1, 0)
+    clip.place(len(buffers) - 1, 0)
 
 
 def _data_uri(data: bytes) -> str:
@@ -228,8 +227,8 @@ def _data_uri(data: bytes) -> str:
     return "data:application/octet-stream;base64," + base64.b64encode(data).decode()
 
 
-def _stay_beside(content: dict[str, Any], source: Path, target: Path) -> None:
-    """Refuse a copy in another folder of a file that names buffers or pictures beside it: they would be missing.
+def _check_references(content: dict[str, Any], source: Path, target: Path) -> None:
+    """Refuse a copy in another folder if the source refers to buffers or images beside it: they would be missing.
 
     Raises:
         InputError: If there are such files.
@@ -242,7 +241,7 @@ def _stay_beside(content: dict[str, Any], source: Path, target: Path) -> None:
     ]
     if named and source.resolve().parent != target.resolve().parent:
         raise InputError(
-            f"{source.name} names files beside it, {named[0]!r} for one",
+            f"{source.name} refers to files beside it, such as {named[0]!r}",
             where=str(target),
             expected=f"a file in {source.parent}",
         )

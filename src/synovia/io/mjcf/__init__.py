@@ -1,11 +1,13 @@
-"""MJCF, the models of MuJoCo, compiled by the ``mujoco`` package, an extra."""
+"""MJCF, the models of MuJoCo, compiled by the optional package ``mujoco``."""
 
 from typing import Final
 
-from synovia.io.base import Format
+from synovia.io.base import Contents, Format
 from synovia.io.mjcf.model import read_skeleton
 from synovia.io.xmltree import root_is
 
-FORMAT: Final = Format("MJCF", (".mjcf", ".xml"), lambda head: root_is("mujoco", head), read_skeleton)
+FORMAT: Final = Format(
+    "MJCF", (".mjcf", ".xml"), lambda head: root_is("mujoco", head), lambda path: Contents(read_skeleton(path))
+)
 
 __all__ = ["FORMAT"]

@@ -1,7 +1,7 @@
-"""Bounds on the size of the model that MuJoCo's compiler would make, checked before it begins.
+"""Bounds on the size of a compiled MuJoCo model, checked before the compiler runs.
 
-A few words of a model can stand for any number of bodies, corners, cells or simulated steps, and the compiler's time
-grows with their squares. A model within these bounds takes it about half a second.
+A short model file can ask for any number of bodies, vertices, cells or simulated steps, and the time of the compiler
+grows with their squares. A model within these bounds compiles in about half a second.
 """
 
 from __future__ import annotations
@@ -14,64 +14,66 @@ from synovia.io.xmltree import Element
 
 MOST_BODIES: Final = 2500
 MOST_ELEMENTS: Final = 15_000
-MOST_POINTS: Final = 1000  # of deformable things, each a body
-MOST_CELLS: Final = 2**24  # of textures and height fields
-MOST_CORNERS: Final = 50_000  # of meshes that it makes itself, 1000 at least for each
-MOST_STEPS: Final = 10_000  # that it simulates to find the ranges of actuators
-MOST_EXTRA: Final = 10_000  # numbers of a sensor, or of a custom field
+MOST_POINTS: Final = 1000  # points of deformable objects; each becomes a body
+MOST_CELLS: Final = 2**24  # cells of textures and height fields
+MOST_CORNERS: Final = 50_000  # vertices of built-in meshes; each mesh counts as at least 1000
+MOST_STEPS: Final = 10_000  # simulated steps to find the length ranges of actuators
+MOST_EXTRA: Final = 10_000  # numbers of a sensor, of a custom field, or in <size>
 MOST_USER: Final = 100  # user data of each element
+MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # memory of a simulation, in <size> of old files
 
 
 class Budget:
-    """Counts the things that all files of a model make, and refuses a model with too many."""
+    """Count the objects that all files of a model create, and refuse a model with too many."""
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
 
     def spend(self, element: Element, what: str, amount: float, most: float) -> None:
-        """Count something that an element makes, and refuse what is beyond a bound."""
+        """Add to the count of one kind of object, and refuse more than the bound."""
         total = self.spent[what] = self.spent.get(what, 0.0) + amount
         if not total <= most:  # NaN too
             raise element.error(
-                f"<{element.tag}> makes too many {what}",
+                f"<{element.tag}> creates too many {what}",
                 value=total,
                 expected=f"at most {most:g} in all, copies counted",
             )
 
     def count(self, root: Element) -> None:
-        """Count all elements of a file; those in a <replicate> as often as it copies them."""
+        """Count all elements of a file; each element in a <replicate> counts once for every copy."""
         waiting = [(root, 1.0)]
         while waiting:
             element, times = waiting.pop()
             self.add(element, times)
             if element.tag == "replicate":
-                times *= max(1.0, *_numbers(element, "count"))
+                times *= max(1.0, *numbers(element, "count"))
             waiting += [(child, times) for child in element.children]
 
     def add(self, element: Element, times: float) -> None:
-        """Count one element that is there so many times."""
+        """Count one element that occurs ``times`` times."""
         tag = element.tag
         if tag == "body":
             self.spend(element, "bodies", times, MOST_BODIES)
         elif tag in ("composite", "flexcomp"):
-            points = math.prod(max(1.0, number) for number in _numbers(element, "count"))
+            points = math.prod(max(1.0, number) for number in numbers(element, "count"))
             points += len(element.attributes.get("point", "").split()) / 3.0
             self.spend(element, "points", times * points, MOST_POINTS)
         elif tag in ("texture", "hfield"):
             sides = 6.0 if tag == "texture" and element.attributes.get("type") in (None, "cube", "skybox") else 1.0
             for pair in (("width", "height"), ("nrow", "ncol")):
-                cells = math.prod(max(1.0, *_numbers(element, name)) for name in pair)
+                cells = math.prod(max(1.0, *numbers(element, name)) for name in pair)
                 self.spend(element, "cells", sides * cells, MOST_CELLS)
         elif tag == "mesh" and "builtin" in element.attributes:
-            finest = max(0.0, *_numbers(element, "params"))
-            self.spend(element, "corners", max(1000.0, finest * finest), MOST_CORNERS)
+            finest = max(0.0, *numbers(element, "params"))
+            self.spend(element, "vertices", max(1000.0, finest * finest), MOST_CORNERS)
         elif tag == "size":
             for name in element.attributes:
-                if name.startswith("nuser_"):
-                    self.at_most(element, name, MOST_USER)
+                if name.startswith("n"):
+                    most = MOST_USER if name.startswith("nuser_") else MEMORY.get(name, MOST_EXTRA)
+                    self.at_most(element, name, most)
         elif tag == "lengthrange":
-            steps = max(10.0, *_numbers(element, "inttotal"))
-            steps /= min([step for step in _numbers(element, "timestep") if step > 0.0], default=0.01)
+            steps = max(10.0, *numbers(element, "inttotal"))
+            steps /= min([step for step in numbers(element, "timestep") if step > 0.0], default=0.01)
             self.spend(element, "steps", steps, MOST_STEPS)
         self.spend(element, "elements", times, MOST_ELEMENTS)
         for name in ("dim", "num"):
@@ -80,18 +82,18 @@ class Budget:
             self.at_most(element, "size", MOST_EXTRA)
 
     def at_most(self, element: Element, name: str, most: float) -> None:
-        """Refuse an attribute with a number beyond a bound."""
-        if not max(0.0, *_numbers(element, name)) <= most:
+        """Refuse an attribute with a number above a bound."""
+        if not max(0.0, *numbers(element, name)) <= most:
             value = element.attributes[name]
             raise element.error(f"{name} of <{element.tag}> is too large", value=value, expected=f"at most {most:g}")
 
 
-def _numbers(element: Element, name: str) -> list[float]:
-    """Return the numbers of an attribute; [0, 0] where there are none."""
-    numbers = [0.0, 0.0]
+def numbers(element: Element, name: str) -> list[float]:
+    """Return the numbers of an attribute after two zeros, so that there are always at least two."""
+    found = [0.0, 0.0]
     for word in element.attributes.get(name, "").split():
         try:
-            numbers.append(float(word))
-        except ValueError:  # MuJoCo reads as far as it can: "9x" may be 9
-            numbers += [float(digits) for digits in re.findall(r"[0-9]{1,300}", word)]
-    return numbers
+            found.append(float(word))
+        except ValueError:  # MuJoCo reads the digits up to the first other character: "9x" may be 9
+            found += [float(digits) for digits in re.findall(r"[0-9]{1,300}", word)]
+    return found

@@ -1,10 +1,10 @@
-"""Check the files that an MJCF model refers to, before MuJoCo may open them.
+"""Check the files that an MJCF model refers to, before MuJoCo opens them.
 
-MuJoCo reads every file that a model names, wherever it lies, and copies parts of a model as often as it is told to. So
-the model and what it includes are read here first. MJCF files that it includes by a relative path may lie anywhere, as
-they do in shared collections of models, for the joints are in them. Shapes outside the model's folder are never opened;
-they count as missing, and kinematics does without them. Any other file outside or missing, a document type or a count
-that would exhaust memory is refused with its line.
+MuJoCo reads every file that a model names, in any folder, and copies parts of a model any number of times. So this
+module reads the model and the files that it includes first. MJCF files that a model includes by a relative path may be
+in any folder, as in shared collections of models, because they contain joints. Shapes outside the model's folder are
+never opened: they count as missing, and kinematics does not need them. Any other file that is outside or missing, a
+document type, or a count that would exhaust the memory is refused with its line.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from typing import Final
 
 from synovia.errors import FormatError
 from synovia.io.base import read_bytes
-from synovia.io.mjcf.budget import MOST_BODIES, Budget
+from synovia.io.mjcf.budget import MOST_BODIES, Budget, numbers
 from synovia.io.mjcf.stand_ins import Shape
 from synovia.io.xmltree import Element, parse
 
 LARGEST_FILE: Final = 2**27  # bytes of XML
-MOST_EXTRA: Final = 10_000  # any number in <size>: user data per element, contacts
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
-_NESTED: Final = ("include", "model")  # elements whose file is MJCF again
-_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose file kinematics does without
-_MEMORY: Final = {"nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}  # of old files, for a simulation's memory
+_NESTED: Final = ("include", "model")  # elements whose file is MJCF too
+_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose file kinematics does not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Files:
     Args:
         several: Whether it consists of several MJCF files.
         shapes: All files of shapes.
-        missing: Those of them that do not exist or may not be opened.
+        missing: The files of shapes that do not exist or may not be opened.
     """
 
     several: bool
@@ -53,8 +51,8 @@ def check_files(path: Path) -> Files:
 
     Raises:
         FileError: If the model or a file that it includes cannot be read.
-        FormatError: If a file is malformed or would be too large, or one that is not a shape is missing or may not be
-            opened.
+        FormatError: If a file is malformed or its model too large, or if a file other than a shape is missing or may
+            not be opened.
     """
     home = path.resolve().parent
     folders = {Path()}
@@ -67,7 +65,6 @@ def check_files(path: Path) -> Files:
         root = parse(read_bytes(file, most=LARGEST_FILE), str(file), root=kind or None, most=_MOST)
         budget.count(root)
         for element in _walk(root):
-            _refuse_size(element)
             folders.update(Path(element.attributes[name]) for name in _FOLDERS if name in element.attributes)
             for name, value in element.attributes.items():
                 if not name.startswith("file"):
@@ -83,26 +80,25 @@ def check_files(path: Path) -> Files:
     for element, folder, value in assets:
         try:
             _resolve(element, home, folders | {folder / other for other in folders}, value)
-            there = True
+            usable = True
         except FormatError:
             if element.tag not in _SHAPES:
                 raise
-            there = False
+            usable = False
         if element.tag in _SHAPES and value.strip():
             shape = _shape(element, value)
-            shapes[shape] = shapes.get(shape, True) and there
-    return Files(len(seen) > 1, tuple(shapes), tuple(shape for shape, there in shapes.items() if not there))
+            shapes[shape] = shapes.get(shape, True) and usable
+    return Files(len(seen) > 1, tuple(shapes), tuple(shape for shape, usable in shapes.items() if not usable))
 
 
 def _shape(element: Element, value: str) -> Shape:
-    """Return the shape that an element names."""
-    rows, columns, *_ = [*_numbers(element, "gridsize"), 1.0, 1.0] if "gridsize" in element.attributes else (1.0, 1.0)
-    rows, columns = (int(min(max(1.0, count), 12.0)) for count in (rows, columns))  # MuJoCo allows 12 in all
-    return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (rows, columns))
+    """Return the shape that an element refers to."""
+    counts = [int(min(max(1.0, count), 12.0)) for count in (*numbers(element, "gridsize")[2:], 1.0, 1.0)]
+    return Shape(element.tag, re.split(r"[\\/]", value.strip())[-1], (counts[0], counts[1]))  # MuJoCo allows 12 in all
 
 
 def _nested(element: Element, home: Path, folders: set[Path], value: str) -> list[Path]:
-    """Return the MJCF files that an element may mean, outside the model's folder too if the path is relative."""
+    """Return the MJCF files that an element may refer to; a relative path may lead out of the model's folder."""
     name = Path(value.strip())
     if name.is_absolute() or name.drive or not value.strip():
         return [_resolve(element, home, folders, value)]
@@ -129,7 +125,7 @@ def _walk(root: Element) -> Iterator[Element]:
 
 
 def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Path:
-    """Return a file that an element names, which must exist, and be in the model's folder wherever it is looked for."""
+    """Return the file that an element refers to; it must exist, and every candidate must be in the model's folder."""
     tried = sorted({(home / folder / value.strip()) for folder in folders})
     tried += [home / folder / Path(value.strip()).name for folder in folders]  # compiler strippath="true"
     found: Path | None = None
@@ -145,7 +141,7 @@ def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Pa
                 f"file of <{element.tag}> is outside the model's folder",
                 value=value,
                 expected=f"a file in {home}",
-                hint="copy it there; nothing outside is opened",
+                hint="copy it there; files outside are never opened",
             )
         if there and found is None:
             found = place
@@ -157,21 +153,3 @@ def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Pa
             hint="put it there, or remove the element and what uses it",
         )
     return found
-
-
-def _refuse_size(element: Element) -> None:
-    """Refuse tables that would exhaust memory."""
-    if element.tag == "size":
-        for name in element.attributes:
-            most = _MEMORY.get(name, MOST_EXTRA)
-            if name.startswith("n") and not max(0.0, *_numbers(element, name)) <= most:
-                value = element.attributes[name]
-                raise element.error(f"{name} of <size> is too large", value=value, expected=f"at most {most}")
-
-
-def _numbers(element: Element, name: str) -> list[float]:
-    """Return the numbers of an attribute; 0 where there is none, which MuJoCo will complain about."""
-    try:
-        return [float(word) for word in element.attributes[name].split()] or [0.0]
-    except ValueError:
-        return [0.0]

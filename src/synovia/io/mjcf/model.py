@@ -1,17 +1,17 @@
-"""The skeleton of a compiled MuJoCo model.
+"""Build the skeleton of a compiled MuJoCo model.
 
-Every body is a chain of rows, one for each of its joints, and the last row is the body's own frame, which the body's
-name means. A joint whose anchor is not at the body's origin stands at the anchor, so a FIXED row, named after
-the body, leads back to the origin. The values of hinges and slides are MuJoCo's ``qpos``, whatever the reference
-(``ref``); those of free joints are relative to where the file puts the body.
+Every body is a chain of rows, one for each of its joints. The last row is the frame of the body, and the name of the
+body means this row. A joint whose anchor is not at the body's origin has its frame at the anchor, so a FIXED row, named
+after the body, leads back to the origin. The values of hinges and slides are MuJoCo's ``qpos``, for any reference
+(``ref``). The values of free joints are relative to the pose of the body in the file.
 
-MuJoCo bounds a ball joint by its whole angle, which no swing and twist expresses. The limit here is the largest one of
-equal swing and twist inside that bound, so that no pose leaves it. Linear couplings of joints (``equality/joint``) are
-kept, and the range of the joint that follows binds its leader, as it does in MuJoCo. What else binds motion is told in
-the skeleton's notes: closed loops (``connect``, ``weld``), couplings by tendons and limits of tendons, polynomials.
+MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
+of equal swing and twist inside that bound, so that no pose leaves it. Linear couplings of joints (``equality/joint``)
+are kept, and the range of a follower also restricts its leader, as in MuJoCo. The notes of the skeleton list the other
+constraints, which are not kept: closed loops (``connect``, ``weld``), couplings and limits of tendons, polynomials.
 
-Masses that MuJoCo would find from shapes that are not there are 0. To find these bodies, the model is compiled with
-stand-ins of two sizes: where mass or centre of mass differ, they come from a stand-in.
+A mass is 0 if MuJoCo would compute it from a missing shape. To find these bodies, the model is compiled with stand-ins
+of two sizes: if a mass or a centre of mass differs, it comes from a stand-in.
 
 References:
     https://mujoco.readthedocs.io/en/stable/computation/index.html and .../XMLreference.html
@@ -24,7 +24,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -32,8 +31,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import FormatError, MissingExtraError
-from synovia.io.base import listed
+from synovia.errors import FormatError
+from synovia.io.base import listed, optional_package, unused_name
 from synovia.io.mjcf.files import Files, check_files
 from synovia.io.mjcf.stand_ins import Shape, stand_ins
 from synovia.io.xmltree import HUGE
@@ -43,52 +42,47 @@ from synovia.model.limits import Interval, SwingTwist
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
-_AT_ORIGIN: Final = 1e-14  # metres: an anchor this close to the body's origin, or to an axis through it, is on it
+_AT_ORIGIN: Final = 1e-14  # metres: an anchor counts as at the body's origin, or on an axis through it, if so close
 _HIDDEN: Final = 5  # the last of MuJoCo's groups of geoms
-_HANDLER: Final = Lock()  # MuJoCo has one handler of warnings for the whole process
+_HANDLER: Final = Lock()  # MuJoCo has one warning handler for the whole process
 
 
 def read_skeleton(path: Path) -> Skeleton:
-    """Return the skeleton of an MJCF file.
+    """Read the skeleton of an MJCF file.
 
     Args:
         path: The file.
 
     Raises:
         FileError: If it cannot be read.
-        FormatError: If it is malformed; the message names the line where MuJoCo does.
+        FormatError: If it is malformed; the message names the line if MuJoCo reports it.
         MissingExtraError: If MuJoCo is not installed.
     """
     return _reader(path).skeleton(path.name)
 
 
 def read_model(path: Path) -> tuple[Any, list[int]]:
-    """Return MuJoCo's own model of an MJCF file, and the skeleton's row of each of its bodies; arguments as above."""
+    """Return MuJoCo's model of an MJCF file, and the skeleton row of each body; raises as ``read_skeleton`` does."""
     reader = _reader(path)
     reader.skeleton(path.name)
     return reader.model, reader.row_of
 
 
 def _reader(path: Path) -> _Reader:
-    """Return the reader of a file that may be opened."""
+    """Check, compile and return a file, ready to build its skeleton."""
     files = check_files(path)
-    try:
-        mujoco = import_module("mujoco")
-    except ImportError as error:
-        raise MissingExtraError(
-            "reading MJCF needs the package mujoco", where=str(path), hint='pip install "synovia[mujoco]"'
-        ) from error
+    mujoco = optional_package("mujoco", "reading MJCF needs the package mujoco", "mujoco", str(path))
     return _Reader(mujoco, _compile(mujoco, path, files), str(path))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Compiled:
-    """A model of MuJoCo's.
+    """A compiled model.
 
     Args:
-        model: The model; geoms of shapes that are missing are in the last group, which is never shown.
-        weighed: (bodies,) whether the mass and centre of mass of each body are the file's.
-        notes: What is missing.
+        model: MuJoCo's model; geoms of missing shapes are in the last group, which is never shown.
+        weighed: (bodies,) whether the mass and the centre of mass of each body are those of the file.
+        notes: Sentences about what is missing.
     """
 
     model: _Mujoco
@@ -97,7 +91,7 @@ class _Compiled:
 
 
 def _compile(mujoco: _Mujoco, path: Path, files: Files) -> _Compiled:
-    """Return MuJoCo's model of a file, without the shapes that are missing, or without any if they stop it."""
+    """Compile a file without its missing shapes, or without any shape if MuJoCo cannot use the others."""
     missing, why = files.missing, "missing or outside the model's folder"
     try:
         model = _model(mujoco, path, missing, 1.0, several=files.several)
@@ -107,15 +101,15 @@ def _compile(mujoco: _Mujoco, path: Path, files: Files) -> _Compiled:
         missing, why = files.shapes, "left out, because MuJoCo cannot use them all"
         with suppress(FormatError):
             model = _model(mujoco, path, missing, 1.0, several=files.several)
-            return _without(mujoco, path, files, missing, why, model)
+            return _with_stand_ins(mujoco, path, files, missing, why, model)
         raise
-    return _without(mujoco, path, files, missing, why, model)
+    return _with_stand_ins(mujoco, path, files, missing, why, model)
 
 
-def _without(
+def _with_stand_ins(
     mujoco: _Mujoco, path: Path, files: Files, missing: Sequence[Shape], why: str, model: _Mujoco
 ) -> _Compiled:
-    """Return a model with stand-ins for some shapes, and what they change."""
+    """Return a model that has stand-ins for some shapes, and find the masses that they change."""
     if not missing:
         return _Compiled(model, np.ones(int(model.nbody), np.bool_))
     other = _model(mujoco, path, missing, 2.0, several=files.several)
@@ -127,19 +121,19 @@ def _without(
     notes = [f"Files of shapes are {why}: {names}. Kinematics does not need them."]
     unknown = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, b) or f"body{b}" for b in np.flatnonzero(~weighed)]
     if unknown:
-        notes.append(f"The masses of these bodies would follow from such shapes, and count as 0: {listed(unknown)}.")
+        notes.append(f"The masses of these bodies depend on such shapes, and count as 0: {listed(unknown)}.")
     return _Compiled(model, weighed, tuple(notes))
 
 
 def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *, several: bool) -> _Mujoco:
-    """Return MuJoCo's model of a file; its warnings stay out of a log file in the user's folder.
+    """Return MuJoCo's model of a file; MuJoCo's warnings are caught, so that it writes no log file.
 
     Args:
         mujoco: The package.
         path: The file.
         missing: Shapes that get a stand-in.
-        size: How large those are.
-        several: Whether it consists of several files.
+        size: Relative size of the stand-ins.
+        several: Whether the model consists of several files.
     """
     warnings: list[str] = []
     failure: Exception | None = None
@@ -153,7 +147,7 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
             failure = error
         finally:
             mujoco.set_mju_user_warning(before)
-    if any("nan" in warning.lower() for warning in warnings):  # the cause of whatever else it says
+    if any("nan" in warning.lower() for warning in warnings):  # this causes all its other messages
         raise FormatError("holds a number that is NaN", where=str(path), expected="finite numbers")
     if failure is not None:
         text = " ".join(str(failure).split())
@@ -165,7 +159,7 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
 
 @dataclass(frozen=True, slots=True)
 class _Coupling:
-    """A joint's value is ratio * the leader's + offset; ``binds``: its range binds the leader."""
+    """A joint's value is ratio * leader + offset; ``binds``: the range of the joint also restricts the leader."""
 
     leader: int
     ratio: float
@@ -174,7 +168,7 @@ class _Coupling:
 
 
 class _Reader:
-    """Turns a compiled model into joints."""
+    """Convert a compiled model to joints."""
 
     def __init__(self, mujoco: _Mujoco, compiled: _Compiled, where: str) -> None:
         self.mujoco = mujoco
@@ -187,22 +181,16 @@ class _Reader:
         joints = [mujoco.mj_id2name(model, kind.mjOBJ_JOINT, j) for j in range(model.njnt)]
         bodies = [mujoco.mj_id2name(model, kind.mjOBJ_BODY, b) for b in range(model.nbody)]
         self.taken: set[str] = {name for name in (*joints, *bodies) if name}
-        self.bodies = [name or self.free_name(f"body{b}") for b, name in enumerate(bodies)]
+        self.bodies = [name or unused_name(f"body{b}", self.taken) for b, name in enumerate(bodies)]
         self.joints = [
-            name or self.free_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint") for j, name in enumerate(joints)
+            name or unused_name(f"{self.bodies[model.jnt_bodyid[j]]}_joint", self.taken)
+            for j, name in enumerate(joints)
         ]
         self.couplings: dict[int, _Coupling] = {}
         self.locked: dict[int, float] = {}
         self.read_equalities()
         self.read_tendon_limits()
-        self.release()
-
-    def free_name(self, name: str) -> str:
-        """Return the name, with underscores until nothing has it, and take it."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
+        self.drop_conflicting_ranges()
 
     def skeleton(self, name: str) -> Skeleton:
         """Return the skeleton."""
@@ -214,9 +202,9 @@ class _Reader:
         return Skeleton(rows, name=name, meters_per_unit=1.0, up="z", forward="x", notes=self.notes)
 
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
-        """Return the rows of a body, the first of which will be row ``at``; the last is the body's frame.
+        """Return the rows of a body; the first will be row ``at``, the last is the frame of the body.
 
-        MuJoCo turns a body about the anchor a of a hinge or ball: Tr(a) · R · Tr(-a). Tr(-a) is left for the next row.
+        MuJoCo turns a body about the anchor a of a hinge or ball: Tr(a) · R · Tr(-a). The next row starts with Tr(-a).
         """
         m, place = self.model, f"body {self.bodies[body]!r}"
         quat = np.roll(self.checked(m.body_quat[body], f"quat of {place}"), -1)  # wxyz there
@@ -243,7 +231,7 @@ class _Reader:
         if not rows or np.any(left != np.eye(4)):
             name = self.bodies[body]
             if name in self.joints:
-                name = self.free_name(f"{name}_frame")
+                name = unused_name(f"{name}_frame", self.taken)
             rows.append(Joint(name, at + len(rows) - 1 if rows else parent, rest=left))
         mass, com = 0.0, np.zeros(3)
         if self.weighed[body]:
@@ -253,7 +241,7 @@ class _Reader:
         return rows
 
     def rest(self, j: int, left: Array) -> tuple[Array, Array]:
-        """Return the rest transform of a joint after what was left by the one before, and what is left after it."""
+        """Return the rest transform of a joint, given the transform left by the one before, and what it leaves."""
         m, kind = self.model, self.kind(j)
         ref, axis = self.reference(j), self.checked(m.jnt_axis[j], f"axis of joint {self.joints[j]!r}")
         if kind is Kind.FREE:
@@ -261,18 +249,18 @@ class _Reader:
         if kind is Kind.SLIDE:
             return left @ rigid(-ref * axis), rigid()
         anchor = self.checked(m.jnt_pos[j], f"pos of joint {self.joints[j]!r}")
-        off = anchor - (anchor @ axis) * axis if kind is Kind.HINGE else anchor  # along the axis it changes nothing
+        off = anchor - (anchor @ axis) * axis if kind is Kind.HINGE else anchor  # the part along the axis has no effect
         if np.linalg.norm(off) <= _AT_ORIGIN:
             anchor = np.zeros(3)
         turn = quat_to_matrix(np.array([*(math.sin(-ref / 2.0) * axis), math.cos(ref / 2.0)]))
         return left @ rigid(anchor, turn), rigid(-anchor)
 
     def kind(self, j: int) -> Kind:
-        """Return how a joint moves."""
+        """Return the kind of a joint."""
         return _KINDS[int(self.model.jnt_type[j])]
 
     def reference(self, j: int) -> float:
-        """Return the value of a hinge or slide where the body stands as the file puts it; 0 for other joints."""
+        """Return the value of a hinge or slide in the pose of the file; 0 for other joints."""
         if self.kind(j) not in (Kind.HINGE, Kind.SLIDE):
             return 0.0
         value = self.model.qpos0[self.model.jnt_qposadr[j]]
@@ -296,7 +284,7 @@ class _Reader:
         if kind is Kind.BALL:
             if high >= math.pi:
                 return None
-            # A swing s and a twist t make a turn of angle a with cos(a/2) = cos(s/2) cos(t/2); s = t at the corner.
+            # A swing s and a twist t give a rotation of angle a with cos(a/2) = cos(s/2) cos(t/2); here s = t.
             angle = 2.0 * math.acos(math.sqrt(math.cos(high / 2.0)))
             bone = m.body_ipos[body] - m.jnt_pos[j]
             bone = bone if np.linalg.norm(bone) > 1e-9 else np.array([0.0, 0.0, 1.0])
@@ -304,14 +292,14 @@ class _Reader:
         return Interval(low, high)
 
     def mimic(self, j: int) -> Mimic | None:
-        """Return how a joint follows another."""
+        """Return the coupling of a joint, or None."""
         coupling = self.couplings.get(j)
         if coupling is None:
             return None
         return Mimic(self.joints[coupling.leader], coupling.ratio, coupling.offset, coupling.binds)
 
     def read_equalities(self) -> None:
-        """Read the followers, y - y0 = c0 + c1 (x - x0), and the joints held, y - y0 = c0; note all else."""
+        """Read the followers, y - y0 = c0 + c1 (x - x0), and the locked joints, y - y0 = c0; note all others."""
         m, joint = self.model, int(self.mujoco.mjtEq.mjEQ_JOINT)
         for e in range(m.neq):
             if not m.eq_active0[e]:
@@ -339,7 +327,7 @@ class _Reader:
                 self.couplings[j] = _Coupling(leader, float(c[1]), offset, binds=bool(m.jnt_limited[j]))
 
     def constraint_text(self, e: int) -> str:
-        """Return what is lost with an equality that is not a coupling of joints."""
+        """Return the note for an equality that is not a coupling of joints."""
         m, kinds = self.model, self.mujoco.mjtEq
         kind = str(kinds(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
         name = self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_EQUALITY, e)
@@ -356,18 +344,18 @@ class _Reader:
         return f"{called} {'between' if len(both) > 1 else 'on'} {between} was not kept{loop}."
 
     def read_tendon_limits(self) -> None:
-        """Note the limits of tendons, which bind the joints that they run along."""
+        """Note the limits of tendons, which restrict the joints along them."""
         m, kinds = self.model, self.mujoco.mjtObj
         for t in np.flatnonzero(m.tendon_limited):
             name = self.mujoco.mj_id2name(m, kinds.mjOBJ_TENDON, t) or str(t)
             wraps = range(int(m.tendon_adr[t]), int(m.tendon_adr[t] + m.tendon_num[t]))
             joint = int(self.mujoco.mjtWrap.mjWRAP_JOINT)
             along = [self.joints[int(m.wrap_objid[w])] for w in wraps if int(m.wrap_type[w]) == joint]
-            binds = f", which bind joints {listed(along)} together," if along else ""
+            binds = f", which restrict joints {listed(along)} together," if along else ""
             self.notes.append(f"The limits of tendon {name!r}{binds} were not kept.")
 
-    def release(self) -> None:
-        """Let followers that leave their leader no value bind it no more."""
+    def drop_conflicting_ranges(self) -> None:
+        """Drop the range of each follower that would leave its leader no value."""
         left: dict[int, tuple[float, float]] = {}
         for j, own in self.couplings.items():
             head, ratio, offset = own.leader, own.ratio, own.offset
@@ -395,7 +383,7 @@ class _Reader:
                 self.notes.append(f"The range of joint {self.joints[j]!r} was not kept: it {text}.")
 
     def checked(self, value: _Mujoco, what: str) -> Array:
-        """Return numbers of the model as an array, if they can be used."""
+        """Return numbers of the model as an array; refuse NaN and huge numbers."""
         array = np.array(value, dtype=np.float64)
         if not np.all(np.abs(array) <= HUGE):
             raise FormatError(

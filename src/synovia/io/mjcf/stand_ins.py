@@ -1,7 +1,7 @@
-"""Small files that MuJoCo gets in place of shapes that it cannot, or may not, open.
+"""Small files that replace the shapes that MuJoCo cannot, or may not, open.
 
-Kinematics needs no shapes, but MuJoCo compiles no model without the files that it names. It looks for a file among the
-bytes that it is given first, by the last part of its name, and only then in folders.
+Kinematics does not need shapes, but MuJoCo compiles a model only with all the files that it names. MuJoCo looks for a
+file by the last part of its path, first among the bytes passed to it, then in folders.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_CORNERS: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # of a tetrahedron
+_VERTICES: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # of a tetrahedron
 _FACES: Final = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-_SIZE: Final = 10.0  # length units: MuJoCo refuses what is tiny, also after the scale from millimetres
+_SIZE: Final = 10.0  # length units: MuJoCo refuses a tiny mesh, also after scaling from millimetres
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A file of a mesh, a texture, a height field or a skin.
+    """The file of a mesh, a texture, a height field or a skin.
 
     Args:
         kind: ``"mesh"``, ``"texture"``, ``"hfield"`` or ``"skin"``.
         name: The last part of its path.
-        grid: Rows and columns of the pictures in a texture.
+        grid: Rows and columns of the images in a texture.
     """
 
     kind: str
@@ -34,17 +34,17 @@ class Shape:
 
 def stand_ins(shapes: Iterable[Shape], size: float) -> dict[str, bytes]:
     """Return the content of a stand-in for each shape, by name; meshes are ``size`` times their usual size."""
-    one_of = {shape.name.lower(): shape for shape in shapes}  # MuJoCo tells no upper from lower case
+    one_of = {shape.name.lower(): shape for shape in shapes}  # MuJoCo ignores the case of names
     return {shape.name: _content(shape, _SIZE * size) for shape in one_of.values()}
 
 
 def _content(shape: Shape, size: float) -> bytes:
-    """Return a file of the kind that the name's ending tells."""
+    """Return the content of a file; the extension of its name decides the format of a mesh."""
     if shape.kind in ("texture", "hfield"):
-        return _png(2 * shape.grid[0], 2 * shape.grid[1])  # a height field has two rows and columns at least
+        return _png(2 * shape.grid[0], 2 * shape.grid[1])  # a height field needs at least two rows and columns
     if shape.kind == "skin":
         return _skin()
-    points = [tuple(size * x for x in corner) for corner in _CORNERS]
+    points = [tuple(size * x for x in vertex) for vertex in _VERTICES]
     ending = shape.name.rpartition(".")[2].lower()
     if ending == "obj":
         lines = ["v {} {} {}".format(*point) for point in points]
@@ -58,7 +58,7 @@ def _content(shape: Shape, size: float) -> bytes:
 
 
 def _png(rows: int, columns: int) -> bytes:
-    """Return a grey picture."""
+    """Return a grey PNG image."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -69,7 +69,7 @@ def _png(rows: int, columns: int) -> bytes:
 
 
 def _skin() -> bytes:
-    """Return a skin of one triangle on the world."""
-    corners = struct.pack("<9f", *sum(_CORNERS[:3], ())) + struct.pack("<3i", 0, 1, 2)
+    """Return a skin of one triangle, bound to the world body."""
+    triangle = struct.pack("<9f", *sum(_VERTICES[:3], ())) + struct.pack("<3i", 0, 1, 2)
     bone = b"world".ljust(40, b"\0") + struct.pack("<7f", 0, 0, 0, 1, 0, 0, 0)
-    return struct.pack("<4i", 3, 0, 1, 1) + corners + bone + struct.pack("<4i3f", 3, 0, 1, 2, 1, 1, 1)
+    return struct.pack("<4i", 3, 0, 1, 1) + triangle + bone + struct.pack("<4i3f", 3, 0, 1, 2, 1, 1, 1)

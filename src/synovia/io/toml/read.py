@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matri
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.text import parse_toml
 
-_LARGEST: Final = 2**25  # bytes; twice what the most joints allowed need, and tomllib is slow
+_LARGEST: Final = 2**25  # bytes: twice the size of a file with the most joints allowed; tomllib is slow
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
 _TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "joint")
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
@@ -31,7 +31,7 @@ _TURN: Final = (-math.pi, math.pi)
 
 
 def read_skeleton(path: Path) -> Skeleton:
-    """Return the skeleton of a file.
+    """Read the skeleton of a file.
 
     Raises:
         FileError: If the file cannot be read.
@@ -41,7 +41,7 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def parse_skeleton(data: bytes, path: Path) -> Skeleton:
-    """Return the skeleton that a file's content describes; ``path`` is for messages."""
+    """Return the skeleton that the content of a file describes; ``path`` is for messages."""
     text = _decoded(data, path)
     content = parse_toml(text, str(path))
     lines = _lines(text)
@@ -55,7 +55,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
         raise top.error("has no joints", value=entries, expected="tables that begin with [[joint]]")
     entries = cast("list[dict[str, Any]]", entries)
-    if len(lines) != 1 + len(entries):  # joints in one line, or heads inside a text: lines cannot be told
+    if len(lines) != 1 + len(entries):  # several joints on a line, or a head inside a text: the lines are unknown
         lines = [dict[str, int]()] * (1 + len(entries))
     tables = [
         Table(entry, path, f"joint {entry.get('name', number)!r}", lines[1 + number])
@@ -81,7 +81,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
 
 
 def _decoded(data: bytes, path: Path) -> str:
-    """Return a file's content as text."""
+    """Return the content of a file as text."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -90,7 +90,7 @@ def _decoded(data: bytes, path: Path) -> str:
 
 
 def _lines(text: str) -> list[dict[str, int]]:
-    """Return the lines of the keys of the file itself and then of each joint, whose head stands under the empty key."""
+    """Return the line of each key, for the head of the file and then for each joint; "" is the ``[[joint]]`` line."""
     tables: list[dict[str, int]] = [{}]
     for number, line in enumerate(text.split("\n"), start=1):
         if re.match(r"\s*\[\[\s*joint\s*\]\]", line):
@@ -135,7 +135,7 @@ def _joint(table: Table) -> Joint:
 
 def _rotation(table: Table) -> Array:
     """Return the rest rotation of a joint."""
-    if table.one_of("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
+    if table.given_key("rotation_xyzw", "rpy" if "rpy" in table.values else "rpy_deg") == "rotation_xyzw":
         return quat_to_matrix(as_unit_quat(table.numbers("rotation_xyzw", 4) or (), "rotation_xyzw"))
     return fixed_xyz(*(table.angles("rpy", 3) or (0.0, 0.0, 0.0)))
 
@@ -158,7 +158,7 @@ def _limit(table: Table, kind: Kind) -> Limit | None:
         if not -math.pi - 1e-12 <= low <= 0.0 <= high <= math.pi + 1e-12:
             raise table.error(
                 f"{key} is out of range",
-                table.one_of(f"{key}_deg", key),
+                table.given_key(f"{key}_deg", key),
                 value=(low, high),
                 expected="from -pi..0 to 0..pi radians, rest inside",
             )
@@ -189,5 +189,5 @@ def _mimic(table: Table) -> Mimic | None:
 
 
 def looks_like(head: bytes) -> bool:
-    """Return whether a file begins like one of ours, of any version."""
+    """Return whether a file begins like a skeleton file of any version."""
     return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.skeleton/""", head) is not None

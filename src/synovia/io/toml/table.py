@@ -1,4 +1,4 @@
-"""A table of a TOML file whose values are checked when they are asked for, and what reader and writer share."""
+"""A table of a TOML file with checked access to its values; constants that the reader and the writer share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _T = TypeVar("_T")
 
 
 class Table:
-    """One table of the file, whose values are checked when they are asked for.
+    """One table of the file, with checked access to its values.
 
     Args:
-        values: What the file says.
+        values: The values by key.
         path: The file, for messages.
-        what: What the table describes, for messages; empty for the file itself.
-        lines: Line of each key and, under the empty key, of the table's head; empty where they cannot be told.
+        what: Name of what the table describes, for messages; empty for the head of the file.
+        lines: Line of each key and, under the empty key, of the table's header; empty if the lines are unknown.
     """
 
     def __init__(self, values: Mapping[str, Any], path: Path, what: str, lines: Mapping[str, int]) -> None:
@@ -31,7 +31,7 @@ class Table:
         self._lines = lines
 
     def where(self, key: str = "") -> str:
-        """Return the place of a key in words."""
+        """Return the place of a key, for messages."""
         line = self._lines.get(key, self._lines.get(""))
         parts = [str(self._path), f"line {line}" if line else "", self._what]
         return ", ".join(part for part in parts if part)
@@ -41,27 +41,27 @@ class Table:
         return FormatError(what, where=self.where(key), **details)
 
     def at(self, error: SynoviaError) -> FormatError:
-        """Return an error about a value as an error of this place: at the key that its message begins with."""
+        """Return an error about a value as an error at the key that its message begins with."""
         word = error.what.split()[0]
         key = next((key for key in self.values if key.removesuffix("_deg") == word), "")
         return restated(error, FormatError, self.where(key))
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse keys that mean nothing."""
+        """Refuse unknown keys."""
         names = list(known)
         for key in self.values:
             if key not in names:
                 raise self.error(f"unknown key {key!r}", key, hint=did_you_mean(key, names))
 
     def text(self, key: str) -> str | None:
-        """Return a text, None where the key is missing."""
+        """Return a text; None if the key is missing."""
         value = self.values.get(key)
         if value is not None and not isinstance(value, str):
             raise self.error(f"{key} is not text", key, value=value, expected="text in quotes")
         return value
 
     def choice(self, key: str, known: Mapping[str, _T]) -> _T | None:
-        """Return what one of several words stands for, None where the key is missing."""
+        """Return the value that belongs to a word; None if the key is missing."""
         word = self.text(key)
         if word is None:
             return None
@@ -70,7 +70,7 @@ class Table:
         return known[word]
 
     def words(self, key: str) -> tuple[str, ...] | None:
-        """Return a list of texts, None where the key is missing."""
+        """Return a list of texts; None if the key is missing."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -79,18 +79,18 @@ class Table:
         return tuple(cast("list[str]", value))
 
     def flag(self, key: str) -> bool:
-        """Return true or false; false where the key is missing."""
+        """Return true or false; false if the key is missing."""
         value = self.values.get(key, False)
         if not isinstance(value, bool):
-            raise self.error(f"{key} is not a truth value", key, value=value, expected="true or false")
+            raise self.error(f"{key} is not a boolean", key, value=value, expected="true or false")
         return value
 
     def number(self, key: str, *, infinite: bool = False) -> float | None:
-        """Return a number, None where the key is missing."""
+        """Return a number; None if the key is missing."""
         return self._number(key, self.values[key], infinite) if key in self.values else None
 
     def numbers(self, key: str, count: int, *, infinite: bool = False) -> list[float] | None:
-        """Return a list of so many numbers, None where the key is missing."""
+        """Return a list of ``count`` numbers; None if the key is missing."""
         if key not in self.values:
             return None
         value = self.values[key]
@@ -99,25 +99,25 @@ class Table:
         return [self._number(key, entry, infinite) for entry in cast("list[Any]", value)]
 
     def angles(self, key: str, count: int, *, infinite: bool = False) -> list[float] | None:
-        """Return so many angles in radians, given under ``key`` or in degrees under ``key_deg``."""
-        degrees = self.numbers(self.one_of(f"{key}_deg", key), count, infinite=infinite)
+        """Return ``count`` angles in radians, given under ``key`` or in degrees under ``key_deg``."""
+        degrees = self.numbers(self.given_key(f"{key}_deg", key), count, infinite=infinite)
         if f"{key}_deg" in self.values and degrees is not None:
             return [math.radians(angle) for angle in degrees]
         return degrees
 
     def angle(self, key: str) -> float | None:
-        """Return one number, given under ``key`` or in degrees under ``key_deg``."""
-        value = self.number(self.one_of(f"{key}_deg", key))
+        """Return one angle in radians, given under ``key`` or in degrees under ``key_deg``."""
+        value = self.number(self.given_key(f"{key}_deg", key))
         return math.radians(value) if value is not None and f"{key}_deg" in self.values else value
 
-    def one_of(self, key: str, other: str) -> str:
-        """Return which of two keys that say the same is given; the second where neither is."""
+    def given_key(self, key: str, other: str) -> str:
+        """Return which of two equivalent keys is given; the second if neither is."""
         if key in self.values and other in self.values:
             raise self.error(f"both {other} and {key} are given", key, expected="one of them")
         return key if key in self.values else other
 
     def inner(self, key: str, values: Mapping[str, Any]) -> Table:
-        """Return a table inside this one, under a key."""
+        """Return the table at a key of this one."""
         return Table(values, self._path, self._what, {"": self._lines[key]} if key in self._lines else {})
 
     def _number(self, key: str, value: object, infinite: bool) -> float:

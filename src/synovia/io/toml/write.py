@@ -19,11 +19,11 @@ from synovia.text import toml_text
 
 
 def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a skeleton so that reading gives the same one again.
+    """Write a skeleton without loss: reading the file gives the same skeleton.
 
     Args:
         skeleton: The skeleton.
-        path: The file, by custom with the extension ``.toml``.
+        path: The file, usually with the extension ``.toml``.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -64,7 +64,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
 
 
 def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
-    """Return the keys of a joint's table; None where the default will do."""
+    """Return the keys of a joint's table; the value is None for a default."""
     position, rotation, limit = joint.rest[:3, 3], joint.rest[:3, :3], joint.limit
     keys: dict[str, Any] = {"name": joint.name, "parent": parent, "kind": joint.kind.name.lower()}
     keys["position"] = position if position.any() else None
@@ -87,7 +87,7 @@ def _block(keys: Mapping[str, Any]) -> str:
 
 
 def _literal(value: object) -> str:
-    """Return a value in TOML's words; numbers with as many digits as they need to come back the same."""
+    """Return a value as TOML; numbers have enough digits to be read back exactly."""
     if isinstance(value, str):
         return toml_text(value)
     if isinstance(value, Mimic):

@@ -1,22 +1,22 @@
-"""Aim in closed form: one joint, or a chain that shares the turn, points an axis at a place.
+"""Aim in closed form: one joint, or a chain that shares the turn, points an axis at a target.
 
-The axis a passes through a point at e from the joint's centre, and the target is d from that centre. A turn of the
-joint brings a point e + s a of the axis to the target where |e + s a| = |d|, a quadratic equation in s, and the
-smallest turn that does is that from e + s a onto d. For a hinge the same holds across its axis. A turn about d keeps
-the aim, so it is free for the roll: the one that brings a direction of the joint nearest to an upward one.
+The axis a passes through a point at e from the joint's centre, and the target is at d from that centre. A turn of the
+joint can bring the point e + s a of the axis to the target if |e + s a| = |d|, a quadratic equation in s. The smallest
+such turn is the one from e + s a onto d. For a hinge the same holds across its axis. A turn about d keeps the aim; the
+roll about d brings a direction of the joint nearest to an upward one.
 
-A chain shares: each joint from the root on takes its part of the turn that would aim from there, the last one the rest,
-exactly.
+In a chain, each joint from the root on takes its part of the turn that would aim from there; the last one takes the
+rest.
 """
 
 import math
 
 import numpy as np
 
-from synovia.kernels.closed_form.blend import begin, end, one_by_one
+from synovia.kernels.closed_form.blend import blend_answer, load_start, solve_in_order
 from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.general import sight
+from synovia.kernels.goals.general import aim_vectors
 from synovia.kernels.goals.residuals import goal_frame, residual
 from synovia.kernels.layout import (
     BLEND,
@@ -50,58 +50,57 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.subproblems import turn_to, turned
-from synovia.kernels.math.two_segments import FLAT, across, nearest_turn, turn_about, turn_onto
+from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject, turn_about, turn_onto
 from synovia.kernels.math.vectors import cross, dot, load, norm, perpendicular, scale, sub
-from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.ball import base_of, no_hand, set_turn, swivel_inside
-from synovia.kernels.tree.ball import turned as turned_ball
+from synovia.kernels.search.restarts import random_start
+from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball, turned_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_general, open_work
 from synovia.kernels.tree.variables import clamp_block
 
 
 @inline
-def missed_by(z, e, a, d, angle):
-    """Return the angle between the axis and the way to the target after a turn of a hinge."""
+def aim_error(z, e, a, d, angle):
+    """Return the angle between the axis and the direction of the target after a turn of a hinge."""
     ray, way = turned(z, a, angle), sub(d, turned(z, e, angle))
     return math.atan2(norm(cross(ray, way)), dot(ray, way))
 
 
 @device
 def aim_hinge(problem, q, row, z, e, a, d, share):
-    """Turn a hinge by its share of what brings the axis onto the target, seen along the hinge, or to its better end."""
+    """Turn a hinge by its share of the turn that aims the axis, seen along the hinge; or to its better limit."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
-    level = across(d, z)
-    point = lever(across(e, z), across(a, z), level)
+    level = reject(d, z)
+    point = lever(reject(e, z), reject(a, z), level)
     if norm(point) <= FLAT * problem.reach or norm(level) <= FLAT * problem.reach:
         return
     low, high = problem.limits[k, LOWER] - q[at], problem.limits[k, UPPER] - q[at]
     turn, found = nearest_turn(turn_to(z, point, level), F(0), low, high)
     if not found:
-        turn = low if missed_by(z, e, a, d, low) <= missed_by(z, e, a, d, high) else high
+        turn = low if aim_error(z, e, a, d, low) <= aim_error(z, e, a, d, high) else high
     q[at] += share * turn
     clamp_block(problem.variables, problem.limits, k, q)
 
 
 @device
 def roll_of(problem, R, turn, line):
-    """Return the turn about the line of sight that brings the joint's top nearest to up, and on by the twist."""
+    """Return the turn about the line of sight that brings the joint's top nearest to up, plus the twist."""
     up = (problem.params[UP], problem.params[UP + 1], problem.params[UP + 2])
     top = quat_apply(
         turn, apply(R, (problem.params[TOP_AXIS], problem.params[TOP_AXIS + 1], problem.params[TOP_AXIS + 2]))
     )
-    if norm(across(top, line)) <= FLAT or norm(across(up, line)) <= FLAT:
+    if norm(reject(top, line)) <= FLAT or norm(reject(up, line)) <= FLAT:
         return F(0)
     return turn_to(line, top, up) + problem.params[TWIST]
 
 
 @device
-def go_near(problem, frames, q, row, turn, a, e, d):
-    """Bring a ball with limits to where its axis points nearest to a target, no allowed ``turn`` being exact."""
+def aim_within_limits(problem, frames, q, row, turn, a, e, d):
+    """Turn a ball to the allowed rotation whose axis points nearest to a target; ``turn`` aims, beyond the limits."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
-    R, base = load_rotation(frames, row, ORIENTATION), base_of(problem, frames, q, row)
+    R, base = load_rotation(frames, row, ORIENTATION), ball_rest_rotation(problem, frames, q, row)
     wanted = turned_ball(problem, frames, q, row, turn)
     q0 = load_quat(q, at)
     x, y, z, w = nearest_aim(problem.limits, k, q0, wanted, apply_t(R, a), apply_t(R, e), apply_t(base, d))
@@ -110,14 +109,14 @@ def go_near(problem, frames, q, row, turn, a, e, d):
 
 
 @device
-def aim(problem, work, targets, q, h, row, share, last):
-    """Turn one joint by its share; work.frames are at q, and are when it is done."""
+def aim_one(problem, work, targets, q, h, row, share, last):
+    """Turn one joint by its share of the aim; work.frames are at q, before and after."""
     G, _ = goal_frame(problem, work.frames, problem.general.ints[h, GOAL])
     R, o = load_rotation(work.frames, row, ORIENTATION), load(work.frames, row, ORIGIN)
     a = column(G, 2)
-    e, d = sight(problem, work.frames, targets, h, o)
+    e, d = aim_vectors(problem, work.frames, targets, h, o)
     if norm(d) <= FLAT * problem.reach:
-        return  # the target is in the joint: any direction will do
+        return  # the target is at the joint: every direction aims
     if problem.tree.ints[row, KIND] == HINGE:
         aim_hinge(problem, q, row, column(R, 2), e, a, d, share)
     else:
@@ -126,20 +125,20 @@ def aim(problem, work, targets, q, h, row, share, last):
         if last:
             line = scale(F(1) / norm(d), d)
             roll = roll_of(problem, R, turn, line)
-            roll, inside = swivel_inside(problem, work.frames, q, row, turn, line, no_hand(), roll)
+            roll, inside = nearest_allowed_swivel(problem, work.frames, q, row, turn, line, no_wrist(), roll)
             turn = quat_mul(turn_about(line, roll), turn)
         else:
             turn = quat_exp(scale(share, quat_log(turn)))
         if inside:
-            set_turn(problem, work.frames, q, row, turn)
+            rotate_ball(problem, work.frames, q, row, turn)
         else:
-            go_near(problem, work.frames, q, row, turn, a, e, d)
+            aim_within_limits(problem, work.frames, q, row, turn, a, e, d)
     forward(problem.tree, q, work.frames)
 
 
 @inline
 def nth_moving(problem, row, n):
-    """Return the n-th row that moves, from ``row`` up."""
+    """Return the n-th moving row from ``row`` up."""
     row = np.int64(row)
     while problem.tree.ints[row, VARIABLE] < 0 or n > 0:
         n -= 1 if problem.tree.ints[row, VARIABLE] >= 0 else 0
@@ -148,41 +147,41 @@ def nth_moving(problem, row, n):
 
 
 @device
-def share_out(problem, work, targets, q, h):
-    """Aim term h with its chain, from the root on: each joint turns by its part of what is left."""
+def aim_chain(problem, work, targets, q, h):
+    """Aim goal term h with its chain, from the root on: each joint takes its part of the remaining turn."""
     count = np.int64(problem.params[COUNT])
     left = F(0)
     for i in range(count):
         left += problem.params[SHARES + i]
     for i in range(count - 1, -1, -1):
         row = nth_moving(problem, problem.goals[problem.general.ints[h, GOAL], GOAL_ROW], i)
-        aim(problem, work, targets, q, h, row, problem.params[SHARES + i] / left, i == 0)
+        aim_one(problem, work, targets, q, h, row, problem.params[SHARES + i] / left, i == 0)
         left -= problem.params[SHARES + i]
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Aim each goal's chain from its root on, from the start or, in a track, from the last answer; then blend."""
-    begin(problem, work, q)
+    load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
-    for row in range(problem.tree.ints.shape[0]):  # a joint that carries others goes before them
+    for row in range(problem.tree.ints.shape[0]):  # parents first
         for h in range(problem.general.ints.shape[0]):
             g = problem.general.ints[h, GOAL]
             if nth_moving(problem, problem.goals[g, GOAL_ROW], 0) == row:
-                share_out(problem, work, targets, q, h)
-    end(problem, work, q, problem.params[BLEND])
+                aim_chain(problem, work, targets, q, h)
+    blend_answer(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
 
 @algorithm
 def prove(problem, work, targets, q):
-    """Return 0: what holds an aim back is a limit, or a target beside the axis, and descent tells which."""
+    """Return 0: no proof here; descent finds whether a limit, or a target beside the axis, prevents the aim."""
     return 0, F(0)
 
 
 @entry
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems."""
+    """Solve a batch of problems, one after the other."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)

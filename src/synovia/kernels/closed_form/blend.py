@@ -1,7 +1,7 @@
-"""Methods that mind where they come from: the share of a solution that is taken, and how far goals moved since.
+"""Blending of answers with the start pose (the setting ``weight``), and the motion of the goals from frame to frame.
 
-A track is solved frame after frame from the last answer, as it was before it was blended with the first start; so a
-share of a solution means the same in every frame, and a turn from the start is not made again in each.
+Each frame of a track starts from the last answer before it was blended with the first start. So the weight means the
+same in every frame, and the blend does not accumulate.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ from synovia.kernels.search.multistart import solve_rows
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import clamp_block
 
-# Places in spare memory: how far targets moved since the frame before (infinite at a first one), then four numbers for
-# each variable, first at the first start, and then of the last answer before it was blended with that
+# Columns of the scratch memory: how far the targets moved since the last frame (infinite at the first), then four
+# numbers of each variable at the first start, and then four of each in the last answer before it was blended
 MOTION, VALUES = 0, 1
 
 
 @inline
-def remember(problem, q, values, first):
+def save_values(problem, q, values, first):
     """Write the variables in q to four numbers each, from ``first`` on."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
@@ -38,7 +38,7 @@ def remember(problem, q, values, first):
 
 
 @inline
-def recall(problem, q, values, first):
+def load_values(problem, q, values, first):
     """Write the variables back to q."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
@@ -48,7 +48,7 @@ def recall(problem, q, values, first):
 
 @device
 def blend(problem, q, values, first, weight):
-    """Bring q from the remembered values to itself by a part of the way: hinges evenly, balls about one axis."""
+    """Move q to a part of the way from the saved values to itself: hinges evenly, balls about one axis."""
     for k in range(problem.variables.shape[0]):
         at, i = problem.variables[k, BLOCK_Q], first + 4 * k
         if problem.variables[k, BLOCK] == SCALAR:
@@ -61,18 +61,18 @@ def blend(problem, q, values, first, weight):
 
 
 @device
-def begin(problem, work, q):
-    """Go on from the last answer of a track, or remember the start."""
+def load_start(problem, work, q):
+    """Load the last answer of a track to q, or save the start."""
     if work.solver_scratch[MOTION] < np.inf:
-        recall(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
+        load_values(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
     else:
-        remember(problem, q, work.solver_scratch, VALUES)
+        save_values(problem, q, work.solver_scratch, VALUES)
 
 
 @device
-def end(problem, work, q, weight):
-    """Remember the answer, then blend it with the first start; work.frames are those of q."""
-    remember(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
+def blend_answer(problem, work, q, weight):
+    """Save the answer, then blend it with the first start; work.frames are those of q."""
+    save_values(problem, q, work.solver_scratch, VALUES + 4 * problem.variables.shape[0])
     if weight < F(1):
         blend(problem, q, work.solver_scratch, VALUES, weight)
         forward(problem.tree, q, work.frames)
@@ -80,7 +80,7 @@ def end(problem, work, q, weight):
 
 @inline
 def motion_of(targets, b):
-    """Return how far all targets together moved from frame b - 1 to frame b."""
+    """Return the sum of the motions of all targets from frame b - 1 to frame b."""
     total = F(0)
     for g in range(targets.shape[1]):
         now, before = targets[b, g], targets[b - 1, g]
@@ -89,12 +89,12 @@ def motion_of(targets, b):
 
 
 @inline
-def one_by_one(attempt, scatter, prove, problem, work, targets, starts, out, warm, first):
-    """Solve rows of problems one at a time, see ``multistart``, with how far targets moved left for each."""
+def solve_in_order(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
+    """Solve one problem after the other, see ``search.multistart``, and write the motion of the targets for each."""
     missed = 0
     for b in range(first, out.shape[0]):
         work.solver_scratch[MOTION] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
-        code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out[: b + 1], warm, b)
+        code = solve_rows(attempt, random_start, prove, problem, work, targets, starts, out[: b + 1], warm, b)
         if code < 0 or (warm and code & 1 and not interrupted(work.watch)):
             return code
         missed |= code & 1

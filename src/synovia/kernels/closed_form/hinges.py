@@ -1,17 +1,18 @@
 """One and two hinges or slides in closed form: the pose nearest to a target of all within the limits, and each branch.
 
-A turn by x about the axis z through o takes the point p nearest to t where (t - o)·(turned p - o), that is
-A cos x + B sin x, is largest: x = atan2(B, A). Of two hinges the second moves p on a circle q(y); the first then brings
-it to the target's side, and what is left is f(y) = (q_z - t_z)² + (ρ_q - ρ_t)², in cylinder coordinates about the first
-axis. Where f is least
+A turn by x about the axis z through o brings the point p nearest to t if (t - o)·(turned p - o), that is
+A cos x + B sin x, is largest: x = atan2(B, A). Of two hinges the second moves p on a circle q(y). The first then turns
+p to the target's side, and the squared distance is f(y) = (q_z - t_z)² + (ρ_q - ρ_t)², in cylinder coordinates about
+the first axis. At a minimum of f
 
-    ρ_q (½ |q|²' - t_z q_z') = ρ_t ½ ρ_q²'
+    ρ_q (½ |q|²' - t_z q_z') = ρ_t ½ ρ_q²',
 
-whose square is a trigonometric polynomial of the fourth degree in y. Limits add their ends, with the other joint's
-best.
+and the square of this is a trigonometric polynomial of the fourth degree in y. Each limit of one joint, with the best
+value of the other, is a further candidate.
 """
 
 import math
+from typing import NamedTuple
 
 from synovia.kernels.closed_form.selection import choose, list_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
@@ -32,39 +33,39 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import column, load_rotation
 from synovia.kernels.math.subproblems import turned
-from synovia.kernels.math.trigonometric_polynomials import ROOM, real_roots, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import SCRATCH_SIZE, real_angles, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, load, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
 
 DEGREE = 4
-# Places in spare memory: candidates, then samples, roots, and what the search for roots needs
+# Columns of the scratch memory: candidates, then samples, roots, and the scratch memory of the search for roots
 SAMPLES = 64
 ROOTS = SAMPLES + 2 * DEGREE + 1
 SCRATCH = ROOTS + 2 * DEGREE
-SPARE = SCRATCH + ROOM
+SPARE = SCRATCH + SCRATCH_SIZE
 POLISH = 8
-FLAT = F(1e-12)  # against the squared lengths: a lever that turns nothing
+FLAT = F(1e-12)  # of the squared lengths: a shorter lever counts as zero
 
 
 @inline
-def lever(z, p, t):
-    """Return (A, B): t·(p turned by x about z) = A cos x + B sin x + const."""
-    return harmonic(add_direction(zero_covariance(), F(1), p, t), z)
+def best_angle(A, B, lower, upper):
+    """Return the x within [lower, upper] with the largest A cos x + B sin x."""
+    best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
+    return best if found else hinge_angle(A, B, F(0), lower, upper)
 
 
 @inline
 def best_turn(z, p, t, lower, upper):
-    """Return the turn about z within [lower, upper] that brings p nearest to t; none where all are alike."""
-    A, B = lever(z, p, t)
+    """Return the turn about z within [lower, upper] that brings p nearest to t; the smallest if all are equal."""
+    A, B = harmonic(add_direction(zero_covariance(), F(1), p, t), z)  # t·(p turned by x) = A cos x + B sin x + const
     if abs(A) + abs(B) <= FLAT * (dot(p, p) + dot(t, t)):
         return min(max(F(0), lower), upper)
-    best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
-    return best if found else hinge_angle(A, B, F(0), lower, upper)
+    return best_angle(A, B, lower, upper)
 
 
 @inline
@@ -80,7 +81,7 @@ def circle(z, w, b, c, t, y):
 
 @device
 def polished(z, w, b, c, t, y):
-    """Return the root of f' = 2 (P - ρ_t S / ρ_q) near y: Newton's method by secants."""
+    """Return the root of f' = 2 (P - ρ_t S / ρ_q) near y, by the secant method."""
     tz = dot(t, z)
     rho_t = math.sqrt(max(dot(t, t) - tz * tz, F(0)))
     x0 = y - F(1e-4)
@@ -97,19 +98,42 @@ def polished(z, w, b, c, t, y):
     return y
 
 
+class Joint(NamedTuple):
+    """A moving joint in the start pose."""
+
+    variable: int
+    z: tuple[float, float, float]  # axis
+    o: tuple[float, float, float]  # origin
+    x: float  # value
+    low: float  # how far the value may go down, and up
+    high: float
+
+
 @inline
-def bounds(problem, q, row):
-    """Return how far the joint of a row may go down and up from where it is."""
+def joint_of(problem, frames, q, row):
+    """Return the joint of a row."""
     k = problem.tree.ints[row, VARIABLE]
     x = q[problem.variables[k, BLOCK_Q]]
-    return problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
+    z, o = column(load_rotation(frames, row, ORIENTATION), 2), load(frames, row, ORIGIN)
+    return Joint(k, z, o, x, problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x)
 
 
 @inline
-def place(problem, q, row, x, by):
-    """Set the joint of a row to what it was at, x, and a step, within its limits."""
-    k = problem.tree.ints[row, VARIABLE]
-    q[problem.variables[k, BLOCK_Q]] = min(max(x + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
+def move_by(problem, q, joint, by):
+    """Set a joint to its value in the start pose plus a step, within its limits."""
+    low, high = problem.limits[joint.variable, LOWER], problem.limits[joint.variable, UPPER]
+    q[problem.variables[joint.variable, BLOCK_Q]] = min(max(joint.x + by, low), high)
+
+
+@inline
+def put_pair(problem, q, table, count, first, a, second, b):
+    """Write the candidate of these steps of two joints; return the new count. q stays."""
+    move_by(problem, q, first, a)
+    move_by(problem, q, second, b)
+    put_candidate(problem, q, table, count)
+    move_by(problem, q, first, F(0))
+    move_by(problem, q, second, F(0))
+    return count + 1
 
 
 @device
@@ -117,105 +141,78 @@ def one_joint(problem, work, targets, q, row):
     """Write the one candidate of a single joint; return 1."""
     R, p = goal_frame(problem, work.frames, 0)
     T, t = target_frame(targets, 0)
-    z, o = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
-    lower, upper = bounds(problem, q, row)
-    x = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
+    joint = joint_of(problem, work.frames, q, row)
     if problem.tree.ints[row, KIND] != HINGE:
-        by = min(max(dot(z, sub(t, p)), lower), upper)
+        by = min(max(dot(joint.z, sub(t, p)), joint.low), joint.high)
     elif problem.goals[0, PARTS] & POSITION:
-        by = best_turn(z, sub(p, o), sub(t, o), lower, upper)
+        by = best_turn(joint.z, sub(p, joint.o), sub(t, joint.o), joint.low, joint.high)
     else:
-        A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), z)
-        best, found = nearest_turn(math.atan2(B, A), F(0), lower, upper)
-        by = best if found else hinge_angle(A, B, F(0), lower, upper)
-    place(problem, q, row, x, by)
+        A, B = harmonic(add_frame(zero_covariance(), F(1), R, T), joint.z)
+        by = best_angle(A, B, joint.low, joint.high)
+    move_by(problem, q, joint, by)
     put_candidate(problem, q, work.solver_scratch, 0)
-    place(problem, q, row, x, F(0))
+    move_by(problem, q, joint, F(0))
     return 1
 
 
 @device
-def two_hinges(problem, work, targets, q, upper_row, row):
+def two_hinges(problem, work, targets, q, first, second):
     """Write all candidates of two hinges; return how many."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
-    z, o = column(load_rotation(work.frames, upper_row, ORIENTATION), 2), load(work.frames, upper_row, ORIGIN)
-    w, joint = column(load_rotation(work.frames, row, ORIENTATION), 2), load(work.frames, row, ORIGIN)
-    b, c, t = sub(joint, o), sub(p, joint), sub(t, o)
+    table, z, w = work.solver_scratch, first.z, second.z
+    b, c, t = sub(second.o, first.o), sub(p, second.o), sub(t, first.o)
     rho_t2 = max(dot(t, t) - dot(t, z) * dot(t, z), F(0))
     for j in range(2 * DEGREE + 1):
         rho2, P, S = circle(z, w, b, c, t, sample_angle(j, DEGREE))
-        work.solver_scratch[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
-    roots = real_roots(
-        work.solver_scratch[SAMPLES:ROOTS], DEGREE, work.solver_scratch[SCRATCH:], work.solver_scratch[ROOTS:SCRATCH]
-    )
-    low1, high1 = bounds(problem, q, upper_row)
-    low2, high2 = bounds(problem, q, row)
-    x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
-    x2 = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
+        table[SAMPLES + j] = rho2 * P * P - rho_t2 * S * S
+    roots = real_angles(table[SAMPLES:ROOTS], DEGREE, table[SCRATCH:], table[ROOTS:SCRATCH])
     count = 0
     for i in range(roots + 3):  # the roots, the start, the limits of the second
         if i < roots:
-            y, allowed = nearest_turn(polished(z, w, b, c, t, work.solver_scratch[ROOTS + i]), F(0), low2, high2)
+            y, allowed = nearest_turn(polished(z, w, b, c, t, table[ROOTS + i]), F(0), second.low, second.high)
         else:
-            y = F(0) if i == roots else low2 if i == roots + 1 else high2
+            y = F(0) if i == roots else second.low if i == roots + 1 else second.high
             allowed = abs(y) < math.inf
         if allowed:
-            place(problem, q, row, x2, y)
-            place(problem, q, upper_row, x1, best_turn(z, add(b, turned(w, c, y)), t, low1, high1))
-            put_candidate(problem, q, work.solver_scratch, count)
-            count += 1
-    for end in (low1, high1):
-        if abs(end) < math.inf:
-            place(problem, q, upper_row, x1, end)
-            place(problem, q, row, x2, best_turn(w, c, sub(turned(z, t, -end), b), low2, high2))
-            put_candidate(problem, q, work.solver_scratch, count)
-            count += 1
-    place(problem, q, upper_row, x1, F(0))
-    place(problem, q, row, x2, F(0))
+            x = best_turn(z, add(b, turned(w, c, y)), t, first.low, first.high)
+            count = put_pair(problem, q, table, count, first, x, second, y)
+    for x in (first.low, first.high):
+        if abs(x) < math.inf:
+            y = best_turn(w, c, sub(turned(z, t, -x), b), second.low, second.high)
+            count = put_pair(problem, q, table, count, first, x, second, y)
     return count
 
 
 @device
-def two_slides(problem, work, targets, q, upper_row, row):
+def two_slides(problem, work, targets, q, first, second):
     """Write all candidates of two slides: the least squares of both, and each at its limits with the other's best."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)
-    u = column(load_rotation(work.frames, upper_row, ORIENTATION), 2)
-    v = column(load_rotation(work.frames, row, ORIENTATION), 2)
-    low1, high1 = bounds(problem, q, upper_row)
-    low2, high2 = bounds(problem, q, row)
-    x1 = q[problem.variables[problem.tree.ints[upper_row, VARIABLE], BLOCK_Q]]
-    x2 = q[problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]]
-    k, du, dv = dot(u, v), dot(d, u), dot(d, v)
+    k, du, dv = dot(first.z, second.z), dot(d, first.z), dot(d, second.z)
     count = 0
     for i in range(5):
         if i < 3:
-            a = low1 if i == 1 else high1 if i == 2 else F(0)
+            a = first.low if i == 1 else first.high if i == 2 else F(0)
             if i == 0 and F(1) - k * k > FLAT:
                 a = (du - k * dv) / (F(1) - k * k)
             if not abs(a) < math.inf:
                 continue
-            a = min(max(a, low1), high1)
-            b = min(max(dv - k * a, low2), high2)
+            a = min(max(a, first.low), first.high)
+            b = min(max(dv - k * a, second.low), second.high)
         else:
-            b = low2 if i == 3 else high2
+            b = second.low if i == 3 else second.high
             if not abs(b) < math.inf:
                 continue
-            a = min(max(du - k * b, low1), high1)
-        place(problem, q, upper_row, x1, a)
-        place(problem, q, row, x2, b)
-        put_candidate(problem, q, work.solver_scratch, count)
-        count += 1
-    place(problem, q, upper_row, x1, F(0))
-    place(problem, q, row, x2, F(0))
+            a = min(max(du - k * b, first.low), first.high)
+        count = put_pair(problem, q, work.solver_scratch, count, first, a, second, b)
     return count
 
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave all candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
     row = problem.goals[0, GOAL_ROW]
     while problem.tree.ints[row, VARIABLE] < 0:
@@ -225,9 +222,10 @@ def branches(problem, work, targets, q):
         above = problem.tree.ints[above, PARENT]
     if above < 0:
         return one_joint(problem, work, targets, q, row), F(0)
+    first, second = joint_of(problem, work.frames, q, above), joint_of(problem, work.frames, q, row)
     if problem.tree.ints[row, KIND] == HINGE:
-        return two_hinges(problem, work, targets, q, above, row), F(0)
-    return two_slides(problem, work, targets, q, above, row), F(0)
+        return two_hinges(problem, work, targets, q, first, second), F(0)
+    return two_slides(problem, work, targets, q, first, second), F(0)
 
 
 @algorithm
@@ -239,14 +237,14 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def prove(problem, work, targets, q):
-    """Return 1: the answer is the best of all within the limits, so that it misses is the proof."""
+    """Return 1: the answer is the global best within the limits, so a miss proves that the target is unreachable."""
     return 1, F(0)
 
 
 @entry
 def hinges(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter_numbers, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve a batch of problems; see ``search.multistart``."""
+    return multistart(attempt, random_scalars, prove, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @entry

@@ -1,8 +1,7 @@
-"""Limbs on a tree: which joints they are, where they stand in the world, and how they are moved.
+"""Limbs on a tree: their joints, their frames in the world, and their motion.
 
-A limb is what the two nearest moving joints above a goal do to it: a root that turns about any axis and a joint between
-(hinge or ball). With a rotation goal the joint nearest to the goal takes the rotation, and the two above it are the
-limb.
+A limb consists of the two nearest moving joints above a goal: a root that turns about any axis and a middle joint, a
+hinge or ball. With a rotation goal the joint nearest to the goal takes the rotation, and the two above are the limb.
 """
 
 import math
@@ -43,16 +42,16 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.two_segments import (
     FLAT,
-    across,
-    bend_of,
+    bend_normal,
+    distance_curve,
+    distance_range,
     elbow_side,
-    plane_of,
-    range_of,
+    reject,
     signed_angle,
     turn_about,
 )
 from synovia.kernels.math.vectors import load, norm, perpendicular, sub
-from synovia.kernels.tree.ball import Hand, base_of, no_hand, set_turn
+from synovia.kernels.tree.ball import Wrist, ball_rest_rotation, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
@@ -62,7 +61,7 @@ STILL = F(1e-11)  # radians
 
 
 class Limb(NamedTuple):
-    """A limb as it stands, in the world."""
+    """A limb in the world frame."""
 
     tip: np.int64  # row that takes a rotation, -1 without one
     mid: np.int64
@@ -71,9 +70,9 @@ class Limb(NamedTuple):
     U: tuple[float, float, float]  # from root to mid
     V: tuple[float, float, float]  # from mid to tip
     n: tuple[float, float, float]  # axis of the bend
-    t: tuple[float, float, float]  # where the tip should be
-    lower: float  # turns of the bend from here
-    upper: float
+    t: tuple[float, float, float]  # target of the tip
+    lower: float  # least turn of the bend from the present one
+    upper: float  # largest
 
 
 @inline
@@ -86,7 +85,7 @@ def next_moving(problem, row):
 
 @device
 def limb_of(problem, frames, targets, q, g):
-    """Return the limb of goal g. With a rotation the target says where the joint above it has to be."""
+    """Return the limb of goal g. With a rotation, the target frame gives the place of the joint that takes it."""
     R, C = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
     row = next_moving(problem, problem.goals[g, GOAL_ROW])
@@ -108,40 +107,41 @@ def limb_of(problem, frames, targets, q, g):
         lower, upper = problem.limits[k, LOWER] - x, problem.limits[k, UPPER] - x
         return Limb(tip, mid, root, A, U, V, column(M, 2), t, lower, upper)
     v = apply_t(M, V)
-    n = plane_of(U, V, apply(base_of(problem, frames, q, mid), v), apply(M, perpendicular(v)))
+    n = bend_normal(U, V, apply(ball_rest_rotation(problem, frames, q, mid), v), apply(M, perpendicular(v)))
     return Limb(tip, mid, root, A, U, V, n, t, -PI, PI)
 
 
 @device
 def bend_joint(problem, frames, q, limb, turn):
-    """Turn the joint between by ``turn`` about the axis of the bend, within its limits; return the turn as it was made.
+    """Turn the middle joint by ``turn`` about the axis of the bend, within its limits.
 
-    It is a quaternion in the world, the root standing still.
+    Returns:
+        The turn that it made, a quaternion in the world frame.
     """
     if problem.tree.ints[limb.mid, KIND] == HINGE:
         at = problem.variables[problem.tree.ints[limb.mid, VARIABLE], BLOCK_Q]
         q[at] += turn
         clamp_block(problem.variables, problem.limits, problem.tree.ints[limb.mid, VARIABLE], q)
         return turn_about(limb.n, turn)
-    new = set_turn(problem, frames, q, limb.mid, turn_about(limb.n, turn))
+    new = rotate_ball(problem, frames, q, limb.mid, turn_about(limb.n, turn))
     return matrix_quat(matmul_t(new, load_rotation(frames, limb.mid, ORIENTATION)))
 
 
 @device
 def hand_of(problem, frames, targets, q, limb, g, moved):
-    """Return what the tip of goal g's limb has to turn to, the joints above it having moved it by a quaternion."""
+    """Return the target rotation of the tip of goal g's limb after the joints above moved it by a quaternion."""
     if limb.tip < 0:
-        return no_hand()
+        return no_wrist()
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
     W = matmul(matmul_t(T, R), load_rotation(frames, limb.tip, ORIENTATION))
-    before = quat_mul(moved, matrix_quat(base_of(problem, frames, q, limb.tip)))
-    return Hand(limb.tip, before, matrix_quat(W))
+    before = quat_mul(moved, matrix_quat(ball_rest_rotation(problem, frames, q, limb.tip)))
+    return Wrist(limb.tip, before, matrix_quat(W))
 
 
 @inline
 def pole_of(problem, targets, mid):
-    """Return (whether the joint between has a pole, where it is)."""
+    """Return (whether the middle joint has a pole, the position of the pole)."""
     if problem.general is not None:
         for h in range(problem.general.ints.shape[0]):
             g = problem.general.ints[h, GOAL]
@@ -154,10 +154,10 @@ def pole_of(problem, targets, mid):
 def swivel_to_pole(problem, limb, targets, aimed, line, twist):
     """Return (the turn of the plane about the line that points the bend at its pole, plus a twist; whether it has one).
 
-    On the line there is no side: with the pole there the plane stays.
+    A pole on the line has no direction: the plane stays.
     """
     found, pole = pole_of(problem, targets, limb.mid)
-    to = across(sub(pole, limb.A), line)
+    to = reject(sub(pole, limb.A), line)
     if not found or norm(to) <= FLAT * problem.reach:
         return F(0), found
     elbow = elbow_side(quat_apply(aimed, limb.U), quat_apply(aimed, limb.n), line, limb.upper > -limb.lower)
@@ -167,13 +167,13 @@ def swivel_to_pole(problem, limb, targets, aimed, line, twist):
 
 @inline
 def tip_of(problem, frames, limb, g):
-    """Return where the tip of goal g's limb is."""
+    """Return the position of the tip of goal g's limb."""
     return load(frames, limb.tip, ORIGIN) if limb.tip >= 0 else goal_frame(problem, frames, g)[1]
 
 
 @device
-def alternate(problem, work, q, limb, goal_at, g):
-    """Turn root and bend by turns towards a place, within their limits, until they stand still."""
+def descend_limb(problem, work, q, limb, goal_at, g):
+    """Turn root and middle joint alternately towards a place, within their limits, until they stop moving."""
     for _ in range(SWEEPS):
         most = F(0)
         for row in (limb.root, limb.mid):
@@ -191,12 +191,12 @@ def alternate(problem, work, q, limb, goal_at, g):
 
 @algorithm
 def prove_limbs(problem, work, targets, q):
-    """Return 1 if a target lies beyond what its limb reaches within the limits of its bend, or nearer than it can."""
+    """Return 1 if a target is too far from its limb's root, or too near, for the limits of the bend."""
     for g in range(problem.goals.shape[0]):
         if not problem.goals[g, PARTS] & POSITION:
             continue
         limb = limb_of(problem, work.frames, targets, q, g)
-        nearest, farthest = range_of(bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper))
+        nearest, farthest = distance_range(distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper))
         away = norm(sub(limb.t, limb.A))
         slack = problem.tolerance + F(1e-12) * (problem.reach + away)
         if limb.tip >= 0:

@@ -1,10 +1,11 @@
-"""The rotation within a ball's limits that brings an axis nearest to a target at which no allowed one points.
+"""The nearest aim of a ball: the rotation within its limits that points an axis nearest to a target.
 
-Everything is seen in the limit's own frame, where the allowed rotations are a disc of swings times an interval of
-twists (see ``swing_twist``), the four quarters of the ellipse drawn out to a quarter of the unit disc each. For a swing
-the best twist is that of a hinge. What is left has a few local minima, on the rim for the most part: those that stand
-out among the directions of the disc, and the one below the present pose, are descended to by a compass search (Kolda,
-Lewis & Torczon 2003), which minds neither the rim nor the creases between the quarters.
+It is for targets that no allowed rotation reaches. All quantities are in the limit's own frame. There the allowed
+rotations are a disc of swings times an interval of twists (see ``swing_twist``); the four quarters of the ellipse are
+scaled to a quarter of the unit disc each. For a given swing the best twist is that of a hinge. The remaining function
+of the swing has a few local minima, mostly on the rim. A compass search (Kolda, Lewis & Torczon 2003), which works
+across the rim and the creases between the quarters, descends from the present pose and from the best directions of the
+disc.
 """
 
 import math
@@ -25,14 +26,14 @@ from synovia.kernels.math.swing_twist import (
     unfold,
 )
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.two_segments import FLAT, across, nearest_turn
+from synovia.kernels.math.two_segments import FLAT, nearest_turn, reject
 from synovia.kernels.math.vectors import axpy, dot, norm, sub
 
 WORST = F(4)  # squared distance of opposite unit vectors
-COLUMNS, RINGS = 18, 5  # directions of the disc, and places on each but for the middle
-WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # steps: the first, where rivals are compared, where a search ends
+COLUMNS, RINGS = 18, 5  # directions of the disc, and samples on each besides the middle
+WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # steps: the first, for comparing candidates, the last
 ROUNDS = 400
-BETTER = F(5e-4)  # radians by which another minimum must be nearer: between equals nothing flickers
+BETTER = F(5e-4)  # radians by which another minimum must be nearer, so that answers do not flicker between equals
 Z = (F(0), F(0), F(1))
 
 
@@ -42,11 +43,11 @@ class Sight(NamedTuple):
     axis: tuple[float, float, float]  # unit vector
     eye: tuple[float, float, float]  # a point of the axis, from the joint's centre
     target: tuple[float, float, float]  # from the joint's centre
-    twist: float  # what it should be where all are equal
+    twist: float  # the choice if all are equal
 
 
-class Stand(NamedTuple):
-    """A place among the allowed rotations, and what is left to the target there."""
+class Candidate(NamedTuple):
+    """An allowed rotation, and the error of its aim."""
 
     u: float
     v: float
@@ -56,9 +57,9 @@ class Stand(NamedTuple):
 
 @inline
 def lever(e, a, d):
-    """Return e + s a with |e + s a| = |d|, the point ahead on the axis; the nearest where there is none.
+    """Return e + s a with |e + s a| = |d|, the point ahead on the axis, or the nearest point if there is none.
 
-    ``a`` need not be a unit vector: across a hinge it is what the hinge turns of it.
+    ``a`` need not be a unit vector: for a hinge it is the part across the hinge.
     """
     aa, ea = dot(a, a), dot(e, a)
     if aa <= FLAT * FLAT:
@@ -70,21 +71,21 @@ def lever(e, a, d):
 
 @inline
 def swing_at(limit, k, u, v):
-    """Return the swing vector of a place in the disc."""
+    """Return the swing vector of a point of the disc."""
     a, b = half_angles(limit, k, u, v)
     return a * u, b * v
 
 
 @inline
-def seen(limit, k, sight, u, v):
-    """Return the target as it is seen from the swung joint."""
+def target_seen(limit, k, sight, u, v):
+    """Return the target in the frame of the swung joint."""
     sx, sy = swing_at(limit, k, u, v)
     return quat_apply(quat_exp((-sx, -sy, F(0))), sight.target)
 
 
 @inline
 def gap_at(sight, d, twist):
-    """Return the squared distance between the axis and the way to a target that is seen at d before the twist."""
+    """Return the squared distance between the axis and the direction of a target that is at d before the twist."""
     s, c = sincos(twist)
     way = sub((c * d[0] + s * d[1], c * d[1] - s * d[0], d[2]), sight.eye)
     size = norm(way)
@@ -96,10 +97,10 @@ def gap_at(sight, d, twist):
 
 @device
 def best_twist(limit, k, sight, d):
-    """Return (the allowed twist that turns the axis to a target seen at d, as far as a hinge can; the gap then)."""
+    """Return (the allowed twist that best turns the axis to a target at d; its gap)."""
     low, high = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
-    level = across(d, Z)
-    point = lever(across(sight.eye, Z), across(sight.axis, Z), level)
+    level = reject(d, Z)
+    point = lever(reject(sight.eye, Z), reject(sight.axis, Z), level)
     flat = FLAT * norm(d)
     if norm(level) <= flat or norm(point) <= flat:
         twist = nearest_twist(sight.twist, low, high)
@@ -113,15 +114,15 @@ def best_twist(limit, k, sight, d):
 
 @device
 def best_of_column(limit, k, sight, j):
-    """Return the best place in one direction of the disc."""
+    """Return the best candidate in one direction of the disc."""
     s, c = sincos(F(2) * PI * F(j) / F(COLUMNS))
-    best = Stand(F(0), F(0), F(0), F(math.inf))
+    best = Candidate(F(0), F(0), F(0), F(math.inf))
     for i in range(RINGS + 1):
         r = F(i) / F(RINGS)
         u, v = r * c, r * s
-        twist, gap = best_twist(limit, k, sight, seen(limit, k, sight, u, v))
+        twist, gap = best_twist(limit, k, sight, target_seen(limit, k, sight, u, v))
         if gap < best.gap:
-            best = Stand(u, v, twist, gap)
+            best = Candidate(u, v, twist, gap)
     return best
 
 
@@ -140,20 +141,20 @@ def stepped(limit, k, at, way, size):
 
 @device
 def search(limit, k, sight, at, first, last):
-    """Return the local minimum below a place, by steps from a first size down to a last."""
+    """Return the local minimum near a candidate, by steps from a first size down to a last."""
     size = first
     for _ in range(ROUNDS):
         moved = False
         for way in range(6):
             u, v, twist = stepped(limit, k, at, way, size)
-            d = seen(limit, k, sight, u, v)
+            d = target_seen(limit, k, sight, u, v)
             gap = gap_at(sight, d, twist)
             if way < 4:
                 other, less = best_twist(limit, k, sight, d)
                 if less < gap:
                     twist, gap = other, less
             if gap < at.gap:
-                at = Stand(u, v, twist, gap)
+                at = Candidate(u, v, twist, gap)
                 moved = True
         if not moved:
             size *= F(0.5)
@@ -169,14 +170,14 @@ def angle_of(gap):
 
 
 @device
-def present(limit, k, sight, q):
-    """Return where a rotation within the limits stands."""
+def current(limit, k, sight, q):
+    """Return a rotation within the limits as a candidate."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     a, b = half_angles(limit, k, sx, sy)
     u, v = sx / a, sy / b
     r = max(F(1), math.sqrt(u * u + v * v))
     u, v, twist = u / r, v / r, nearest_twist(twist, limit[k, TWIST_LOWER], limit[k, TWIST_UPPER])
-    return Stand(u, v, twist, gap_at(sight, seen(limit, k, sight, u, v), twist))
+    return Candidate(u, v, twist, gap_at(sight, target_seen(limit, k, sight, u, v), twist))
 
 
 @device
@@ -185,17 +186,17 @@ def nearest_aim(limit, k, q, wanted, axis, eye, target):
 
     Args:
         limit: Limits.
-        k: Which of them.
+        k: Row of the limit.
         q: The present rotation.
-        wanted: The one that aims, beyond the limits: its twist counts where no other does better.
+        wanted: A rotation that aims, beyond the limits; its twist counts if no other is better.
         axis: Unit vector in the joint's frame.
         eye: A point of the axis in the joint's frame.
-        target: Way from the joint's centre to the target, in the joint's frame before its own motion.
+        target: Vector from the joint's centre to the target, in the joint's frame before its own motion.
     """
     back = quat_conj(limit_frame(limit, k))
     _, _, twist = split(to_limit_frame(limit, k, wanted))
     sight = Sight(quat_apply(back, axis), quat_apply(back, eye), quat_apply(back, target), twist)
-    best = search(limit, k, sight, present(limit, k, sight, q), WIDE, FINE)
+    best = search(limit, k, sight, current(limit, k, sight, q), WIDE, FINE)
     before = best_of_column(limit, k, sight, -1)
     here = best_of_column(limit, k, sight, 0)
     for j in range(COLUMNS):

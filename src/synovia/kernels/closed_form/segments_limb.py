@@ -1,8 +1,8 @@
-"""A limb cut into segments: shoulder and elbow place the wrist, the wrist takes the rotation, the swivel is free.
+"""Limbs in closed form: shoulder and elbow place the wrist, the wrist takes the rotation, the swivel is free.
 
-Ball, hinge and ball have seven degrees of freedom for the six of a pose; what is left is a turn of the whole limb about
-the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For each bend that brings the wrist to its distance it
-is taken as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
+Ball, hinge and ball have seven degrees of freedom for the six of a pose. The seventh is the swivel, a turn of the whole
+limb about the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For each bend that brings the wrist to its
+distance, the swivel goes as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
 """
 
 from synovia.kernels.closed_form.limbs import bend_joint, hand_of, limb_of, prove_limbs, swivel_to_pole
@@ -11,18 +11,18 @@ from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
 from synovia.kernels.goals.residuals import goal_frame, target_frame
 from synovia.kernels.layout import PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
-from synovia.kernels.math.two_segments import FLAT, aim_limb, bend_of, bend_to, branch_turn, turn_about
+from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
 from synovia.kernels.math.vectors import add, norm, normalize, sub
 from synovia.kernels.search.multistart import multistart_general
-from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.ball import set_turn, swivel_inside
+from synovia.kernels.search.restarts import random_start
+from synovia.kernels.tree.ball import nearest_allowed_swivel, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
 
 
 @device
 def one_branch(problem, work, targets, q, g, limb, turn):
-    """Set the joints of a limb for one turn of its bend; work.frames are those of the start."""
+    """Write the joint values of a limb for one turn of its bend; work.frames are those of the start."""
     way = sub(limb.t, limb.A)
     if norm(way) <= FLAT * problem.reach:
         way = add(limb.U, limb.V)
@@ -31,31 +31,31 @@ def one_branch(problem, work, targets, q, g, limb, turn):
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     wanted, _ = swivel_to_pole(problem, limb, targets, aimed, line, F(0))
     hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
-    swivel, _ = swivel_inside(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
-    set_turn(problem, work.frames, q, limb.root, quat_mul(turn_about(line, swivel), aimed))
+    swivel, _ = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
+    rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, swivel), aimed))
     if limb.tip >= 0:
         forward(problem.tree, q, work.frames)
         T, _ = target_frame(targets, g)
         R, _ = goal_frame(problem, work.frames, g)
-        set_turn(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
+        rotate_ball(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
 
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave the candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     copy(q, work.trial)
     g = 0
     while not problem.goals[g, PARTS] & POSITION:
         g += 1
     forward(problem.tree, q, work.frames)
     limb = limb_of(problem, work.frames, targets, q, g)
-    bend = bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper)
+    bend = distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     d = norm(sub(limb.t, limb.A))
     count = 0
     for side in (F(1), F(-1)):
         turn, found = branch_turn(bend, d, side, F(0))
         if found or side < F(0):
-            one_branch(problem, work, targets, q, g, limb, turn if found else bend_to(bend, d, F(0)))
+            one_branch(problem, work, targets, q, g, limb, turn if found else turn_to_distance(bend, d, F(0)))
             put_candidate(problem, q, work.solver_scratch, count)
             count += 1
             copy(work.trial, q)
@@ -72,8 +72,10 @@ def attempt(problem, work, targets, q):
 
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart_general``."""
-    return multistart_general(attempt, scatter, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve a batch of problems; see ``search.multistart``."""
+    return multistart_general(
+        attempt, random_start, prove_limbs, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

@@ -1,8 +1,8 @@
 """Arms of six hinges with three parallel axes, 2, 3 and 4, whose last two meet (Elias & Wen 2025, IK-Geo).
 
-E2 E3 E4 keep what lies along the common direction h. So with w where the last two axes meet, h·E1⁻¹ D w = h·w gives the
-first turn, h·R1ᵀ R z6 = h·R5 z6 the fifth, and a rotation about h and the sixth turn follow from the rotation R that
-is left. What remains is planar, two bones: at most two ways each for first, fifth and third.
+E2 E3 E4 keep components along the common direction h. The last two axes meet in w. So h·E1⁻¹ D w = h·w gives the first
+turn and h·R1ᵀ R z6 = h·R5 z6 the fifth; a rotation about h and the sixth turn follow from the remaining rotation R. The
+remaining problem is planar, of two bones. There are at most two ways each for the first, fifth and third turn.
 """
 
 import math
@@ -13,29 +13,29 @@ from synovia.kernels.closed_form.six_hinges import (
     axis,
     base_row,
     crossing,
-    less,
     motion_to_target,
     nearer_side,
-    offer,
     prove_arm_branches,
+    put_turns,
+    turn_cost,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
 from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import apply, apply_t
-from synovia.kernels.math.subproblems import half_of, opposite, spin, turn_of, turn_to, turned
+from synovia.kernels.math.subproblems import half_width, opposite, spin, turn_of, turn_to, turned
 from synovia.kernels.math.trigonometry import sincos
-from synovia.kernels.math.two_segments import bend_of, branch_turn
+from synovia.kernels.math.two_segments import branch_turn, distance_curve
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
 
-DEPENDENT = F(1e-7)  # sine under which two axes are one
+DEPENDENT = F(1e-7)  # sine of the angle between two axes; below it they count as one
 
 
 @device
-def parallel(problem, work, q, R, t, every):
+def parallel_candidates(problem, work, q, R, t, every):
     """Write the candidates of an arm with three parallel axes, at most eight; return how many.
 
     Args:
@@ -44,7 +44,7 @@ def parallel(problem, work, q, R, t, every):
         q: The start.
         R: Rotation of the motion D.
         t: Its translation.
-        every: Whether all are asked for, or the nearest one: then what turns more already is left out.
+        every: Whether to write all candidates; else those that already turn more than the nearest one are left out.
     """
     f, table = work.frames[base_row(problem) :], work.solver_scratch
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
@@ -54,29 +54,29 @@ def parallel(problem, work, q, R, t, every):
     along = dot(sub(o3, o1), h)
     there, last_axis = sub(add(apply(R, w), t), o0), apply(R, z5)
     base, tilt = turn_of(scale(F(-1), z0), there, h), turn_of(z4, z5, h)  # D w turned back about z1, z6 about z5
-    bend = bend_of(upper, lower, h, F(-math.inf), F(math.inf))
-    half = half_of(base, norm(there), dot(h, sub(w, o0)))
+    bend = distance_curve(upper, lower, h, F(-math.inf), F(math.inf))
+    half = half_width(base, norm(there), dot(h, sub(w, o0)))
     nearest = F(math.inf)
     count = 0
     side = nearer_side(base.middle, half)
     for first in (side, -side):
         a = base.middle + first * half
-        if not every and less(a) >= nearest:
+        if not every and turn_cost(a) >= nearest:
             continue
         sca = sincos(a)
         up = spin(z0, h, sca)  # h as the first joint turns it
         aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
-        spread = half_of(tilt, F(1), dot(up, last_axis))
+        spread = half_width(tilt, F(1), dot(up, last_axis))
         side = nearer_side(tilt.middle, spread)
         for second in (side, -side):
             e = tilt.middle + second * spread
-            if not every and less(a) + less(e) >= nearest:
+            if not every and turn_cost(a) + turn_cost(e) >= nearest:
                 continue
             sce = sincos(e)
             tilted = spin(z4, z5, sce)
             if norm(cross(tilted, h)) > DEPENDENT:
                 last = turn_to(z5, apply_t(R, up), spin(z4, h, opposite(sce)))
-                if not every and less(a) + less(e) + less(last) >= nearest:
+                if not every and turn_cost(a) + turn_cost(e) + turn_cost(last) >= nearest:
                     continue
                 sum_of_three = turn_to(h, tilted, aim)
             else:
@@ -84,13 +84,13 @@ def parallel(problem, work, q, R, t, every):
                 last = F(0)
                 across = cross(z5, z4)
                 sum_of_three = turn_to(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))
-            # from the second axis to where the fourth has to be: E5 and E6 and the sum of the three turns are taken off
+            # from the second axis to the place of the fourth, without E5, E6 and the sum of the three turns
             goal = sub(add(place, turned(h, at, sum_of_three)), o1)
             goal = axpy(along - dot(goal, h), h, goal)
             c, _ = branch_turn(bend, norm(goal), F(1), F(0))
             for bent in (c, F(2) * bend.phi - c):
                 b = turn_to(h, add(upper, turned(h, lower, bent)), goal)
-                away = offer(problem, table, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
+                away = put_turns(problem, table, q, count, (a, b, bent, sum_of_three - b - bent, e, last))
                 nearest = min(nearest, away)
                 count += 1
     return count
@@ -98,9 +98,9 @@ def parallel(problem, work, q, R, t, every):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave all candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     R, t = motion_to_target(problem, work, targets, q)
-    return parallel(problem, work, q, R, t, True), F(0)
+    return parallel_candidates(problem, work, q, R, t, True), F(0)
 
 
 @algorithm
@@ -108,7 +108,7 @@ def attempt(problem, work, targets, q):
     """Take the nearest candidate that meets the goal, or the one with the lowest error."""
     R, t = motion_to_target(problem, work, targets, q)
     for every in (False, True):
-        count = parallel(problem, work, q, R, t, every)
+        count = parallel_candidates(problem, work, q, R, t, every)
         cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
         if met or every:
             break
@@ -119,9 +119,9 @@ def attempt(problem, work, targets, q):
 
 @entry
 def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
+    """Solve a batch of problems; see ``search.multistart``."""
     return multistart(
-        attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_scalars, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
     )
 
 

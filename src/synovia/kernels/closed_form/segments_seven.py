@@ -1,15 +1,15 @@
 """Arms of seven hinges whose first three axes meet in a shoulder S, and the fifth and sixth in a wrist W.
 
-So are the arms of Franka, and those with a spherical shoulder and a spherical wrist. One turn is free: the last, g.
-With D the motion of the goal's frame to its target, E1 ... E7 = D, and once g is chosen (He & Liu 2021):
+Examples are the arms of Franka, and those with a spherical shoulder and a spherical wrist. One turn is free: the last,
+g. With D the motion of the goal's frame to its target, E1 ... E7 = D. For a given g (He & Liu 2021):
 
 - |E4 W - S| = |D E7⁻¹ W - S| gives the fourth turn,
 - z5·E4⁻¹S = z5·E6 (E7 D⁻¹ S), seen from W, the sixth, and then the fifth follows,
-- the first three make the rotation that is left.
+- the first three make the remaining rotation.
 
-At most two ways each, eight in all. Points that g moves run on circles, so what a g has to fulfil costs a few products:
-g goes up and down from the start in ever finer steps until a branch lies within the limits, and of those branches the
-nearest to the start is taken. Where none is found Levenberg-Marquardt looks for the answer (``arm``).
+Each has at most two solutions, so there are eight branches. Points that g moves run on circles, so it takes a few
+products to test a g. The kernel tries g up and down from the start in ever finer steps until a branch lies within the
+limits, and takes the branch nearest to the start. If there is none, Levenberg-Marquardt solves the problem (``arm``).
 """
 
 import math
@@ -20,7 +20,7 @@ from synovia.kernels.closed_form.six_hinges import axis, crossing
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted
-from synovia.kernels.goals.reach import prove_arm
+from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import goal_frame, residual, target_frame
 from synovia.kernels.jacobian.arm import attempt as descend
 from synovia.kernels.layout import BLOCK_Q, LOWER, ORIGIN, STATE, UPPER
@@ -30,23 +30,23 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
 from synovia.kernels.tree.variables import seed_state
 
 JOINTS = 7
-CLOSE = (F(0.02), F(0.1))  # radians: last turns that are tried first, so that what follows a target turns little
-COARSEST = F(0.4)  # radians between those that are tried next
-HALVINGS = 4  # times that these steps are halved; windows that fall between are left to descent
+CLOSE = (F(0.02), F(0.1))  # radians: last turns to try first, so that an arm that follows a target turns little
+COARSEST = F(0.4)  # radians between those to try next
+HALVINGS = 4  # of these steps; descent finds the windows between
 EDGE = F(1e-12)  # how far beyond 1 a cosine may be by rounding
 SLACK = F(1e-9)  # radians beyond a limit that are rounding
-FALLEN = F(1e-7)  # sine under which the first and third axis fall together
+COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis; below it they count as one
 STEPS, RESTARTS = 60, 100  # of descent
 
 
-class Seven(NamedTuple):
-    """The arm as it stands, with what does not depend on the last turn."""
+class SevenHinges(NamedTuple):
+    """The arm in the start pose, and the quantities that do not depend on the last turn."""
 
     z: tuple[tuple[float, float, float], ...]
     R: tuple[float, float, float, float, float, float, float, float, float]  # rotation of D
@@ -68,7 +68,7 @@ def circle(z, r):
 
 @device
 def seven_of(problem, frames, targets):
-    """Return the arm as it stands at the start."""
+    """Return the arm in the start pose."""
     G, p = goal_frame(problem, frames, 0)
     T, t = target_frame(targets, 0)
     R = matmul_t(T, G)
@@ -84,7 +84,7 @@ def seven_of(problem, frames, targets):
     seen = sub(add(last, constant), W), by_cos, by_sin
     h, w = sub(S, o), sub(W, o)
     bend = turn_of(z[3], w, h)
-    # |D E7⁻¹ W - S| is |E7 D⁻¹ S - W|, a constant and a harmonic of g: by_cos and by_sin are normal and of one length
+    # |D E7⁻¹ W - S| = |E7 D⁻¹ S - W| is a constant and a harmonic of g: by_cos and by_sin are normal and of one length
     far2 = dot(seen[0], seen[0]) + dot(by_cos, by_cos)
     k = F(1) / bend.size
     elbow = (
@@ -92,12 +92,12 @@ def seven_of(problem, frames, targets):
         -k * dot(seen[0], by_cos),
         -k * dot(seen[0], by_sin),
     )
-    return Seven(z, R, apply_t(R, z[0]), h, w, elbow, bend.middle, seen, turn_of(z[1], z[2], z[0]))
+    return SevenHinges(z, R, apply_t(R, z[0]), h, w, elbow, bend.middle, seen, turn_of(z[1], z[2], z[0]))
 
 
 @inline
-def allowed(problem, q, i, turn):
-    """Return (a turn of joint i by whole turns nearest to none within the limits, clamped; whether there is one)."""
+def clamped_turn(problem, q, i, turn):
+    """Return (the smallest turn of joint i that differs by whole turns, clamped; whether it is within the limits)."""
     x = q[problem.variables[i, BLOCK_Q]]
     low, high = problem.limits[i, LOWER] - x, problem.limits[i, UPPER] - x
     turn, _ = nearest_turn(turn, F(0), low - SLACK, high + SLACK)
@@ -113,8 +113,8 @@ def put_turns(problem, q, table, count, turns):
 
 
 @device
-def shoulder_ways(problem, q, a, d, e, f, g, table, count):
-    """Write the candidates with these turns of the fourth to seventh joint; return how many there are by now."""
+def append_candidates(problem, q, a, d, e, f, g, table, count):
+    """Append the candidates with these turns of the fourth to seventh joint; return the new count."""
     z = a.z
     scd, sce, scf, scg = sincos(d), sincos(e), sincos(f), sincos(g)
     # the first three turns make R E7⁻¹ E6⁻¹ E5⁻¹ E4⁻¹
@@ -126,21 +126,21 @@ def shoulder_ways(problem, q, a, d, e, f, g, table, count):
     back = spin(z[3], spin(z[4], spin(z[5], spin(z[6], a.back, scg), scf), sce), scd)
     half = math.acos(min(max(x, F(-1)), F(1)))
     for side in (F(1), F(-1)):
-        b, fits = allowed(problem, q, 1, a.second.middle + side * half)
+        b, fits = clamped_turn(problem, q, 1, a.second.middle + side * half)
         if not fits:
             continue
         scb = sincos(b)
         lifted = spin(z[1], z[2], scb)
-        if norm(cross(lifted, z[0])) > FALLEN:
+        if norm(cross(lifted, z[0])) > COINCIDENT:
             first = turn_to(z[0], lifted, goal)
             third = turn_to(z[2], back, spin(z[1], z[0], opposite(scb)))
-        else:  # only the sum of the first and third turn matters: the third stays
+        else:  # only the sum of the first and third turn counts: the third stays
             u = perpendicular(z[2])
             away = spin(z[4], spin(z[3], u, opposite(scd)), opposite(sce))
             away = apply(a.R, spin(z[6], spin(z[5], away, opposite(scf)), opposite(scg)))
             first, third = turn_to(z[0], spin(z[1], u, scb), away), F(0)
-        first, fits = allowed(problem, q, 0, first)
-        third, fits_too = allowed(problem, q, 2, third)
+        first, fits = clamped_turn(problem, q, 0, first)
+        third, fits_too = clamped_turn(problem, q, 2, third)
         if fits & fits_too:
             put_turns(problem, q, table, count, (first, b, third, d, e, f, g))
             count += 1
@@ -148,7 +148,7 @@ def shoulder_ways(problem, q, a, d, e, f, g, table, count):
 
 
 @device
-def ways(problem, q, a, g, table):
+def candidates_at(problem, q, a, g, table):
     """Write the candidates with this turn of the last joint; return how many."""
     z = a.z
     s, c = sincos(g)
@@ -162,7 +162,7 @@ def ways(problem, q, a, g, table):
     if tilt.size <= EDGE * problem.reach:  # the shoulder is on the sixth axis: another turn of the last joint is better
         return 0
     for side in (F(1), F(-1)):
-        d, fits = allowed(problem, q, 3, a.middle + side * half)
+        d, fits = clamped_turn(problem, q, 3, a.middle + side * half)
         if not fits:
             continue
         v = sub(spin(z[3], a.shoulder, opposite(sincos(d))), a.wrist)
@@ -171,45 +171,45 @@ def ways(problem, q, a, g, table):
             continue
         half_tilt = math.acos(min(max(x, F(-1)), F(1)))
         for way in (F(1), F(-1)):
-            f, fits = allowed(problem, q, 5, tilt.middle + way * half_tilt)
+            f, fits = clamped_turn(problem, q, 5, tilt.middle + way * half_tilt)
             if not fits:
                 continue
-            e, fits = allowed(problem, q, 4, turn_to(z[4], spin(z[5], u, sincos(f)), v))
+            e, fits = clamped_turn(problem, q, 4, turn_to(z[4], spin(z[5], u, sincos(f)), v))
             if fits:
-                count = shoulder_ways(problem, q, a, d, e, f, g, table, count)
+                count = append_candidates(problem, q, a, d, e, f, g, table, count)
     return count
 
 
 @inline
-def either_way(problem, q, a, g, low, high, table):
+def candidates_on_either_side(problem, q, a, g, low, high, table):
     """Write the candidates with the last joint turned by g, or else by -g; return how many."""
-    count = ways(problem, q, a, g, table) if g <= high else 0
-    return ways(problem, q, a, -g, table) if count == 0 and -g >= low else count
+    count = candidates_at(problem, q, a, g, table) if g <= high else 0
+    return candidates_at(problem, q, a, -g, table) if count == 0 and -g >= low else count
 
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave all candidates with the first last turn that has any in spare memory; return how many. q stays."""
+    """Write the candidates of the first last turn that has any to the scratch memory; return how many. q stays."""
     forward(problem.tree, q, work.frames)
     a = seven_of(problem, work.frames, targets)
     x = q[problem.variables[6, BLOCK_Q]]
     low, high = max(problem.limits[6, LOWER] - x, -PI), min(problem.limits[6, UPPER] - x, PI)
-    count = ways(problem, q, a, F(0), work.solver_scratch)
+    count = candidates_at(problem, q, a, F(0), work.solver_scratch)
     for g in CLOSE:
         if count == 0:
-            count = either_way(problem, q, a, g, low, high, work.solver_scratch)
+            count = candidates_on_either_side(problem, q, a, g, low, high, work.solver_scratch)
     step = COARSEST
     for level in range(HALVINGS + 1):
-        if count == 0 and level == 1:  # an arm nearly stretched, or folded, has its narrow window here
+        if count == 0 and level == 1:  # a nearly stretched or folded arm has its narrow window here
             stretched = math.atan2(a.elbow[2], a.elbow[1])
             for turn in (stretched, stretched + PI):
                 g, fits = nearest_turn(turn, F(0), low, high)
                 if fits and count == 0:
-                    count = ways(problem, q, a, g, work.solver_scratch)
+                    count = candidates_at(problem, q, a, g, work.solver_scratch)
         g = step
         while count == 0 and g <= max(high, -low):
-            count = either_way(problem, q, a, g, low, high, work.solver_scratch)
-            g += step if level == 0 else F(2) * step  # the others between were tried before
+            count = candidates_on_either_side(problem, q, a, g, low, high, work.solver_scratch)
+            g += step if level == 0 else F(2) * step  # those between were tried before
         if count > 0:
             break
         step *= F(0.5)
@@ -217,7 +217,7 @@ def branches(problem, work, targets, q):
 
 
 @device
-def search(problem, work, targets, q):
+def search_by_descent(problem, work, targets, q):
     """Descend from q, then from random poses, until the goal holds; leave the best in q."""
     lowest = F(math.inf)
     steps = 0
@@ -225,7 +225,7 @@ def search(problem, work, targets, q):
     for k in range(RESTARTS):
         if k > 0:
             seed_state(bits(work.watch, STATE, 1), problem.seed, k)
-            perform(scatter_numbers, problem, work, targets, q)
+            perform(random_scalars, problem, work, targets, q)
         taken, cost = perform(descend, more, work, targets, q)
         steps += taken
         if cost < lowest:
@@ -234,7 +234,7 @@ def search(problem, work, targets, q):
         forward(problem.tree, q, work.frames)
         if residual(problem, q, work.frames, targets, work.e)[1] <= F(1) or halted(work.watch):
             break
-        if k == 0 and perform(prove_arm, problem, work, targets, q)[0] > 0:
+        if k == 0 and perform(prove_arm_unreachable, problem, work, targets, q)[0] > 0:
             break
     copy(work.best, q)
     return steps, lowest
@@ -242,16 +242,18 @@ def search(problem, work, targets, q):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Take the nearest candidate, or search by descent where there is none."""
+    """Take the nearest candidate, or search by descent if there is none."""
     count, _ = perform(branches, problem, work, targets, q)
     cost, met = pick(problem, work, targets, q, work.solver_scratch, count)
-    return (1, cost) if met else search(problem, work, targets, q)
+    return (1, cost) if met else search_by_descent(problem, work, targets, q)
 
 
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve a batch of problems; see ``search.multistart``."""
+    return multistart(
+        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry

@@ -1,9 +1,10 @@
 """Arms of six hinges with a spherical wrist: the last three axes meet in a point w (Pieper 1968).
 
-D w = E1 E2 E3 w is a problem of three hinges. With v = E3 w - o2 and b = o2 - o1 it says z1·R2 v = z1·(D w - o2) and
-b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2, whose length is known: an
-equation of the second degree in cosine and sine of the third turn. Where the first two axes are parallel or meet, the
-two say the same, and the second turn has two ways instead. The wrist follows from the rotation that is left.
+The first three turns place the wrist: D w = E1 E2 E3 w. With v = E3 w - o2 and b = o2 - o1 this gives the equations
+z1·R2 v = z1·(D w - o2) and b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2,
+whose length is known: an equation of the second degree in cosine and sine of the third turn. If the first two axes are
+parallel or meet, the two equations are dependent, and the second turn has two solutions instead. The wrist makes the
+remaining rotation.
 """
 
 import math
@@ -13,34 +14,34 @@ from synovia.kernels.closed_form.selection import list_branches, pick
 from synovia.kernels.closed_form.six_hinges import (
     FREE,
     REST,
-    about,
     axis,
     base_row,
     crossing,
     motion_to_target,
-    offer,
     prove_arm_branches,
+    put_turns,
+    turned_about,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.layout import ORIGIN
 from synovia.kernels.math.rotations import PI, apply, column
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
-from synovia.kernels.math.trigonometric_polynomials import real_roots, sample_angle
+from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, scale, sub
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
-# Places in spare memory
+# Columns of the scratch memory
 SAMPLES = REST
 ROOTS = SAMPLES + 5
 SCRATCH = ROOTS + 4
-NEAREST = 36  # third turns that are tried where none is exact
-DEPENDENT = F(1e-7)  # sine under which two directions are one
+NEAREST = 36  # third turns to try if none is exact
+DEPENDENT = F(1e-7)  # sine of the angle between two directions; below it they count as one
 
 
 class Shoulder(NamedTuple):
-    """The first three axes as they stand, and where the wrist w has to go, x, from the first one."""
+    """The first three axes in the start pose, and the place x of the wrist w, from the first one."""
 
     z: tuple[tuple[float, float, float], ...]
     o1: tuple[float, float, float]
@@ -50,7 +51,7 @@ class Shoulder(NamedTuple):
     w: tuple[float, float, float]
     u: tuple[float, float, float]  # the first axis across the second
     s: tuple[float, float, float]  # b across the second axis
-    single: bool  # u and s are one direction: there is one equation for the third turn, and two ways for the second
+    single: bool  # u and s are parallel: one equation for the third turn, two solutions for the second
 
 
 @inline
@@ -66,9 +67,9 @@ def shoulder_of(frames, x, w):
 
 
 @inline
-def sides(a, c):
-    """Return (v, what u·R2 v and s·R2 v have to be) after a third turn c."""
-    v = sub(about(a.z[2], a.o2, c, a.w), a.o1)
+def components(a, c):
+    """Return (v, the required u·R2 v, the required s·R2 v) after a third turn c."""
+    v = sub(turned_about(a.z[2], a.o2, c, a.w), a.o1)
     along = dot(a.z[1], v)
     one = dot(a.z[0], sub(a.x, a.b)) - dot(a.z[0], a.z[1]) * along
     two = F(0.5) * (dot(a.x, a.x) - dot(a.b, a.b) - dot(v, v)) - dot(a.b, a.z[1]) * along
@@ -85,8 +86,8 @@ def across_of(a, one, two):
 
 @inline
 def third_equation(a, c):
-    """Return what is zero at a third turn that lets the others bring the wrist to its place."""
-    v, one, two = sides(a, c)
+    """Return the residual of the equation of the third turn; it is 0 if the other turns can place the wrist."""
+    v, one, two = components(a, c)
     if a.single:
         return two - dot(a.s, a.u) / dot(a.u, a.u) * one if norm(a.u) > DEPENDENT else one
     g = across_of(a, one, two)
@@ -95,11 +96,11 @@ def third_equation(a, c):
 
 
 @device
-def third_turns(a, room):
-    """Write the third turns to ROOTS; where there is none, the one that comes nearest. Return how many."""
+def third_turns(a, table):
+    """Write the third turns to ROOTS, or the nearest one if none is exact; return how many."""
     for j in range(5):
-        room[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
-    found = real_roots(room[SAMPLES:ROOTS], 2, room[SCRATCH:], room[ROOTS:SCRATCH])
+        table[SAMPLES + j] = third_equation(a, sample_angle(j, 2))
+    found = real_angles(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
     if found == 0:
         least = F(math.inf)
         for j in range(NEAREST):
@@ -107,7 +108,7 @@ def third_turns(a, room):
             value = abs(third_equation(a, c))
             if value < least:
                 least = value
-                room[ROOTS] = c
+                table[ROOTS] = c
         found = 1
     return found
 
@@ -115,7 +116,7 @@ def third_turns(a, room):
 @inline
 def second_turn(a, c, way):
     """Return the second turn after a third one."""
-    v, one, two = sides(a, c)
+    v, one, two = components(a, c)
     if not a.single:
         return turn_to(a.z[1], v, across_of(a, one, two))
     along = dot(a.z[1], v)
@@ -127,7 +128,7 @@ def second_turn(a, c, way):
 
 
 @device
-def spherical(problem, work, q, R, t):
+def spherical_candidates(problem, work, q, R, t):
     """Write the candidates of an arm whose last three axes meet, at most eight; return how many."""
     f, turns = work.frames[base_row(problem) :], work.solver_scratch
     w = crossing(f, 3, 4)
@@ -139,20 +140,20 @@ def spherical(problem, work, q, R, t):
             for side in (F(1), F(-1)):
                 c = turns[ROOTS + third]
                 b = second_turn(a, c, way)
-                v = sub(about(a.z[2], a.o2, c, w), a.o1)
+                v = sub(turned_about(a.z[2], a.o2, c, w), a.o1)
                 first = turn_to(a.z[0], add(a.b, turned(a.z[1], v, b)), a.x)
-                left = taken_off(a, first, b, c, R)
+                left = remaining_rotation(a, first, b, c, R)
                 last, free = three_turns(z3, z4, z5, left, side)
                 if free:
                     turns[FREE] = F(1)
-                offer(problem, turns, q, count, (first, b, c, last[0], last[1], last[2]))
+                put_turns(problem, turns, q, count, (first, b, c, last[0], last[1], last[2]))
                 count += 1
     return count
 
 
 @inline
-def taken_off(a, first, second, third, R):
-    """Return what is left of the rotation R when the first three turns are taken off."""
+def remaining_rotation(a, first, second, third, R):
+    """Return the rotation R without the first three turns."""
     x = turned_back(a, first, second, third, column(R, 0))
     y = turned_back(a, first, second, third, column(R, 1))
     z = cross(x, y)
@@ -161,15 +162,15 @@ def taken_off(a, first, second, third, R):
 
 @inline
 def turned_back(a, first, second, third, p):
-    """Return a direction as it was before the first three turns."""
+    """Return a direction turned back by the first three turns."""
     return turned(a.z[2], turned(a.z[1], turned(a.z[0], p, -first), -second), -third)
 
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Leave all candidates in spare memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q stays."""
     R, t = motion_to_target(problem, work, targets, q)
-    return spherical(problem, work, q, R, t), F(0)
+    return spherical_candidates(problem, work, q, R, t), F(0)
 
 
 @algorithm
@@ -182,9 +183,9 @@ def attempt(problem, work, targets, q):
 
 @entry
 def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
+    """Solve a batch of problems; see ``search.multistart``."""
     return multistart(
-        attempt, scatter_numbers, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
+        attempt, random_scalars, prove_arm_branches, ints, floats, targets, starts, out, scratch, warm, first
     )
 
 

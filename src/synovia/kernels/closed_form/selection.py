@@ -1,22 +1,34 @@
-"""Branches of a closed form: a table of joint values, from which the best is chosen or all that reach are listed.
+"""Selection among the branches of a closed form: choose the best one, or list all that meet the goals.
 
-A closed form writes its candidates (values of all variables, each within its limits) one after the other. Which of
-them count is decided here, the same way for all: by forward kinematics.
+A closed form writes its candidates, values of all variables within their limits, to a table. Forward kinematics then
+decides which of them meet the goals.
 """
 
 import math
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
-from synovia.kernels.goals.residuals import complete_targets, measure, refused_target, residual
-from synovia.kernels.layout import BLOCK, BLOCK_Q, COST, CUT, IS_ANGLE, REACHED, SCALAR, STATUS, STEPS, TRIES, WINNER
-from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import follow
+from synovia.kernels.goals.residuals import complete_targets, first_invalid_target, measure, residual
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
+    COST,
+    IS_ANGLE,
+    REACHED,
+    SCALAR,
+    STATUS,
+    STEPS,
+    STOPPED_BY,
+    TRIES,
+    WINNER,
+)
+from synovia.kernels.search.descent import INSIDE
+from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_row
 
 MOST = 64  # candidates
-ALIKE = F(1e-6)  # radians, or lengths per reach: two branches nearer than this are one
-BETTER = F(1) - F(1e-6)  # what misses is left only for a lower squared error: repeated calls must not wander
+ALIKE = F(1e-6)  # radians, or lengths per reach; nearer branches count as one
+BETTER = F(1) - F(1e-6)  # factor by which a squared error must be lower, so that repeated calls do not wander
 
 
 @inline
@@ -52,7 +64,7 @@ def take_candidate(problem, q, table, i):
         for c in range(numbers(problem, k)):
             q[problem.variables[k, BLOCK_Q] + c] = table[at]
             at += 1
-    follow(problem, q)
+    set_followers(problem, q)
 
 
 @inline
@@ -84,20 +96,20 @@ def tried(problem, work, targets, q, table, i):
     take_candidate(problem, q, table, i)
     forward(problem.tree, q, work.frames)
     cost, worst = residual(problem, q, work.frames, targets, work.e)
-    return cost, worst <= AIM
+    return cost, worst <= INSIDE
 
 
 @device
 def pick(problem, work, targets, q, table, count):
     """Write to q the candidate nearest to it that meets the goals, or else the one with the lowest error.
 
-    Where nothing meets the goals and no candidate is better than q itself, q stays; work.frames are at q.
+    If no candidate meets the goals and none is better than q itself, q stays; work.frames are at q.
 
     Returns:
         (the squared error, whether the goals are met).
     """
     lowest, worst = residual(problem, q, work.frames, targets, work.e)
-    if worst <= AIM:
+    if worst <= INSIDE:
         return lowest, True
     copy(q, work.trial)
     best = 0
@@ -106,7 +118,7 @@ def pick(problem, work, targets, q, table, count):
         away = distance(problem, q, table, i)
         if away < near:
             best, near = i, away
-    if count > 0:  # the nearest is right nearly always
+    if count > 0:  # the nearest is nearly always right
         cost, meets = tried(problem, work, targets, q, table, best)
         if meets:
             return cost, True
@@ -136,7 +148,7 @@ def choose(problem, work, targets, q, table, count):
 
 @device
 def is_listed(problem, out, taken, table, i):
-    """Return whether candidate i stands in one of the rows already."""
+    """Return whether candidate i is already in one of the rows."""
     for b in range(taken):
         q, _, _ = open_row(problem, out[b])
         if distance(problem, q, table, i) <= ALIKE:
@@ -148,13 +160,13 @@ def is_listed(problem, out, taken, table, i):
 def list_branches(branches, problem, work, targets, starts, out):
     """Write all candidates of the first problem that meet the goals to rows of the answer.
 
-    ``branches(problem, work, targets, q)`` returns their number and leaves them in ``work.spare``. The place of the
-    error in a row holds the distance from the start, for the caller to sort by.
+    ``branches(problem, work, targets, q)`` writes the candidates to ``work.solver_scratch`` and returns their number.
+    Column ``COST`` of a row gets the distance from the start, for the caller to sort by.
 
     Returns:
-        How many there are, or -1 - goal for a target that is refused.
+        Number of rows, or -1 - goal for an invalid target.
     """
-    refused = refused_target(problem, targets[0])
+    refused = first_invalid_target(problem, targets[0])
     if refused >= 0:
         return -1 - refused
     start = starts[0]
@@ -178,6 +190,6 @@ def list_branches(branches, problem, work, targets, starts, out):
             copy(kept[g], params[g])
         row[STATUS], row[STEPS], row[TRIES], row[WINNER] = F(REACHED), F(1), F(1), F(0)
         row[COST] = distance(problem, start, work.solver_scratch, i)
-        row[CUT] = F(0)
+        row[STOPPED_BY] = F(0)
         taken += 1
     return taken

@@ -1,7 +1,7 @@
-"""Arms of six hinges cut into segments: what their closed forms share.
+"""Common parts of the closed forms of arms of six hinges.
 
-From the start pose on: with the axes where they stand now, E1 ... E6 the turns about them and D the motion that takes
-the goal's frame to its target, E1 E2 E3 E4 E5 E6 = D. Each closed form writes its candidates, six turns each.
+All turns are counted from the start pose. E1 ... E6 are the turns about the axes as they are there, and D is the motion
+that takes the goal's frame to its target: E1 E2 E3 E4 E5 E6 = D. Each closed form writes candidates of six turns each.
 """
 
 import math
@@ -15,15 +15,15 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, sub
 from synovia.kernels.tree.forward import forward
 
-# Places in spare memory: eight candidates of six values, whether some turns are free, the rest
+# Columns of the scratch memory: eight candidates of six values, whether some turns are free, the rest
 FREE = 8 * 6
 REST = FREE + 1
-PROVEN = F(1e-12)  # squared error (radians, reaches) above which a miss is no rounding
+PROVEN = F(1e-12)  # squared error (radians, reaches); a larger one is not rounding
 
 
 @inline
 def base_row(problem):
-    """Return the row of the arm's first joint: above it may stand what does not move, such as a floating base."""
+    """Return the row of the arm's first joint; rows above it, such as a floating base, do not move."""
     row = 0
     while problem.tree.ints[row, VARIABLE] < 0:
         row += 1
@@ -47,14 +47,14 @@ def crossing(frames, i, j):
 
 
 @inline
-def about(z, o, angle, p):
+def turned_about(z, o, angle, p):
     """Return the point p turned about the axis z through o."""
     return add(o, turned(z, sub(p, o), angle))
 
 
 @inline
-def offer(problem, table, q, count, turns):
-    """Write six turns as a candidate: each joint by whole turns nearest to where it is, and clamped.
+def put_turns(problem, table, q, count, turns):
+    """Write six turns as a candidate: each joint value by whole turns nearest to the present one, and clamped.
 
     Returns:
         The squared distance from q, infinite if a turn had to be clamped.
@@ -72,21 +72,21 @@ def offer(problem, table, q, count, turns):
 
 
 @inline
-def less(turn):
-    """Return the squared size of a turn less its whole turns."""
+def turn_cost(turn):
+    """Return the squared size of a turn without its whole turns."""
     turn -= F(2) * PI * math.floor(turn / (F(2) * PI) + F(0.5))
     return turn * turn
 
 
 @inline
 def nearer_side(middle, half):
-    """Return 1 or -1: with which sign middle ± half turns less."""
-    return F(1) if less(middle + half) < less(middle - half) else F(-1)
+    """Return the sign, 1 or -1, for which middle ± half is the smaller turn."""
+    return F(1) if turn_cost(middle + half) < turn_cost(middle - half) else F(-1)
 
 
 @device
 def motion_to_target(problem, work, targets, q):
-    """Return (R, t), the motion D; work.frames are left at q."""
+    """Return (R, t), the motion D, and write work.frames at q."""
     forward(problem.tree, q, work.frames)
     work.solver_scratch[FREE] = F(0)
     G, p = goal_frame(problem, work.frames, 0)
@@ -97,6 +97,6 @@ def motion_to_target(problem, work, targets, q):
 
 @algorithm
 def prove_arm_branches(problem, work, targets, q):
-    """Return 1 if the goal is missed by more than rounding: no branch meets it, unless some turns were free."""
+    """Return 1 if the goal is missed by more than rounding: then no branch meets it, unless some turns were free."""
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return (1 if cost > PROVEN and work.solver_scratch[FREE] == F(0) else 0), F(0)

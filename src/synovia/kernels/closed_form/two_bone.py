@@ -1,17 +1,17 @@
-"""Two-bone limbs in closed form: the joint between opens to the target's distance, the root turns the limb onto it.
+"""Two-bone limbs in closed form: the middle joint opens to the target's distance, the root turns the limb onto it.
 
-Law of cosines for the bend, the smallest turn for the direction, one angle about the line from root to tip for the
-plane of the bend (pole, twist): the equations are in ``two_segments``. Each goal has a limb of its own. Limits are
-honoured: the bend keeps to those of its joint; the plane turns by as little as brings the root inside its own; where no
-plane does, root and bend take their best turns within the limits by turns, as in cyclic descent.
+The law of cosines gives the bend, the smallest turn gives the direction, and one angle about the line from root to tip
+gives the plane of the bend (pole, twist). The equations are in ``two_segments``. Each goal has a limb of its own. The
+bend stays within the limits of its joint. The plane makes the smallest turn that brings the root within its limits; if
+there is none, root and middle joint alternately take their best turns within the limits, as in cyclic descent.
 """
 
 import numpy as np
 
-from synovia.kernels.closed_form.blend import MOTION, begin, end, one_by_one
+from synovia.kernels.closed_form.blend import MOTION, blend_answer, load_start, solve_in_order
 from synovia.kernels.closed_form.limbs import (
-    alternate,
     bend_joint,
+    descend_limb,
     hand_of,
     limb_of,
     prove_limbs,
@@ -30,74 +30,74 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.two_segments import (
     FLAT,
     aim_limb,
-    bend_of,
-    bend_to,
-    range_of,
+    distance_curve,
+    distance_range,
     soften,
     turn_about,
+    turn_to_distance,
 )
 from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
-from synovia.kernels.search.restarts import scatter
-from synovia.kernels.tree.ball import no_hand, set_turn, swivel_inside
+from synovia.kernels.search.restarts import random_start
+from synovia.kernels.tree.ball import nearest_allowed_swivel, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
 
 
 @device
 def solve_limb(problem, work, targets, q, g):
-    """Set the joints of goal g's limb; work.frames are at q."""
+    """Write the joint values of goal g's limb; work.frames are at q."""
     limb = limb_of(problem, work.frames, targets, q, g)
-    bend = bend_of(limb.U, limb.V, limb.n, limb.lower, limb.upper)
+    bend = distance_curve(limb.U, limb.V, limb.n, limb.lower, limb.upper)
     way = sub(limb.t, limb.A)
-    d = soften(norm(way), range_of(bend)[1], problem.params[SOFTEN])
+    d = soften(norm(way), distance_range(bend)[1], problem.params[SOFTEN])
     if norm(way) <= FLAT * problem.reach:  # the target is at the root: any direction will do
         way = add(limb.U, limb.V)
     line = normalize(way, normalize(limb.U, limb.n))
     copy(q, work.trial)
-    bent = bend_joint(problem, work.frames, q, limb, bend_to(bend, d, F(0)))
+    bent = bend_joint(problem, work.frames, q, limb, turn_to_distance(bend, d, F(0)))
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     first = work.solver_scratch[MOTION] == np.inf
     wanted, found = swivel_to_pole(problem, limb, targets, aimed, line, problem.params[TWIST])
-    if found and not first:  # in a track the plane keeps pace with its goals
+    if found and not first:  # in a track the turn is bounded by the motion of the goals
         most = problem.params[PACE] * work.solver_scratch[MOTION] / problem.reach
         wanted = min(max(wanted, -most), most)
     elif not found and first:
         wanted = problem.params[TWIST]
     hand = hand_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
-    turn, inside = swivel_inside(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
-    if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the place goes first
-        turn, inside = swivel_inside(problem, work.frames, q, limb.root, aimed, line, no_hand(), wanted)
-    set_turn(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
+    turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, hand, wanted)
+    if limb.tip >= 0 and not inside:  # no swivel suits the hand too: the position goes first
+        turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, no_wrist(), wanted)
+    rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
     forward(problem.tree, q, work.frames)
     if not inside:
         goal_at = add(limb.A, scale(d, line))
         if norm(sub(add(add(limb.A, limb.U), limb.V), goal_at)) <= norm(
             sub(tip_of(problem, work.frames, limb, g), goal_at)
         ):
-            copy(work.trial, q)  # so that an answer, asked for again, stays
-        alternate(problem, work, q, limb, goal_at, g)
+            copy(work.trial, q)  # so that solving again from an answer leaves it
+        descend_limb(problem, work, q, limb, goal_at, g)
     if limb.tip >= 0:
         T, _ = target_frame(targets, g)
         R, _ = goal_frame(problem, work.frames, g)
-        set_turn(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
+        rotate_ball(problem, work.frames, q, limb.tip, matrix_quat(matmul_t(T, R)))
         forward(problem.tree, q, work.frames)
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Solve each limb, from the start or, in a track, from the last answer; then blend with the first start."""
-    begin(problem, work, q)
+    load_start(problem, work, q)
     forward(problem.tree, q, work.frames)
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & POSITION:
             solve_limb(problem, work, targets, q, g)
-    end(problem, work, q, problem.params[BLEND])
+    blend_answer(problem, work, q, problem.params[BLEND])
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     return 1, cost
 
 
 @entry
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems."""
+    """Solve a batch of problems, one after the other."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return one_by_one(attempt, scatter, prove_limbs, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(attempt, random_start, prove_limbs, problem, work, targets, starts, out, warm, first)

@@ -1,4 +1,4 @@
-"""How kernels are compiled: the decorators, the cache of compiled code, and what kernels ask of their process.
+"""Compilation of kernels: decorators, the cache of compiled code, and calls from kernels to Python and C.
 
 Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
 
@@ -29,7 +29,7 @@ def _scipy_hidden() -> Generator[None]:
     if "scipy" in sys.modules or threading.active_count() > 1:
         yield
         return
-    sys.modules["scipy"] = None  # type: ignore[assignment]  # the import system's way to say: not there
+    sys.modules["scipy"] = None  # type: ignore[assignment]  # makes an import fail
     try:
         yield
     finally:
@@ -37,20 +37,20 @@ def _scipy_hidden() -> Generator[None]:
 
 
 def _start_numba() -> Any:
-    """Import numba and load what it compiles with."""
+    """Import numba and load its implementations of NumPy."""
     try:
         with _scipy_hidden():
             import numba
             from numba.core.registry import cpu_target
 
-            started: Any = numba  # its types leave out what follows
+            started: Any = numba  # its type stubs lack what follows
             target: Any = cpu_target
-            target.target_context.refresh()  # loads its implementations of NumPy
+            target.target_context.refresh()
     except ImportError:
         return None
     arrays: Any = sys.modules.get("numba.np.arraymath")
     if hasattr(arrays, "_HAVE_BLAS"):
-        arrays._HAVE_BLAS = find_spec("scipy") is not None  # so that users' own kernels find it
+        arrays._HAVE_BLAS = find_spec("scipy") is not None  # for kernels of users
     return started
 
 

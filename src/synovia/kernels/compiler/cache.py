@@ -1,14 +1,14 @@
-"""Where compiled entry points are kept on disk, by what they are made of, so that all installations of a version share.
+"""Disk cache of compiled entry points, keyed by content, so that all installations of a version share it.
 
-The cache folder has one folder for each kernel file. Its name ends in a hash of everything that goes into the code (see
-``sources``), not of a path as with numba. In it a file is named by the types and the processor that it is for. (numba
-numbers its files and keeps an index beside them, which mixes them up when two processors share a home folder.)
+The cache has one folder for each kernel file. Its name ends in a hash of everything that determines the code (see
+``sources``), where numba hashes the path. In the folder, a file is named by argument types and processor. (numba
+numbers its files and keeps an index beside them, which fails when two processors share a home folder.)
 
-A file holds its own checksum. One that is cut short, damaged or for something else is compiled anew and written over;
-if the folder cannot be written, kept code is read all the same, and new code serves its process.
+Each file starts with a checksum. A file that is cut short, damaged or does not match is compiled again and replaced. If
+the folder cannot be written, cached code is still read, and new code lasts for its process only.
 
-When a folder is made, old ones go: those that no process has used for a month, and of each kernel file all but the last
-few that were used. Checkouts side by side, each with its own hashes, keep theirs that way.
+Making a folder removes old ones: those that no process has used for a month, and of each kernel file all but the last
+few that were used, so that several checkouts side by side keep theirs.
 """
 
 import functools
@@ -27,14 +27,14 @@ from typing import Any
 from synovia.kernels.compiler import numba
 from synovia.kernels.compiler.sources import digest, name_of
 
-DAYS = 30  # after which an unused folder goes
-VERSIONS = 8  # of each kernel file that stay, the last used ones
+DAYS = 30  # after which an unused folder is removed
+VERSIONS = 8  # of each kernel file that are kept, the last used ones
 
-keep: Any = None  # makes an entry point keep its compiled code; None where numba lacks what that needs
+keep: Any = None  # gives an entry point this cache; None if numba lacks what that needs
 logger = logging.getLogger("synovia.kernels")
 _OURS = re.compile(r"([a-z0-9_.]+)-[0-9a-f]{16}")  # the name of a kernel file's folder
 _DAY = 86400.0
-_warned: list[bool] = []  # that nothing can be kept is said once
+_warned: list[bool] = []  # whether the warning about an unusable cache was given
 
 
 def cache_root() -> Path:
@@ -49,7 +49,7 @@ def cache_root() -> Path:
 
 
 def _usable() -> tuple[Path | None, bool]:
-    """Return the cache folder, None where there is none and none can be made, and whether it can be written."""
+    """Return (the cache folder, None if it cannot exist, and whether it can be written)."""
     folder = None
     with suppress(OSError, RuntimeError):  # RuntimeError: no home folder
         folder = cache_root()
@@ -75,7 +75,7 @@ _COMPILER = ("numba", "llvmlite", "numpy")
 
 
 def cache_folder(file: Path) -> Path | None:
-    """Return where the entry points of a kernel file are kept, None without a folder for them."""
+    """Return the cache folder of the entry points of a kernel file, None without a cache."""
     return None if ROOT is None else ROOT / f"{name_of(file) or file.stem}-{source_hash(file)}"
 
 
@@ -86,7 +86,7 @@ try:
     from numba.core.serialize import dumps
 
     class _Locator(UserProvidedCacheLocator):
-        """Names the folder by its content, with nothing of a path."""
+        """Name the folder by content, independent of paths."""
 
         def __init__(self, py_func, py_file):
             super().__init__(py_func, py_file)
@@ -102,7 +102,7 @@ try:
             return Path(self._cache_path).name
 
     class _Form(CompileResultCacheImpl):
-        """Compiled code in numba's form."""
+        """Compiled code in numba's serialised form."""
 
         _locator_classes = [_Locator]  # noqa: RUF012 - numba's way
 
@@ -124,12 +124,12 @@ try:
                     return out
             except OSError:
                 pass
-            except Exception:  # code of another make may raise anything
-                logger.info("kept code of %s is of no use", self._name, exc_info=True)
+            except Exception:  # damaged or foreign code may raise anything
+                logger.info("cached code of %s cannot be used", self._name, exc_info=True)
             return None
 
         def save_overload(self, sig, data):
-            """Keep the code for these types and this processor, where that can be."""
+            """Write the code for these types and this processor, if possible."""
             if not self._impl.check_cachable(data):
                 return
             key = self._index_key(sig, data.codegen)
@@ -159,7 +159,7 @@ except Exception:  # noqa: BLE001, S110 # pragma: no cover - a numba that is bui
 
 
 def sealed(value: Any, dump: Any = pickle.dumps) -> bytes:
-    """Return a value as bytes with their checksum before them."""
+    """Return a value as bytes, preceded by their checksum."""
     data = dump(value)
     return hashlib.sha256(data).digest() + data
 
@@ -171,7 +171,7 @@ def unsealed(data: bytes) -> Any:
 
 
 def write_whole(file: Path, data: bytes) -> None:
-    """Write a file so that no other process sees a part of it; on a full disk nothing is left behind."""
+    """Write a file atomically, and leave nothing behind if the disk is full."""
     part = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     try:
         part.write_bytes(data)
@@ -183,7 +183,7 @@ def write_whole(file: Path, data: bytes) -> None:
 
 
 def note_use(folder: Path) -> None:
-    """Note that a process uses a folder; once a day is enough."""
+    """Record that a process uses a folder, by its modification time, at most once a day."""
     with suppress(OSError):
         if time.time() - folder.stat().st_mtime > _DAY:
             os.utime(folder)
@@ -192,8 +192,8 @@ def note_use(folder: Path) -> None:
 def remove_old(new: Path) -> None:
     """Remove folders that no process has used for long, and old versions of the kernel file that ``new`` is for.
 
-    Only files of compiled code are removed, and folders that are empty then. A process that loses a folder compiles
-    anew.
+    Only files of compiled code, and folders that are empty then, are removed. A process that loses a folder compiles
+    again.
     """
     with suppress(OSError):
         used: dict[str, list[tuple[float, Path]]] = {}
@@ -217,12 +217,12 @@ def _remove(folder: Path) -> None:
 
 
 def _warn(folder: Path, error: Exception) -> None:
-    """Say once that every process compiles anew, and what to do."""
+    """Warn once that every process will compile again, and say what to do."""
     if not _warned:
         _warned.append(True)
         logger.warning(
-            "compiled kernels cannot be kept in %s (%s), so every process compiles anew: set SYNOVIA_CACHE_DIR to a "
-            "folder that can be written, or have one filled there by 'synovia doctor --warm'",
+            "cannot cache compiled kernels in %s (%s), so every process compiles them again: set SYNOVIA_CACHE_DIR to "
+            "a writable folder, or fill the cache once with 'synovia doctor --warm'",
             folder,
             getattr(error, "strerror", None) or error,
         )

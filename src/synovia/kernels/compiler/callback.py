@@ -1,15 +1,15 @@
-"""Calls from kernels to one function of Python, which users' own residuals and gradients come through.
+"""Calls from kernels to a Python function, which evaluates residuals and gradients of the user.
 
-The function is a C function pointer that ``ctypes`` made (``FUNCTION``). Its address stands among the numbers of a
-problem: 64-bit addresses in use have at most 52 bits, so a float64 holds them exactly. ``ctypes`` takes the
-interpreter's lock for the time of the call, so that kernels may run without it on any thread.
+The function is a C function pointer made by ``ctypes`` (``FUNCTION``). Its address is one of the floats of a problem: a
+64-bit address in use has at most 52 bits, so a float64 holds it exactly. ``ctypes`` takes the interpreter's lock during
+the call, so kernels may run without it on any thread.
 """
 
 import ctypes
 
 from synovia.kernels.compiler import numba
 
-# (what is wanted, number of the goal, pointer to the joint values, pointer to what to write) -> a number
+# (what to evaluate, number of the goal, pointer to the joint values, pointer to the output) -> a number
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 if numba is not None:
@@ -18,7 +18,7 @@ if numba is not None:
     from numba.extending import intrinsic
 
     @intrinsic
-    def call_python(typingctx, address, what, goal, q, out):  # pyright: ignore[reportRedeclaration]  # or the one below
+    def call_python(typingctx, address, quantity, goal, q, out):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return what the function at an address returns; it may read q and write ``out``."""
 
         def codegen(context, builder, signature, args):
@@ -32,6 +32,6 @@ if numba is not None:
 
 else:
 
-    def call_python(address, what, goal, q, out):
+    def call_python(address, quantity, goal, q, out):
         """Return what the function at an address returns; it may read q and write ``out``."""
-        return FUNCTION(int(address))(what, goal, q.ctypes.data, out.ctypes.data)
+        return FUNCTION(int(address))(quantity, goal, q.ctypes.data, out.ctypes.data)

@@ -1,6 +1,6 @@
-"""The entry points of the kernels: what each is for, how long it takes to compile, and how to compile one ahead.
+"""List of entry points with their purpose and compile time, and functions that compile them ahead of use.
 
-The seconds are an estimate, measured on one core of a server of 2022. Messages and progress bars use them.
+The seconds are measured on one core of a server of 2022. Messages and progress bars use them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, Final, NamedTuple, TextIO
 
 
 class Entry(NamedTuple):
-    """What an entry point is for, and the seconds that it takes to compile."""
+    """The purpose of an entry point, and the seconds that it takes to compile."""
 
     words: str
     seconds: float
 
 
-# By module and function, the most wanted first. Neighbours share helpers, which one process compiles only once.
+# By module and function, the most used first. Neighbours share helpers, which one process compiles only once.
 ENTRIES: Final = {
     "tree.forward.forward_many": Entry("poses", 1.5),
-    "tree.tables.admit": Entry("joint values", 1.0),
+    "tree.tables.validate": Entry("joint values", 1.0),
     "tree.tables.random_rows": Entry("random poses", 1.5),
     "tree.tables.clamp_rows": Entry("poses within their limits", 1.5),
     "tree.tables.excesses": Entry("distances to limits", 1.0),
@@ -50,8 +50,8 @@ ENTRIES: Final = {
     "closed_form.segments_seven.segments_seven_branches": Entry("branches of arms of seven hinges", 6.0),
     "closed_form.aim.aim_joint": Entry("aim", 10.0),
     "jacobian.chain_newton.chain_newton": Entry("lm on long chains", 6.0),
-    "simd.arm.arm_lanes": Entry("SIMD batches of arms", 9.0),
-    "simd.fabrik_chain.fabrik_lanes": Entry("SIMD batches of chains", 5.0),
+    "simd.arm.arm_simd": Entry("SIMD batches of arms", 9.0),
+    "simd.fabrik_chain.fabrik_simd": Entry("SIMD batches of chains", 5.0),
     "closed_form.hinges.hinges": Entry("hinges", 12.0),
     "closed_form.hinges.hinges_branches": Entry("branches of hinges", 5.0),
     "closed_form.segments_parallel.segments_parallel": Entry("segments on arms with three parallel axes", 12.0),
@@ -59,12 +59,12 @@ ENTRIES: Final = {
     "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 12.0),
     "closed_form.segments_spherical.segments_spherical_branches": Entry("branches of arms with a wrist", 5.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
-    "goals.trajectory.evaluate_rows": Entry("smoothing of tracks", 5.0),
+    "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
     "jacobian.secondary_steps.secondary_family_general": Entry("secondary objectives with general goals", 20.0),
 }
 
-# What the arguments of entry points are, by their names: kind of number and dimensions, 0 for a number itself.
+# Types of the arguments of entry points, by their names: kind of number and dimensions, 0 for a number itself.
 _ARGUMENTS: Final = {
     "ints": ("int32", 1),
     "floats": ("float64", 1),
@@ -79,7 +79,7 @@ _ARGUMENTS: Final = {
 }
 _OTHERS: Final = {
     "tree.forward.forward_many": (("int32", 2), *(("float64", 2),) * 4, ("float64", 3)),
-    "tree.tables.admit": (
+    "tree.tables.validate": (
         ("int32", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 0), ("float64", 1), ("float64", 1)
     ),
     "tree.tables.random_rows": (("int32", 2), ("float64", 2), ("float64", 2), ("int64", 0), ("uint64", 1)),
@@ -90,21 +90,21 @@ _OTHERS: Final = {
         ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 1), ("int32", 1),
         ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),
     ),
-    "goals.trajectory.evaluate_rows": (
+    "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
         ("float64", 2),
     ),
 }  # fmt: skip
-_PRECISION: Final = ("like", "room")  # the argument whose type is the precision of a SIMD batch
+_PRECISION: Final = ("like", "memory")  # the argument whose type is the precision of a SIMD batch
 
 
 def entry_of(function: Any) -> Entry | None:
-    """Return what one of our entry points is for, None for another function."""
+    """Return the ``Entry`` of one of our entry points, None for another function."""
     return ENTRIES.get(f"{function.__module__.removeprefix('synovia.kernels.')}.{function.__name__}")
 
 
 def signatures(name: str) -> list[tuple[Any, ...]]:
-    """Return the signatures that an entry point is called with: one, or two for kernels in either precision."""
+    """Return the signatures of an entry point: one, or two for kernels in either precision."""
     from numba import types
 
     module, _, function = name.rpartition(".")
@@ -122,7 +122,7 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
 
 
 def compile_entry(name: str) -> float:
-    """Load or compile an entry point for all that it is called with; return the seconds that took."""
+    """Load or compile all signatures of an entry point and return the seconds it took."""
     begun = time.perf_counter()
     module, _, function = name.rpartition(".")
     kernel = getattr(import_module(f"synovia.kernels.{module}"), function)
@@ -134,7 +134,7 @@ def compile_entry(name: str) -> float:
 def serve(names: TextIO, answers: TextIO) -> None:
     """Read names of entry points, one a line, compile each, and write its seconds as JSON.
 
-    The process that asks also ends this one, so Ctrl-C at the terminal is ignored here.
+    Ignore Ctrl-C: the parent process ends this one.
     """
     import gc
     import json
@@ -146,7 +146,7 @@ def serve(names: TextIO, answers: TextIO) -> None:
         name = line.strip()
         answers.write(json.dumps({"entry": name, "seconds": compile_entry(name)}) + "\n")
         answers.flush()
-        gc.collect()  # garbage of the compiler would grow to gigabytes
+        gc.collect()  # otherwise garbage of the compiler grows to gigabytes
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""The decorators of kernels: the one place that decides how they are compiled, kept, and in which precision they run.
+"""Decorators of kernels, which alone set the compile options, the caching and the float type.
 
-``inline``  small maths, inlined by LLVM wherever it is used; never called from Python
-``device``  larger helper that only other kernels call; compiled into its callers' modules
-``apart``   one that stays a function of its own there: for large kernels, which would take a minute as one piece
-``entry``   called from Python; the only functions that are cached on disk
-``algorithm``  names a device function so that it can be handed to another kernel
+``inline``     small functions, inlined by LLVM into all callers; never called from Python
+``device``     larger helpers that only kernels call; LLVM decides whether to inline them
+``apart``      helpers that are never inlined, because large kernels would take a minute to compile as one function
+``entry``      functions that Python calls; only these are cached on disk
+``algorithm``  device functions that can be passed to other kernels as arguments
 
 Where kernels came compiled, or run as plain Python, the decorators leave functions as they are, and ``entry`` returns
 the compiled one.
@@ -31,7 +31,7 @@ SAFE = {"contract", "nsz", "arcp", "afn"}
 DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
 
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # said, or numba takes over what the caller has
+_APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # explicit, or numba inherits the option of the caller
 _ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
 if numba is not None:
     from synovia.kernels.compiler import compile_events, link
@@ -44,10 +44,10 @@ if numba is not None:
 
 
 def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
-    """Return a decorator with the house's compile options."""
+    """Return a decorator with our compile options."""
     if numba is None:
         return _other_entry if cached else lambda function: function
-    # _nrt: nothing is allocated, so no references are counted either
+    # _nrt: nothing is allocated, so no reference counts are needed
     options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -55,6 +55,8 @@ def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
         if cached:
             compile_events.guard(kernel)
             _keep(kernel, Path(function.__code__.co_filename))
+        else:
+            _take_literals_alike(kernel)
         return kernel
 
     return decorate
@@ -68,19 +70,29 @@ def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
         def entry(*arguments: Any) -> Any:
             from synovia.errors import MissingExtraError
 
-            raise MissingExtraError(f"kernels need a compiler: {prebuilt.reason}", hint='pip install "synovia[jit]"')
+            raise MissingExtraError(
+                f"kernels need a compiler: {prebuilt.reason}", hint='run pip install "synovia[jit]"'
+            )
 
         return entry
     return prebuilt.entries.get(name, function)
 
 
+def _take_literals_alike(kernel: Any) -> None:
+    """Have a helper compiled once for all whole numbers that are written as literals; numba would do so for each."""
+    from numba.core.types import unliteral
+
+    if find := getattr(kernel, "get_call_template", None):  # a part of numba that has no promise to stay
+        kernel.get_call_template = lambda args, kws: find(tuple(map(unliteral, args)), kws)
+
+
 def _keep(kernel: Any, file: Path) -> None:
-    """Have an entry point kept on disk: by content, or by numba where the path of its file has to count too."""
+    """Cache an entry point on disk: in our cache, or in that of numba for a file outside the package."""
     if cache.ROOT is None or not file.is_file():  # a kernel typed at a prompt has no file to hash
         return
     if name_of(file) is not None and cache.keep is not None:
         cache.keep(kernel)
-    elif cache.WRITABLE:  # a file from elsewhere may import what no hash of ours knows
+    elif cache.WRITABLE:  # our hash does not cover what a file from elsewhere imports
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(cache.cache_folder(file))
         try:
@@ -99,14 +111,13 @@ entry = _decorator(cached=True, **_ENTRY)
 
 
 def ready(kernel: Callable[..., Any], *like: Any) -> Callable[..., Any]:
-    """Load or compile an entry point by a call with nothing to do, and return the function of C behind it.
+    """Load or compile an entry point by a call without work, and return its C function.
 
-    numba's search for the compilation that fits the arguments takes a third of a call. The function that comes back
-    does without, so its arguments must have the very types of ``like``, as arrays of the house's own do. A kernel that
-    is no compiled entry point comes back itself.
+    The C function skips numba's dispatch on argument types, which takes a third of a call. So its arguments must have
+    exactly the types of ``like``. Return ``kernel`` itself if it is not a compiled entry point.
     """
     searches = gc.isenabled()
-    gc.disable()  # the compiler makes many objects that live to its end: searching them takes a tenth of the time
+    gc.disable()  # scanning the many long-lived objects of the compiler takes a tenth of the time
     try:
         kernel(*like)
     finally:
@@ -123,15 +134,15 @@ _ALGORITHMS: dict[type, Callable[..., Any]] = {}
 
 
 def perform(name, problem, work, targets, q):
-    """Run the algorithm of that name."""
+    """Run an algorithm, given as the value that ``algorithm`` returned."""
     return _ALGORITHMS[type(name)](problem, work, targets, q)
 
 
 def algorithm(function: Callable[..., Any]) -> Any:
-    """Return a name for a kernel that can be handed to others, which call it as ``perform(name, ...)``.
+    """Return a handle of a kernel that can be passed to other kernels, which call it as ``perform(handle, ...)``.
 
-    numba can pass a compiled function itself, but then stores its address, and nothing that holds it is ever cached. So
-    the name is an empty named tuple: its type alone says, when the caller is compiled, what to call.
+    numba can pass a compiled function directly, but it stores the address, so callers could not be cached. The handle
+    is an empty named tuple: its type selects the function when the caller is compiled.
     """
     module = function.__module__.removeprefix("synovia.kernels.").replace(".", "__")
     kind = namedtuple(f"{module}__{function.__name__}", ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
@@ -140,7 +151,7 @@ def algorithm(function: Callable[..., Any]) -> Any:
     if numba is not None:
         from numba.extending import overload
 
-        @overload(perform, jit_options=_HELPER)  # pyright: ignore[reportArgumentType]  # its type knows no pipeline_class
+        @overload(perform, jit_options=_HELPER)  # pyright: ignore[reportArgumentType]  # its type lacks pipeline_class
         def typed(name, problem, work, targets, q):
             if getattr(name, "instance_class", None) is not kind:
                 return None

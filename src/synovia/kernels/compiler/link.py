@@ -1,10 +1,10 @@
 """Compile helpers for linking only, which halves the time of a first compilation.
 
-numba makes optimised machine code of every function, even of one that is only ever inlined into others: it links into
-the function everything that it calls, and optimises all of that again inside each caller. Here a helper stays the LLVM
-module that numba's front end writes. An entry point links each helper below it once and is optimised once, as a whole.
+By default, numba optimises every function, also one that is only inlined into others: it links all callees into the
+function, and optimises them again inside each caller. Here a helper stays an unoptimised LLVM module. An entry point
+links each helper below it once and is optimised once, as a whole.
 
-CPU seconds until the first answer of a new process without kept code, numba 0.68, with linking as here and without:
+CPU seconds until the first answer of a new process without cached code, numba 0.68, with and without this linking:
 ``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55. (A shortened
 front end saved a further fifth of ``lm``, a seventh of ``fabrik`` and nothing of ``ccd``, with most of numba's private
 parts that were in use; it is gone for that reason.)
@@ -38,14 +38,14 @@ try:
                 if one not in self._linking_libraries:
                     super().add_linking_library(one)
 
-        def _link_into(self, module):
+        def _link_into(self, module, linkage=Linkage.internal):
             """Link what was noted into a module; helpers may go once they are inlined."""
             for one in self._linking_libraries:
                 helper = isinstance(one, _Helper)
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
             for one in self._linking_libraries:
                 for name in getattr(one, "defined", ()):
-                    module.get_function(name).linkage = Linkage.linkonce_odr
+                    module.get_function(name).linkage = linkage
 
         def finalize(self):
             """Link, optimise once (numba's other round is for reference counts), and make ready to run."""
@@ -68,9 +68,16 @@ try:
     class _Helper(_Entry):
         """The library of a helper: linked into others, never run by itself."""
 
-        attribute = ""  # LLVM's, for each of its functions
+        inlined = True
         defined: tuple[str, ...] = ()
         whole: Any = None
+
+        def add_ir_module(self, ir_module):
+            """Add a module; where nothing is to be inlined its text says so, which every LLVM understands."""
+            for function in ir_module.functions:
+                if not (self.inlined or function.is_declaration):
+                    function.attributes.add("noinline")
+            super().add_ir_module(ir_module)
 
         def _optimize_functions(self, ll_module):
             ll_module.data_layout = self._codegen._data_layout
@@ -78,27 +85,23 @@ try:
         def finalize(self):
             """Close the module as it is."""
             self._inherit_reloads()
-            params = [function for function in self._final_module.functions if not function.is_declaration]
-            self.defined = tuple(function.name for function in params)
-            if self.attribute:
-                for function in params:
-                    function.add_function_attribute(self.attribute)
+            self.defined = tuple(one.name for one in self._final_module.functions if not one.is_declaration)
             self._finalize_dynamic_globals()
             self._finalized = True
 
         def _get_module_for_linking(self):
-            """Return this helper with all below it, for functions that numba compiles the ordinary way."""
+            """Return this helper with all its callees, for functions that numba compiles the ordinary way."""
             if self.whole is None:
                 self.whole = self._final_module.clone()
-                self._link_into(self.whole)
+                self._link_into(self.whole, Linkage.linkonce_odr)
                 for name in self.defined:
                     self.whole.get_function(name).linkage = Linkage.linkonce_odr
             return self.whole
 
         def get_pointer_to_function(self, name):
-            """Return 0, as where there is no wrapper for Python.
+            """Return 0, as for functions without a Python wrapper.
 
-            numba then sets the function's environment, which nothing here reads: give it a place for that.
+            numba then sets the function's environment. No code here reads it, but it needs memory to write to.
             """
             self._ensure_finalized()
             engine = self._codegen._engine
@@ -113,10 +116,10 @@ try:
     class _Separate(_Helper):
         """The library of a helper that is not inlined, so that large kernels compile in time."""
 
-        attribute = "noinline"
+        inlined = False
 
     def _compiler(kind, *arguments):
-        """Return numba's compiler for one function, ending in a library of this kind."""
+        """Return numba's compiler for one function, with a library of this kind."""
         compile_events.handle_interrupt()
         if not compile_events.linking.active:
             return Compiler(*arguments)
@@ -137,7 +140,7 @@ try:
         return _compiler(_Entry, *arguments)
 
     def _forget_helpers():
-        """Forget what was compiled for linking, and what failed: numba remembers both."""
+        """Discard what was compiled for linking and what failed, which numba caches."""
         for one in gc.get_objects():
             if issubclass(type(one), Dispatcher):
                 one._compiler._failed_cache.clear()
@@ -148,4 +151,4 @@ try:
     compile_events.linking.forget_helpers = _forget_helpers
 except Exception as error:  # noqa: BLE001 - private parts of a numba that is built differently may fail in any way
     compile_events.linking.active = False
-    compile_events.linking.failure = error  # the first compilation tells it
+    compile_events.linking.failure = error  # the first compilation reports it

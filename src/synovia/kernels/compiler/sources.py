@@ -1,15 +1,15 @@
-"""Which source files go into a kernel's compiled code, and the hash of them that says whether kept code is stale.
+"""Find the source files of a kernel's compiled code, and hash them to detect stale cached code.
 
-numba does not notice an edit in a helper's file. Each kernel file therefore has a hash of itself and of every file of
-this package that it reaches by imports, in whatever form they are written:
+numba does not notice an edit in the file of a helper. So the hash of a kernel file covers the file itself and all files
+of this package that it imports, directly or indirectly, in any form:
 
     from synovia.kernels.a.b import f         import synovia.kernels.a.b as b
     from synovia.kernels.a import b           from .b import f
     from synovia.kernels import (a, b)        import synovia.kernels
 
-Files are named by their dotted names below ``synovia.kernels``, so that two files of the same stem are two. The imports
-are found in the text, without parsing it, because this runs at every start: whatever looks like an import counts, and a
-file too many costs a compilation, never a stale one. A file that imports the bare package depends on all of it.
+Files have dotted names below ``synovia.kernels``. Imports are found by regular expressions, without parsing, because
+this runs at every start. Any text that looks like an import counts: a file too many costs a compilation, a missing one
+would leave stale code. A file that imports the bare package depends on all of it.
 """
 
 import functools
@@ -22,16 +22,16 @@ from pathlib import Path
 PACKAGE = "synovia.kernels"
 ROOT = Path(__file__).parents[1]
 
-# Files that change no compiled code, so that an edit to them leaves kernels compiled. Each says why.
+# Files that do not affect compiled code, with the reason; editing them compiles no kernel again.
 CHANGE_NO_CODE = {
     "compiler.cache": "stores and loads compiled code, by keys of its own",
     "compiler.compile_events": "messages, Ctrl-C and the fallback around a compilation",
-    "compiler.entries": "lists entry points, and compiles them ahead",
+    "compiler.entries": "lists entry points and compiles them ahead",
     "compiler.prebuilt": "loads kernels that were compiled before, if they fit",
-    "compiler.sources": "this file: it decides what is hashed",
+    "compiler.sources": "this file, which decides what is hashed",
 }
 
-_JOINED = re.compile(rb"\\\r?\n")  # a line that goes on after a backslash
+_JOINED = re.compile(rb"\\\r?\n")  # a line continued by a backslash
 _COMMENT = re.compile(rb"#[^\n]*")
 _NAMES = rb"(\([^)]*\)|[^\n;]*)"
 _FROM = re.compile(rb"\bfrom\s+(\.*)\s*([\w.]*)\s+import\s*" + _NAMES)
@@ -67,7 +67,7 @@ def imports_of(text: bytes, package: str | None) -> set[str]:
     Args:
         text: The source.
         package: Dotted name (below ``synovia.kernels``) of the package that the file lies in, for relative imports;
-            None for a file from elsewhere, whose relative imports are its own affair.
+            None for a file from elsewhere, whose relative imports are ignored.
     """
     text = _JOINED.sub(b" ", _COMMENT.sub(b"", text))
     found: set[str] = set()
@@ -96,7 +96,7 @@ def imports_of(text: bytes, package: str | None) -> set[str]:
 
 
 def _absolute(dots: int, module: str, package: str | None) -> str | None:
-    """Return the absolute name of what a ``from`` statement names, None where that is not ours to know."""
+    """Return the absolute module name of a ``from`` statement, None if it is outside the package."""
     if not dots:
         return module
     if package is None:
@@ -108,7 +108,7 @@ def _absolute(dots: int, module: str, package: str | None) -> str | None:
 
 
 def _existing(name: str) -> Iterator[str]:
-    """Yield a module and the packages on the way to it, as far as they exist: importing it runs them all."""
+    """Yield a module and its parent packages, as far as they exist: importing it runs them all."""
     parts = name.split(".") if name else []
     for k in range(len(parts) + 1):
         part = ".".join(parts[:k])
@@ -117,13 +117,13 @@ def _existing(name: str) -> Iterator[str]:
 
 
 def sources_of(file: Path) -> dict[str, bytes]:
-    """Return the text of a kernel file and of all files of the package that it reaches, by dotted names.
+    """Return the text of a kernel file and of all files of the package that it imports, by dotted names.
 
-    A file from elsewhere stands under its path.
+    The key of a file from elsewhere is its path.
     """
-    params = name_of(file)
+    own = name_of(file)
     sources: dict[str, bytes] = {}
-    left: list[tuple[str, Path]] = [(str(file) if params is None else params, file)]
+    left: list[tuple[str, Path]] = [(own or str(file), file)]
     while left:
         name, path = left.pop()
         if name not in sources:
@@ -134,7 +134,7 @@ def sources_of(file: Path) -> dict[str, bytes]:
 
 @functools.cache
 def _read(file: Path) -> tuple[bytes, set[str]]:
-    """Return the text of a file, and what it imports of the package."""
+    """Return the text of a file and the modules of the package that it imports."""
     text = file.read_bytes()
     name = name_of(file)
     package = name if name is None or file.name == "__init__.py" else name.rpartition(".")[0]
@@ -144,8 +144,8 @@ def _read(file: Path) -> tuple[bytes, set[str]]:
 def digest(file: Path, versions: tuple[str, ...]) -> str:
     """Return a hash of a kernel file, of all that it imports, and of the versions of what compiles them.
 
-    Where the files lie does not count, so that all environments with the same versions share what one of them compiled;
-    a file from elsewhere counts by its content.
+    The location of the files is not hashed, so environments with the same versions share compiled code. A file from
+    elsewhere counts by its content.
     """
     out = hashlib.sha256("\0".join(versions).encode())
     for name, text in sorted(sources_of(file).items()):

@@ -1,7 +1,7 @@
-"""Views into a flat array that cost nothing: a pointer and a shape, without the reference count of an ordinary slice.
+"""Views of a flat array without cost: a pointer and a shape, without the reference count of an ordinary slice.
 
-A problem is opened into two dozen tables at each call; as slices they took longer than a step of the solver. A borrowed
-view must not outlive the array that it looks into, so it never leaves a kernel. Only numba's extension API is used.
+Each call opens a problem as two dozen tables; as slices they took longer than a step of the solver. A view must not
+outlive its array, so it never leaves a kernel. This file uses only numba's extension API.
 """
 
 import numpy as np
@@ -26,38 +26,34 @@ if numba is not None:
         populate_array(out, data=pointer, shape=shape, strides=strides, itemsize=itemsize, meminfo=None, parent=None)
         return out._getvalue()
 
+    def _view_of(source, dtype, dimensions):
+        """Return signature and code generator of a view of this type; its arguments are source, offset and shape."""
+
+        def codegen(context, builder, signature, args):
+            return _view(context, builder, signature.args[0], args[0], args[1], args[2:], dtype)
+
+        return types.Array(dtype, dimensions, "C")(source, *[types.intp] * (1 + dimensions)), codegen
+
     @intrinsic
     def vector(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return elements offset to offset + n of a flat array."""
-
-        def codegen(context, builder, signature, args):
-            return _view(context, builder, signature.args[0], args[0], args[1], [args[2]], source.dtype)
-
-        return types.Array(source.dtype, 1, "C")(source, types.intp, types.intp), codegen
+        return _view_of(source, source.dtype, 1)
 
     @intrinsic
     def matrix(typingctx, source, offset, n, m):  # pyright: ignore[reportRedeclaration]  # or the one below
         """Return n * m elements of a flat array from offset on, as n rows."""
-
-        def codegen(context, builder, signature, args):
-            return _view(context, builder, signature.args[0], args[0], args[1], [args[2], args[3]], source.dtype)
-
-        return types.Array(source.dtype, 2, "C")(source, types.intp, types.intp, types.intp), codegen
+        return _view_of(source, source.dtype, 2)
 
     @intrinsic
     def bits(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
-        """Return elements of a flat float64 array as uint64, for a generator's state."""
-
-        def codegen(context, builder, signature, args):
-            return _view(context, builder, signature.args[0], args[0], args[1], [args[2]], types.uint64)
-
-        return types.Array(types.uint64, 1, "C")(source, types.intp, types.intp), codegen
+        """Return elements of a flat float64 array as uint64, for the state of a generator."""
+        return _view_of(source, types.uint64, 1)
 
     @intrinsic
     def stack(typingctx, like, rows, columns):  # pyright: ignore[reportRedeclaration]  # or the one below
-        """Return room on the stack for rows * columns numbers of the type of an array; the sizes are constants.
+        """Return a (rows, columns) array on the stack, of the type of the array ``like``; the sizes are constants.
 
-        The compiler then knows that nothing else looks there, without which it makes no vector instructions.
+        The compiler then knows that no other array overlaps it, which it needs for vector instructions.
         """
         if not isinstance(rows, types.IntegerLiteral) or not isinstance(columns, types.IntegerLiteral):
             return None
@@ -66,14 +62,14 @@ if numba is not None:
         def codegen(context, builder, signature, args):
             kind = context.get_data_type(like.dtype)
             with builder.goto_entry_block():
-                room = builder.alloca(ir.ArrayType(kind, sizes[0] * sizes[1]))
-                room.align = 64
+                memory = builder.alloca(ir.ArrayType(kind, sizes[0] * sizes[1]))
+                memory.align = 64
             size = context.get_abi_sizeof(kind)
             word = context.get_value_type(types.intp)
             shape = [ir.Constant(word, n) for n in sizes]
             strides = [ir.Constant(word, sizes[1] * size), ir.Constant(word, size)]
             out = context.make_array(signature.return_type)(context, builder)
-            pointer = builder.bitcast(room, out.data.type)
+            pointer = builder.bitcast(memory, out.data.type)
             item = ir.Constant(word, size)
             populate_array(out, data=pointer, shape=shape, strides=strides, itemsize=item, meminfo=None, parent=None)
             return out._getvalue()
@@ -83,7 +79,7 @@ if numba is not None:
 else:
 
     def stack(like, rows, columns):
-        """Return room for rows * columns numbers of the type of an array."""
+        """Return a (rows, columns) array of the type of the array ``like``."""
         return np.empty((rows, columns), like.dtype)
 
     def vector(source, offset, n):
@@ -95,5 +91,5 @@ else:
         return source[offset : offset + n * m].reshape((n, m))
 
     def bits(source, offset, n):
-        """Return elements of a flat float64 array as uint64, for a generator's state."""
+        """Return elements of a flat float64 array as uint64, for the state of a generator."""
         return source[offset : offset + n].view(np.uint64)

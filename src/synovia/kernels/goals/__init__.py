@@ -1,1 +1,1 @@
-"""Goals as residuals with derivatives, and bounds that prove them out of reach."""
+"""Goals: residuals with derivatives, and bounds that prove a goal unreachable."""

@@ -1,6 +1,6 @@
-"""Aim: the axis u of a frame at p points at a point t.
+"""Aim goal: the z axis u of a frame at p points at a target point t.
 
-With d = t - p the error is the smallest turn from u to d. A shift δp turns d by δp × d / |d|².
+With d = t - p, the error is the smallest rotation from u to d. A shift δp turns d by δp × d / |d|².
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -10,12 +10,12 @@ from synovia.kernels.layout import GOAL
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import axpy, dot, norm, scale, sub
 
-TOUCHING = F(1e-6)  # of the reach: nearer, there is no direction to aim in
+TOUCHING = F(1e-6)  # of the reach: for a nearer target the direction is undefined
 
 
 @inline
 def error(problem, frames, targets, h):
-    """Return the turn onto the line to the target; nothing where the target is at the point itself."""
+    """Return the rotation onto the direction of the target; 0 if the target is at the point itself."""
     g = problem.general.ints[h, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = sub(target_frame(targets, g)[1], p)
@@ -24,7 +24,7 @@ def error(problem, frames, targets, h):
 
 @device
 def rows(problem, q, frames, targets, h, J):
-    """Write the three rows of the turn."""
+    """Write the three Jacobian rows."""
     g = problem.general.ints[h, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = sub(target_frame(targets, g)[1], p)
@@ -34,14 +34,14 @@ def rows(problem, q, frames, targets, h, J):
 
 
 @inline
-def kept(problem, frames, h):
-    """Return a point straight ahead, a reach away."""
+def start_target(problem, frames, h):
+    """Return the target that keeps the start: a point on the axis, one reach away."""
     R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     return R, axpy(problem.reach, column(R, 2), p)
 
 
 @inline
-def sight(problem, frames, targets, h, o):
-    """Return (e, d): from o to a point of the axis, and from o to what the axis should pass through."""
+def aim_vectors(problem, frames, targets, h, o):
+    """Return the vectors from o to a point of the axis, and from o to the target of the axis."""
     g = problem.general.ints[h, GOAL]
     return sub(goal_frame(problem, frames, g)[1], o), sub(target_frame(targets, g)[1], o)

@@ -1,12 +1,12 @@
-"""Centre of mass: it is at a place, or above a support polygon.
+"""Centre-of-mass goals: the centre is at a target position, or above a support polygon.
 
-All masses are parts of the whole. Everything that hangs on a joint counts as one: its mass μ and first moment
-s = Σ m c, summed from the tips to the root, give the joint's column z × (s - μ o) for a turn and μ z for a shift
-(Sugihara et al. 2002).
+All masses are parts of the total. The subtree of a joint has the mass μ and the first moment s = Σ m c, summed from the
+tips to the root. The Jacobian column of a joint with axis z at o is z × (s - μ o) for a rotation and μ z for a
+translation (Sugihara et al. 2002).
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import goal_frame, pull_joint, target_frame
+from synovia.kernels.goals.frames import add_joint_row, goal_frame, target_frame
 from synovia.kernels.goals.term import NOTHING, unit
 from synovia.kernels.layout import (
     FIRST,
@@ -22,12 +22,25 @@ from synovia.kernels.layout import (
     WEIGHT,
 )
 from synovia.kernels.math.rotations import apply, load_rotation
-from synovia.kernels.math.vectors import TINY, add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
+from synovia.kernels.math.vectors import (
+    TINY,
+    add,
+    axpy,
+    cross,
+    dot,
+    load,
+    norm,
+    perpendicular,
+    reject,
+    scale,
+    store,
+    sub,
+)
 
 
 @inline
-def moment_of(masses, frames, i):
-    """Return mass times place, in the world, of what row i carries rigidly."""
+def row_moment(masses, frames, i):
+    """Return mass times position, in the world, of what row i carries rigidly."""
     moment = apply(load_rotation(frames, i, ORIENTATION), load(masses, i, MOMENT))
     return axpy(masses[i, MASS], load(frames, i, ORIGIN), moment)
 
@@ -38,17 +51,17 @@ def centre_of_mass(masses, frames):
     n = masses.shape[0] - 1
     c = load(masses, n, MOMENT)
     for i in range(n):
-        c = add(c, moment_of(masses, frames, i))
+        c = add(c, row_moment(masses, frames, i))
     return c
 
 
 @device
-def sum_branches(tree, masses, frames):
-    """Write mass and moment of everything that hangs on each row i to row n + i of the frames."""
+def sum_masses(tree, masses, frames):
+    """Write mass and moment of the subtree of each row i to row n + i of the frames."""
     n = tree.ints.shape[0]
     for i in range(n):
         frames[n + i, MASS] = masses[i, MASS]
-        store(frames, n + i, MOMENT, moment_of(masses, frames, i))
+        store(frames, n + i, MOMENT, row_moment(masses, frames, i))
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, PARENT]
         if a >= 0:
@@ -57,24 +70,24 @@ def sum_branches(tree, masses, frames):
 
 
 @device
-def pull_centre(problem, q, frames, force, J, k):
-    """Add to row k what a force on the centre of mass does on all axes; after ``sum_branches``."""
+def add_centre_row(problem, q, frames, force, J, k):
+    """Add to Jacobian row k the effect of a force at the centre of mass on all joints; call ``sum_masses`` before."""
     n = problem.tree.ints.shape[0]
     for i in range(n):
         mass = frames[n + i, MASS]
         if mass > F(0):
             arm = axpy(-mass, load(frames, i, ORIGIN), load(frames, n + i, MOMENT))
-            pull_joint(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
+            add_joint_row(problem, q, frames, i, scale(mass, force), cross(arm, force), J, k)
 
 
 @device
-def outside_support(vertices, first, count, up, c):
-    """Return the vector from a point, seen along ``up``, to the nearest one of a polygon, and whether that is a corner.
+def vector_to_support(vertices, first, count, up, c):
+    """Return the vector from a point, seen along ``up``, to a convex polygon, and whether a corner is nearest.
 
-    Above the polygon, which is convex, the vector is 0. The corners have no part along ``up`` and go round
-    counterclockwise; two make an edge, one a point.
+    Above the polygon the vector is 0. The corners are normal to ``up`` and counterclockwise; two are an edge, one a
+    point.
     """
-    p = axpy(-dot(up, c), up, c)
+    p = reject(c, up)
     nearest = (F(0), F(0), F(0))
     least = F(-1)
     corner = False
@@ -98,7 +111,7 @@ def outside_support(vertices, first, count, up, c):
 
 
 @inline
-def across(up):
+def plane_axes(up):
     """Return two unit vectors that span the plane of a support polygon."""
     a = perpendicular(up)
     return a, cross(up, a)
@@ -113,47 +126,47 @@ def centre_error(problem, frames, targets, h):
 
 @device
 def centre_rows(problem, q, frames, h, J):
-    """Write the three rows of a place; after ``sum_branches``."""
+    """Write the three Jacobian rows of a target position; call ``sum_masses`` before."""
     f = problem.general
     w = f.data[h, WEIGHT] / problem.reach
     for i in range(3):
-        pull_centre(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
+        add_centre_row(problem, q, frames, scale(w, unit(i)), J, f.ints[h, FIRST] + i)
 
 
 @inline
-def centre_kept(problem, frames, h):
-    """Return where the centre of mass is now."""
+def centre_start_target(problem, frames, h):
+    """Return the target that keeps the start: the present centre of mass."""
     return goal_frame(problem, frames, problem.general.ints[h, GOAL])[0], centre_of_mass(problem.general.masses, frames)
 
 
 @inline
 def support_error(problem, frames, h):
-    """Return the horizontal way to the support polygon, in two numbers."""
+    """Return the horizontal vector to the support polygon, as two components."""
     f = problem.general
     up = load(f.data, h, NUMBERS)
     c = centre_of_mass(f.masses, frames)
-    d, _ = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
-    a, b = across(up)
+    d, _ = vector_to_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    a, b = plane_axes(up)
     return (dot(a, d), dot(b, d), F(0)), NOTHING
 
 
 @device
 def support_rows(problem, q, frames, h, J):
-    """Write the two rows of the way to a support polygon; after ``sum_branches``.
+    """Write the two Jacobian rows of the vector to a support polygon; call ``sum_masses`` before.
 
-    Beside a corner the way changes like that to a point; beside an edge only its part across the edge changes.
+    Beside a corner the vector changes as that to a point. Beside an edge only its part normal to the edge changes.
     """
     f = problem.general
     k, w = f.ints[h, FIRST], f.data[h, WEIGHT] / problem.reach
     c = centre_of_mass(f.masses, frames)
     up = load(f.data, h, NUMBERS)
-    d, corner = outside_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
+    d, corner = vector_to_support(f.vertices, f.ints[h, VERTEX], f.ints[h, VERTICES], up, c)
     far = norm(d)
     if far == F(0):
         return
-    a, b = across(up)
+    a, b = plane_axes(up)
     if not corner:
         n = scale(F(1) / far, d)
         a, b = scale(dot(a, n), n), scale(dot(b, n), n)
-    pull_centre(problem, q, frames, scale(w, a), J, k)
-    pull_centre(problem, q, frames, scale(w, b), J, k + 1)
+    add_centre_row(problem, q, frames, scale(w, a), J, k)
+    add_centre_row(problem, q, frames, scale(w, b), J, k + 1)

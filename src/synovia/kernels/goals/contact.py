@@ -1,11 +1,11 @@
-"""Contact: the normal of a sole points along a wanted normal. Its point is a position goal, its full pose a pose goal.
+"""Contact goal: the normal of a sole points along a target normal. Its position is an ordinary position residual.
 
-With u the z axis of the goal's frame and n that of the target, the error is the rotation vector of the smallest turn:
+With u the z axis of the goal's frame and n that of the target, the error is the smallest rotation vector from u to n:
 
     w = θ (u × n) / |u × n|,  θ = atan2(|u × n|, u·n)
 
-The turn about u is free, so that a foot may pivot. Where the sole turns by δω, its normal moves by δω × u, so that the
-rows are those of 1 - u uᵀ; a shift changes nothing.
+The rotation about u is free, so a foot may pivot. A rotation δω of the sole moves its normal by δω × u, so the
+derivative is 1 - u uᵀ. A translation has no effect.
 """
 
 from synovia.kernels.compiler.jit import device, inline
@@ -17,7 +17,7 @@ from synovia.kernels.math.rotations import column
 
 @inline
 def error(problem, frames, targets, h):
-    """Return the smallest turn of the normal onto the wanted one."""
+    """Return the smallest rotation of the normal onto the target normal."""
     g = problem.general.ints[h, GOAL]
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
@@ -26,6 +26,6 @@ def error(problem, frames, targets, h):
 
 @device
 def rows(problem, q, frames, h, J):
-    """Write the three rows of the turn."""
+    """Write the three Jacobian rows."""
     R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)

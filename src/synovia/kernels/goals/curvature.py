@@ -1,58 +1,39 @@
-"""What the Jacobian leaves out: the second derivative of the residuals, without which a miss converges slowly, if ever.
+"""Second derivatives of the residuals: the part of the Hessian that Gauss-Newton (JᵀJ) leaves out.
 
-At a minimum with a residual left, Gauss-Newton's JᵀJ is not the curvature of the cost: a chain stretched towards a
-target out of reach has JᵀJ singular across the very directions that point it there.
+At a minimum with a residual, JᵀJ is not the curvature of the cost. For a chain stretched towards an unreachable target,
+it is singular in the very directions that turn the chain to the target, so Gauss-Newton steps converge slowly or never.
 """
 
 import math
 
+from synovia.kernels import layout
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import CURVATURE, write_custom
 from synovia.kernels.goals.residuals import goal_error, goal_frame
-from synovia.kernels.layout import (
-    BALL,
-    COLUMN,
-    FIRST_Q,
-    FREE,
-    GOAL_ROW,
-    HINGE,
-    KIND,
-    ORIENTATION,
-    ORIGIN,
-    PARENT,
-    PARTS,
-    POSITION,
-    POSITION_WEIGHT,
-    RATIO,
-    ROTATION,
-    ROTATION_WEIGHT,
-    SHIFT_COLUMN,
-    SLIDE,
-)
 from synovia.kernels.math.rotations import load_quat, load_rotation, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import TINY, cross, dot, load, norm, scale, sub
 
-AXES = 6  # of one joint: three turns, then three shifts
+AXES = 6  # of one joint: three rotations, then three translations
 
 
 @inline
 def axis_of(problem, q, frames, row, c):
-    """Return (column, 1 for a turn and 0 for a shift, axis in the world times its factor) of axis c of a joint.
+    """Return (column, 1 for a rotation and 0 for a translation, scaled axis in the world) of axis c of a joint.
 
-    Column -1: the joint has no such axis, or it is held. Shifts are per reach.
+    The column is -1 if the joint has no such axis or is held. Translations are per reach.
     """
     tree = problem.tree
-    kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
-    R = load_rotation(frames, row, ORIENTATION)
+    kind, v, free = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN], tree.ints[row, layout.SHIFT_COLUMN]
+    R = load_rotation(frames, row, layout.ORIENTATION)
     z = (R[2], R[5], R[8])
-    if kind == HINGE:
-        return (v if c == 0 else -1), 1, scale(tree.couple[row, RATIO], z)
-    if kind == SLIDE:
-        return (v if c == 3 else -1), 0, scale(tree.couple[row, RATIO] * problem.reach, z)
-    if (kind == BALL or kind == FREE) and c < 3:
+    if kind == layout.HINGE:
+        return (v if c == 0 else -1), 1, scale(tree.couple[row, layout.RATIO], z)
+    if kind == layout.SLIDE:
+        return (v if c == 3 else -1), 0, scale(tree.couple[row, layout.RATIO] * problem.reach, z)
+    if (kind == layout.BALL or kind == layout.FREE) and c < 3:
         return (v + c if v >= 0 else -1), 1, (R[c], R[c + 3], R[c + 6])
-    if kind == FREE and free >= 0:
-        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
+    if kind == layout.FREE and free >= 0:
+        B = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, layout.FIRST_Q] + 3)))
         k = c - 3
         return free + k, 0, scale(problem.reach, (B[k], B[k + 3], B[k + 6]))
     return -1, 0, z
@@ -60,31 +41,32 @@ def axis_of(problem, q, frames, row, c):
 
 @device
 def curvature(problem, q, frames, targets, H):
-    """Write H = the Hessian of e·e / 2 less JᵀJ, over all columns and without limits.
+    """Write H, the Hessian of e·e / 2 less JᵀJ, over all columns and ignoring limits.
 
     With r = p - o and i the joint nearer to the root, ∂²p/∂qi∂qj = zi × (zj × r), symmetrised for two axes of one ball.
-    For rotations the error's own Hessian is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2), in the rotation vector of a turn
-    from the left; that of two turns is zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
+    For rotations, the Hessian by a rotation vector from the left is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2). Two turns
+    compose to the rotation vector zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
     """
     H[:, :] = F(0)
     tree = problem.tree
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
-        if what == 0:
-            continue  # of general goals JᵀJ is all that is taken, custom ones apart
+        parts = problem.goals[g, layout.PARTS]
+        if parts == 0:
+            continue  # general goals have JᵀJ alone, custom ones apart
         d, w = goal_error(problem, frames, targets, g)
-        wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
-        f = scale(wp * wp if what & POSITION else F(0), d)
-        turn = wr * wr if what & ROTATION else F(0)
+        wp = problem.goal_data[g, layout.POSITION_WEIGHT] / problem.reach
+        wr = problem.goal_data[g, layout.ROTATION_WEIGHT]
+        f = scale(wp * wp if parts & layout.POSITION else F(0), d)
+        turn = wr * wr if parts & layout.ROTATION else F(0)
         angle = norm(w)
         u = scale(F(1) / angle, w) if angle > TINY else (F(0), F(0), F(0))
         half = F(0.5) * angle
         bend = turn * ((half / math.tan(half) if half > F(1e-4) else F(1) - half * half / F(3)) - F(1))
         w = scale(turn, w)
         _, p = goal_frame(problem, frames, g)
-        j = problem.goals[g, GOAL_ROW]
+        j = problem.goals[g, layout.GOAL_ROW]
         while j >= 0:
-            arm = sub(p, load(frames, j, ORIGIN))
+            arm = sub(p, load(frames, j, layout.ORIGIN))
             for b in range(AXES):
                 vb, turns_b, zb = axis_of(problem, q, frames, j, b)
                 if vb < 0:
@@ -108,6 +90,6 @@ def curvature(problem, q, frames, targets, H):
                         H[va, vb] += h
                         if i != j:
                             H[vb, va] += h
-                    i = tree.ints[i, PARENT]
-            j = tree.ints[j, PARENT]
+                    i = tree.ints[i, layout.PARENT]
+            j = tree.ints[j, layout.PARENT]
     write_custom(problem.general, problem, CURVATURE, q, H)

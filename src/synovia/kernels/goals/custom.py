@@ -1,6 +1,6 @@
-"""Goals whose residual is a function of Python: kernels call it back wherever they need its value or derivative.
+"""Custom goals: the residual is a Python function, which kernels call for its value and derivatives.
 
-All else is the same as for the other goals, so custom goals have the same solvers, searches and verdicts.
+Custom goals use the same solvers, search and classification of misses as all other goals.
 """
 
 from synovia.kernels.compiler.callback import call_python
@@ -8,14 +8,14 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import CALLBACK, GOAL, KIND, NUMBERS, WEIGHT
 
 CUSTOM = 10  # kind of a general goal
-# What is wanted: weighted residual rows; the length of the residual alone; rows of the Jacobian; ∇H of a wish; the part
-# of the Hessian of half the squared residual that the Jacobian leaves out
+# What a call returns: weighted residual rows; the length of the residual; Jacobian rows; the gradient of a secondary
+# objective; the Hessian of half the squared residual less JᵀJ
 RESIDUAL, LENGTH, JACOBIAN, GRADIENT, CURVATURE = 0, 1, 2, 3, 4
 
 
 @inline
 def custom_residual(problem, q, h, e):
-    """Write the weighted rows of custom goal h into e; return (their cost, the error in units of its tolerance)."""
+    """Write the weighted residual rows of custom goal h; return (their cost, the error in units of its tolerance)."""
     f = problem.general
     far = call_python(problem.params[CALLBACK], RESIDUAL, f.ints[h, GOAL], q, e)
     weighted = f.data[h, WEIGHT] * far
@@ -29,16 +29,16 @@ def custom_length(problem, q, h):
 
 
 @device
-def write_custom(general, problem, what, q, out):
-    """Write for all custom goals the rows of the Jacobian, or add to the Hessian what those leave out."""
+def write_custom(general, problem, quantity, q, out):
+    """Write the JACOBIAN rows of all custom goals, or add their CURVATURE to the Hessian."""
     if general is None:
         return
     for h in range(general.ints.shape[0]):
         if general.ints[h, KIND] == CUSTOM:
-            call_python(problem.params[CALLBACK], what, general.ints[h, GOAL], q, out)
+            call_python(problem.params[CALLBACK], quantity, general.ints[h, GOAL], q, out)
 
 
 @inline
 def custom_gradient(problem, q, gradient):
-    """Add to a wish the gradient of the user's function H; return H up to a constant."""
+    """Add the gradient of the user's secondary objective H; return H up to a constant."""
     return call_python(problem.params[CALLBACK], GRADIENT, 0, q, gradient) + F(0)

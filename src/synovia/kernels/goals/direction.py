@@ -1,6 +1,6 @@
-"""Direction: the axis u of a frame points along the direction d of the target, of any length but 0.
+"""Direction goal: the z axis u of a frame points along the direction d of the target, of any length but 0.
 
-The error is the smallest turn from u to d. Only turns change it, since a shift leaves both as they are.
+The error is the smallest rotation from u to d. Translations have no effect.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -10,11 +10,11 @@ from synovia.kernels.layout import GOAL
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import dot, norm, scale
 
-SMALLEST = F(1e-200)  # squared length; of less, the square of a small angle's sine would be lost
+SMALLEST = F(1e-200)  # squared length; below, squares of small angles underflow
 
 
 @inline
-def refused(targets, g):
+def is_invalid(targets, g):
     """Return whether the target has no direction."""
     d = target_frame(targets, g)[1]
     return not dot(d, d) > SMALLEST
@@ -22,7 +22,7 @@ def refused(targets, g):
 
 @inline
 def error(problem, frames, targets, h):
-    """Return the turn of the axis onto the direction."""
+    """Return the rotation of the axis onto the direction."""
     g = problem.general.ints[h, GOAL]
     R, _ = goal_frame(problem, frames, g)
     return NOTHING, turn_between(column(R, 2), target_frame(targets, g)[1])
@@ -30,20 +30,20 @@ def error(problem, frames, targets, h):
 
 @device
 def rows(problem, q, frames, h, J):
-    """Write the three rows of the turn."""
+    """Write the three Jacobian rows."""
     R, p = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     turn_rows(problem, q, frames, h, column(R, 2), p, NOTHING, J)
 
 
 @inline
-def kept(problem, frames, h):
-    """Return the direction in which the axis points now."""
+def start_target(problem, frames, h):
+    """Return the target that keeps the start: the present direction of the axis."""
     R, _ = goal_frame(problem, frames, problem.general.ints[h, GOAL])
     return R, column(R, 2)
 
 
 @inline
-def sight(problem, targets, h):
-    """Return (e, d) of an axis through the joint itself and a place far along the direction, see ``aim.sight``."""
+def aim_vectors(problem, targets, h):
+    """Return the vectors of ``aim.aim_vectors`` for an axis through the joint and a point far along the direction."""
     d = target_frame(targets, problem.general.ints[h, GOAL])[1]
     return NOTHING, scale(problem.reach / norm(d), d)

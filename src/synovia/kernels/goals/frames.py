@@ -1,4 +1,4 @@
-"""Frames of goals and of their targets, and how a frame that hangs on the tree moves with the joints above it."""
+"""Frames of goals and targets, and Jacobian rows of a frame that moves with the joints above it."""
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import (
@@ -24,13 +24,13 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, column, load_quat, load_rotation, matmul, matmul_t, quat_matrix
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
 
-SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that passes as rounding
-FARTHEST = F(1e15)  # length units; ``LONGEST`` of the joints
+SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that counts as rounding
+FARTHEST = F(1e15)  # largest coordinate, length units; ``LONGEST`` of the joints
 
 
 @inline
 def frame_on(frames, row, R, p):
-    """Return in the world what is (R, p) in the frame of a row; row -1 is the world itself."""
+    """Return the world frame of the frame (R, p) on a row; row -1 is the world."""
     if row < 0:
         return R, p
     W = load_rotation(frames, row, ORIENTATION)
@@ -50,14 +50,14 @@ def goal_frame(problem, frames, g):
 
 @inline
 def target_frame(targets, g):
-    """Return the wanted frame (R, p) of goal g."""
+    """Return the target frame (R, p) of goal g."""
     t = targets[g]
     return (t[0], t[1], t[2], t[4], t[5], t[6], t[8], t[9], t[10]), (t[3], t[7], t[11])
 
 
 @inline
 def set_target(targets, g, R, p):
-    """Write the wanted frame of goal g."""
+    """Write the target frame of goal g."""
     t = targets[g]
     for i in range(3):
         t[4 * i] = R[3 * i]
@@ -70,7 +70,7 @@ def set_target(targets, g, R, p):
 
 @inline
 def orthonormal(R):
-    """Return R with its rounding removed: Gram-Schmidt on the columns."""
+    """Return R with orthonormal columns, by Gram-Schmidt."""
     x = column(R, 0)
     x = scale(F(1) / norm(x), x)
     y = column(R, 1)
@@ -81,11 +81,11 @@ def orthonormal(R):
 
 
 @inline
-def is_refused(problem, targets, g, parts):
-    """Return whether one of these parts of a target is not finite or no rigid transform."""
+def is_invalid(problem, targets, g, parts):
+    """Return whether one of these parts of a target is not finite or not a rigid transform."""
     R, p = target_frame(targets, g)
     if parts & POSITION:
-        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # or the squares overflow
+        inside = abs(p[0]) <= FARTHEST and abs(p[1]) <= FARTHEST and abs(p[2]) <= FARTHEST  # before squaring
         if not (inside and dot(p, p) <= FARTHEST * FARTHEST):
             return True
     if parts & ROTATION:
@@ -99,62 +99,63 @@ def is_refused(problem, targets, g, parts):
 
 
 @inline
-def put_given(targets, kept, g, parts):
-    """Write these parts of goal g's target over what is kept."""
-    R, p = target_frame(kept, g)
+def write_given(targets, complete, g, parts):
+    """Copy these parts of goal g's target into ``complete``, with an orthonormal rotation."""
+    R, p = target_frame(complete, g)
     T, t = target_frame(targets, g)
     if parts & ROTATION:
         R = orthonormal(T)
     if parts & POSITION:
         p = t
-    set_target(kept, g, R, p)
+    set_target(complete, g, R, p)
 
 
 @inline
-def put(J, k, what, v, linear, angular, wp, wr):
-    """Add one column's share to the rows of a goal that start at k."""
-    if what & POSITION:
+def add_column(J, k, parts, v, linear, angular, wp, wr):
+    """Add one joint axis to column v of the rows of a goal that start at k."""
+    if parts & POSITION:
         for i in range(3):
             J[k + i, v] += wp * linear[i]
         k += 3
-    if what & ROTATION:
+    if parts & ROTATION:
         for i in range(3):
             J[k + i, v] += wr * angular[i]
 
 
 @device
-def climb(problem, q, frames, row, p, what, k, wp, wr, J):
-    """Add to the rows from k on how a frame at p on a row of the tree moves (wp) and turns (wr) with each joint above.
+def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
+    """Add the Jacobian of a frame at p on a row of the tree, position times wp and rotation times wr, to rows from k.
 
-    Hinge: (z × (p - o), z); slide: (z, 0), a ball: three hinges about its own axes. Columns of lengths are per reach.
+    A hinge has the column (z × (p - o), z), a slide (z, 0), and a ball those of three hinges about its own axes.
+    Columns of translations are per reach.
     """
     tree = problem.tree
-    nothing = (F(0), F(0), F(0))
+    zero = (F(0), F(0), F(0))
     while row >= 0:
         kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
         R = load_rotation(frames, row, ORIENTATION)
         arm = sub(p, load(frames, row, ORIGIN))
         if kind == HINGE and v >= 0:
             z = scale(tree.couple[row, RATIO], column(R, 2))
-            put(J, k, what, v, cross(z, arm), z, wp, wr)
+            add_column(J, k, parts, v, cross(z, arm), z, wp, wr)
         elif kind == SLIDE and v >= 0:
             z = scale(tree.couple[row, RATIO] * problem.reach, column(R, 2))
-            put(J, k, what, v, z, nothing, wp, wr)
+            add_column(J, k, parts, v, z, zero, wp, wr)
         elif (kind == BALL or kind == FREE) and v >= 0:
             for c in range(3):
                 z = (R[c], R[c + 3], R[c + 6])
-                put(J, k, what, v + c, cross(z, arm), z, wp, wr)
+                add_column(J, k, parts, v + c, cross(z, arm), z, wp, wr)
         if free >= 0:
             before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[row, FIRST_Q] + 3)))
             for c in range(3):
                 z = scale(problem.reach, (before[c], before[c + 3], before[c + 6]))
-                put(J, k, what, free + c, z, nothing, wp, wr)
+                add_column(J, k, parts, free + c, z, zero, wp, wr)
         row = tree.ints[row, PARENT]
 
 
 @inline
-def pull_joint(problem, q, frames, row, force, torque, J, k):
-    """Add to row k what a force and a torque about the joint of a row do on its axes: z·torque and z·force."""
+def add_joint_row(problem, q, frames, row, force, torque, J, k):
+    """Add to Jacobian row k the entries of one joint, z·torque or z·force, for a wrench at its origin."""
     tree = problem.tree
     kind, v, free = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, SHIFT_COLUMN]
     R = load_rotation(frames, row, ORIENTATION)
@@ -172,12 +173,13 @@ def pull_joint(problem, q, frames, row, force, torque, J, k):
 
 
 @device
-def pull_up(problem, q, frames, row, p, force, torque, J, k):
-    """Add to row k what a force at p and a torque, both on a row, do on the axes of all joints above (virtual work).
+def add_wrench_row(problem, q, frames, row, p, force, torque, J, k):
+    """Add to Jacobian row k the entries of all joints above a row, for a force at p and a torque on the row.
 
-    A residual whose derivative by the motion (velocity, angular velocity) of a body is (force, torque) has this row.
+    By virtual work, this is the Jacobian row of a residual whose derivative by the velocity and the angular velocity of
+    the body is (force, torque).
     """
     while row >= 0:
         about = add(cross(sub(p, load(frames, row, ORIGIN)), force), torque)
-        pull_joint(problem, q, frames, row, force, about, J, k)
+        add_joint_row(problem, q, frames, row, force, about, J, k)
         row = problem.tree.ints[row, PARENT]

@@ -1,7 +1,7 @@
-"""General goals: everything beyond positions and rotations in the world, by the number of each kind of term.
+"""General goals: all goals but positions and rotations in the world. This file calls the code of each kind of term.
 
-Every function that others call takes ``problem.general`` as its first argument: where that is None it does nothing, and
-the rest of it is not even compiled.
+Functions that take ``problem.general`` as their first argument do nothing if it is None, and their code for general
+goals is then not compiled.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
@@ -9,25 +9,37 @@ from synovia.kernels.goals import aim, contact, direction, distance, plane, pole
 from synovia.kernels.goals import center_of_mass as mass
 from synovia.kernels.goals import range as value_range
 from synovia.kernels.goals.custom import CUSTOM, custom_length, custom_residual
-from synovia.kernels.goals.frames import goal_frame, is_refused, put_given, set_target, target_frame
+from synovia.kernels.goals.frames import goal_frame, is_invalid, set_target, target_frame, write_given
 from synovia.kernels.goals.term import NOTHING
-from synovia.kernels.layout import ANGLES, FIRST, GIVEN, GOAL, KIND, LENGTHS, NUMBERS, POSITION, ROTATION, TAKES, WEIGHT
+from synovia.kernels.layout import (
+    ANGLES,
+    FIRST,
+    GIVEN,
+    GOAL,
+    KIND,
+    LENGTHS,
+    NUMBERS,
+    POSITION,
+    ROTATION,
+    TARGET_PARTS,
+    WEIGHT,
+)
 from synovia.kernels.math.vectors import dot, norm, scale
 
-# The kinds of terms, in the order of ``TERMS``, the names by which goals ask for them; the last is ``custom.CUSTOM``
+# The kinds of terms, in the order of their names in ``TERMS``; the last is ``custom.CUSTOM``
 AIM, POLE, DISTANCE, PLANE, RANGE, CENTRE, SUPPORT, RELATIVE, CONTACT, DIRECTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 TERMS = ("aim", "pole", "distance", "plane", "range", "centre", "support", "relative", "contact", "direction", "custom")
 
 
 @inline
 def is_bounded(kind):
-    """Return whether a kind keeps one number within bounds, and asks for nothing there."""
+    """Return whether a kind keeps one number within bounds, so that its error is 0 between them."""
     return kind == DISTANCE or kind == PLANE or kind == RANGE
 
 
 @device
 def bounds(problem, q, frames, targets, h):
-    """Return the least and the most by which the number of term h may change."""
+    """Return the bounds of the number of term h, relative to its present value."""
     kind = problem.general.ints[h, KIND]
     if kind == DISTANCE:
         return distance.bounds(problem, frames, targets, h)
@@ -38,7 +50,7 @@ def bounds(problem, q, frames, targets, h):
 
 @device
 def error(problem, q, frames, targets, h):
-    """Return the error of term h: lengths d and angles w; a lone number stands first."""
+    """Return the error of term h as lengths d and angles w; a single number is the first."""
     kind = problem.general.ints[h, KIND]
     if is_bounded(kind):
         low, high = bounds(problem, q, frames, targets, h)
@@ -61,7 +73,7 @@ def error(problem, q, frames, targets, h):
 
 @device
 def bounded_row(problem, q, frames, targets, h, J):
-    """Write how the number of term h grows, whether it is within its bounds or not."""
+    """Write the derivative of the number of term h, even if it is within its bounds."""
     kind = problem.general.ints[h, KIND]
     if kind == DISTANCE:
         distance.rows(problem, q, frames, targets, h, J)
@@ -73,7 +85,7 @@ def bounded_row(problem, q, frames, targets, h, J):
 
 @device
 def rows(problem, q, frames, targets, h, J):
-    """Write the rows of term h over zeros."""
+    """Add the Jacobian rows of term h to rows of zeros."""
     kind = problem.general.ints[h, KIND]
     if is_bounded(kind):
         low, high = bounds(problem, q, frames, targets, h)
@@ -96,76 +108,76 @@ def rows(problem, q, frames, targets, h, J):
 
 
 @inline
-def sight(problem, frames, targets, h, o):
-    """Return (e, d) of a term that points an axis: from o to a point of the axis, and from o to where it should go."""
+def aim_vectors(problem, frames, targets, h, o):
+    """Return the vectors from o to a point of the axis of term h, and from o to the target of the axis."""
     if problem.general.ints[h, KIND] == DIRECTION:
-        return direction.sight(problem, targets, h)
-    return aim.sight(problem, frames, targets, h, o)
+        return direction.aim_vectors(problem, targets, h)
+    return aim.aim_vectors(problem, frames, targets, h, o)
 
 
 @device
-def kept(problem, frames, h):
-    """Return the target (R, p) that term h has when none is given: it keeps the start as it is."""
+def start_target(problem, frames, h):
+    """Return the target (R, p) of term h that keeps the start as it is."""
     kind = problem.general.ints[h, KIND]
     if kind == AIM:
-        return aim.kept(problem, frames, h)
+        return aim.start_target(problem, frames, h)
     if kind == CENTRE:
-        return mass.centre_kept(problem, frames, h)
+        return mass.centre_start_target(problem, frames, h)
     if kind == RELATIVE:
-        return relative.kept(problem, frames, h)
+        return relative.start_target(problem, frames, h)
     if kind == DIRECTION:
-        return direction.kept(problem, frames, h)
+        return direction.start_target(problem, frames, h)
     return goal_frame(problem, frames, problem.general.ints[h, GOAL])
 
 
 @device
-def refused_general(general, problem, targets):
-    """Return the first goal whose given target cannot be used, or -1."""
+def first_invalid_general(general, problem, targets):
+    """Return the first goal with an invalid target, or -1."""
     if general is None:
         return -1
     for h in range(general.ints.shape[0]):
         g = general.ints[h, GOAL]
-        given = general.ints[h, TAKES] & int(targets[g, GIVEN])
-        if is_refused(problem, targets, g, given):
+        given = general.ints[h, TARGET_PARTS] & int(targets[g, GIVEN])
+        if is_invalid(problem, targets, g, given):
             return g
-        if general.ints[h, KIND] == DIRECTION and given and direction.refused(targets, g):
+        if general.ints[h, KIND] == DIRECTION and given and direction.is_invalid(targets, g):
             return g
     return -1
 
 
 @device
 def all_general_given(general, targets):
-    """Return whether every term is given all that it takes."""
+    """Return whether all terms are given all parts of their targets."""
     if general is None:
         return True
     for h in range(general.ints.shape[0]):
-        takes = general.ints[h, TAKES]
+        takes = general.ints[h, TARGET_PARTS]
         if takes & int(targets[general.ints[h, GOAL], GIVEN]) != takes:
             return False
     return True
 
 
 @device
-def complete_general(general, problem, frames, targets, whole):
-    """Write the targets that keep the start as it is, where not all of a target is given."""
+def complete_general(general, problem, frames, targets, complete):
+    """Write the targets that keep the start, for the parts of targets that are not given."""
     if general is None:
         return
     for h in range(general.ints.shape[0]):
-        g, takes = general.ints[h, GOAL], general.ints[h, TAKES]
+        g, takes = general.ints[h, GOAL], general.ints[h, TARGET_PARTS]
         if takes & int(targets[g, GIVEN]) != takes:
-            R, p = target_frame(whole, g)
-            S, s = kept(problem, frames, h)
-            set_target(whole, g, S if takes & ROTATION else R, s if takes & POSITION else p)
+            R, p = target_frame(complete, g)
+            S, s = start_target(problem, frames, h)
+            set_target(complete, g, S if takes & ROTATION else R, s if takes & POSITION else p)
 
 
 @device
-def replace_general(general, targets, whole):
-    """Write the targets that are given over those that are kept."""
+def write_given_general(general, targets, complete):
+    """Copy the given parts of targets into ``complete``."""
     if general is None:
         return
     for h in range(general.ints.shape[0]):
         g = general.ints[h, GOAL]
-        put_given(targets, whole, g, general.ints[h, TAKES] & int(targets[g, GIVEN]))
+        write_given(targets, complete, g, general.ints[h, TARGET_PARTS] & int(targets[g, GIVEN]))
 
 
 @apart
@@ -196,7 +208,7 @@ def general_residual(general, problem, q, frames, targets, e):
 
 @apart
 def measure_general(general, problem, q, frames, targets, errors):
-    """Write distance and angle of the errors of general goals; return the largest in units of its tolerance."""
+    """Write the error distance and angle of general goals; return the largest in units of its tolerance."""
     if general is None:
         return F(0)
     worst = F(0)
@@ -217,10 +229,10 @@ def measure_general(general, problem, q, frames, targets, errors):
 
 @apart
 def general_jacobian(general, problem, q, frames, targets, J):
-    """Write the rows of general goals over zeros."""
+    """Add the Jacobian rows of general goals to rows of zeros."""
     if general is None:
         return
     if general.masses.shape[0] > 0:
-        mass.sum_branches(problem.tree, general.masses, frames)
+        mass.sum_masses(problem.tree, general.masses, frames)
     for h in range(general.ints.shape[0]):
         rows(problem, q, frames, targets, h, J)

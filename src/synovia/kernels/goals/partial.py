@@ -1,13 +1,14 @@
-"""The Jacobian by its definition: partial derivatives of the transforms, by the product rule along the chain.
+"""The Jacobian by partial derivatives of the transforms, with the product rule along the chain.
 
-The place of a goal is a product of transforms, T = ... B M(x) S, with M the motion of one joint, B all before it and S
-all behind it. So ∂T/∂x = B ∂M/∂x S. A motion's derivative is a 3x3 matrix D and a vector d, no rigid transform. The
-cross products of ``residuals.jacobian`` say the same by geometry, in less time.
+The frame of a goal is a product of transforms, T = B M(x) S: M is the motion of one joint, B the transforms before it
+and S those after it. So ∂T/∂x = B ∂M/∂x S. The derivative of a motion is a 3x3 matrix D and a vector d. The cross
+products of ``residuals.geometric_jacobian`` give the same numbers in less time.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import goal_frame, put
+from synovia.kernels.goals.frames import add_column, goal_frame
 from synovia.kernels.goals.general import general_jacobian
+from synovia.kernels.goals.term import NOTHING, unit
 from synovia.kernels.layout import (
     BALL,
     COLUMN,
@@ -35,12 +36,11 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, load, scale
 
 ZERO = (F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0))
-NOWHERE = (F(0), F(0), F(0))
 
 
 @inline
 def generator(c):
-    """Return the derivative of a rotation about axis c at angle zero: the matrix of e_c × ."""
+    """Return the derivative of a rotation about axis c at angle 0: the cross-product matrix of e_c."""
     o, i = F(0), F(1)
     if c == 0:
         return o, o, o, o, o, -i, o, i, o
@@ -50,14 +50,8 @@ def generator(c):
 
 
 @inline
-def unit(c):
-    """Return the unit vector of axis c."""
-    return F(c == 0), F(c == 1), F(c == 2)
-
-
-@inline
-def before(problem, frames, i):
-    """Return the rotation of B: of joint i in the world before its motion."""
+def prefix_rotation(problem, frames, i):
+    """Return the rotation of B: the world rotation of joint i before its motion."""
     R, a = load_rotation(problem.tree.fixed, i, ORIENTATION), problem.tree.ints[i, PARENT]
     return matmul(load_rotation(frames, a, ORIENTATION), R) if a >= 0 else R
 
@@ -73,14 +67,14 @@ def motion(problem, q, i):
     )
     if kind == HINGE:
         s, c = sincos(x)
-        return (c, -s, F(0), s, c, F(0), F(0), F(0), F(1)), NOWHERE
+        return (c, -s, F(0), s, c, F(0), F(0), F(0), F(1)), NOTHING
     if kind == SLIDE:
         return identity(), (F(0), F(0), x)
     if kind == BALL:
-        return quat_matrix(load_quat(q, at)), NOWHERE
+        return quat_matrix(load_quat(q, at)), NOTHING
     if kind == FREE:
         return quat_matrix(load_quat(q, at + 3)), (q[at], q[at + 1], q[at + 2])
-    return identity(), NOWHERE
+    return identity(), NOTHING
 
 
 @inline
@@ -90,29 +84,29 @@ def scale9(k, D):
 
 
 @inline
-def behind(tree, i, M, m, p):
-    """Return the origin of S once joint i and its fixed transform are part of it."""
+def suffix_origin(tree, i, M, m, p):
+    """Return the origin of S after joint i and its fixed transform are multiplied onto it."""
     return add(load(tree.fixed, i, ORIGIN), apply(load_rotation(tree.fixed, i, ORIENTATION), add(m, apply(M, p))))
 
 
 @device
 def differentiate(problem, J, g, v, B, D, d, S, R):
-    """Add ∂T/∂x = B (D, d) S to column v of goal g: its translation, and the axial vector of its rotation by Rᵀ."""
-    what, k = problem.goals[g, PARTS], problem.goals[g, FIRST_RESIDUAL]
+    """Add ∂T/∂x = B (D, d) S to column v of goal g: the translation, and the axial vector of ∂R/∂x Rᵀ."""
+    parts, k = problem.goals[g, PARTS], problem.goals[g, FIRST_RESIDUAL]
     wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
     turned = matmul(B, matmul(D, S[0]))
     moved = apply(B, add(apply(D, S[1]), d))
-    # Rᵀ R = 1, so that ∂R/∂x Rᵀ is skew: the matrix of ω × .
+    # Since R Rᵀ = 1, ∂R/∂x Rᵀ is skew-symmetric: the cross-product matrix of ω.
     W = matmul_t(turned, R)
     w = (F(0.5) * (W[7] - W[5]), F(0.5) * (W[2] - W[6]), F(0.5) * (W[3] - W[1]))
-    put(J, k, what, v, moved, w, wp, wr)
+    add_column(J, k, parts, v, moved, w, wp, wr)
 
 
 @device
 def partial_jacobian(problem, q, frames, targets, J):
-    """Write the Jacobian of the goals' places by partial derivatives, in the units of ``residuals.jacobian``.
+    """Write the Jacobian by partial derivatives, in the units of ``residuals.jacobian``.
 
-    What goals ask for beyond places is differentiated as there.
+    General goals are differentiated as there; custom goals are left out.
     """
     tree = problem.tree
     J[:, :] = F(0)
@@ -122,20 +116,23 @@ def partial_jacobian(problem, q, frames, targets, J):
         S = load_rotation(problem.goal_data, g, GOAL_ORIENTATION), load(problem.goal_data, g, GOAL_ORIGIN)
         while i >= 0:
             kind, v, free = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, SHIFT_COLUMN]
-            B = before(problem, frames, i)
+            B = prefix_rotation(problem, frames, i)
             M, m = motion(problem, q, i)
             ratio = tree.couple[i, RATIO]
             if kind == HINGE and v >= 0:  # ∂/∂x of (cos x, -sin x; sin x, cos x)
                 D = (-M[3], -M[0], F(0), M[0], -M[3], F(0), F(0), F(0), F(0))
-                differentiate(problem, J, g, v, B, scale9(ratio, D), NOWHERE, S, R)
+                differentiate(problem, J, g, v, B, scale9(ratio, D), NOTHING, S, R)
             elif kind == SLIDE and v >= 0:
                 differentiate(problem, J, g, v, B, ZERO, (F(0), F(0), ratio * problem.reach), S, R)
             elif (kind == BALL or kind == FREE) and v >= 0:  # q ← q · exp(w): ∂M/∂w at w = 0
                 for c in range(3):
-                    differentiate(problem, J, g, v + c, B, matmul(M, generator(c)), NOWHERE, S, R)
+                    differentiate(problem, J, g, v + c, B, matmul(M, generator(c)), NOTHING, S, R)
             if free >= 0:
                 for c in range(3):
                     differentiate(problem, J, g, free + c, B, ZERO, scale(problem.reach, unit(c)), S, R)
-            S = matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])), behind(tree, i, M, m, S[1])
+            S = (
+                matmul(load_rotation(tree.fixed, i, ORIENTATION), matmul(M, S[0])),
+                suffix_origin(tree, i, M, m, S[1]),
+            )
             i = tree.ints[i, PARENT]
     general_jacobian(problem.general, problem, q, frames, targets, J)

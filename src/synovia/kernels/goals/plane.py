@@ -1,11 +1,11 @@
-"""Plane: a point p stays on the side of the plane through t to which its normal n points.
+"""Plane goal: a point p stays on the side of the plane through t to which the normal n points.
 
-The height n·(p - t) is a number with the lower bound 0 and no upper one. The error is what it lacks, max(0, n·(t - p)),
-so nothing is asked in front of the plane.
+The height n·(p - t) has the lower bound 0 and no upper bound. The error is max(0, n·(t - p)), so it is 0 in front of
+the plane.
 """
 
 from synovia.kernels.compiler.jit import device, inline
-from synovia.kernels.goals.frames import goal_frame, pull_up, target_frame
+from synovia.kernels.goals.frames import add_wrench_row, goal_frame, target_frame
 from synovia.kernels.goals.term import NEVER, NOTHING, unit_weight
 from synovia.kernels.layout import FIRST, GOAL, GOAL_ROW
 from synovia.kernels.math.rotations import column
@@ -14,7 +14,7 @@ from synovia.kernels.math.vectors import dot, scale, sub
 
 @inline
 def bounds(problem, frames, targets, h):
-    """Return the least and the most by which the height over the plane may change."""
+    """Return the bounds of the height over the plane, relative to its present value."""
     g = problem.general.ints[h, GOAL]
     _, p = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
@@ -23,9 +23,9 @@ def bounds(problem, frames, targets, h):
 
 @device
 def rows(problem, q, frames, targets, h, J):
-    """Write the row: the height grows by n·δp."""
+    """Write the Jacobian row: the height changes by n·δp."""
     f = problem.general
     g, k = f.ints[h, GOAL], f.ints[h, FIRST]
     _, p = goal_frame(problem, frames, g)
     n = scale(unit_weight(problem, h), column(target_frame(targets, g)[0], 2))
-    pull_up(problem, q, frames, problem.goals[g, GOAL_ROW], p, n, NOTHING, J, k)
+    add_wrench_row(problem, q, frames, problem.goals[g, GOAL_ROW], p, n, NOTHING, J, k)

@@ -1,7 +1,7 @@
-"""Range: a joint's own value stays within bounds. It is read from q, so that whole turns of a hinge count."""
+"""Range goal: the value of a joint stays within bounds. It is read from q, so whole turns of a hinge count."""
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import pull_joint
+from synovia.kernels.goals.frames import add_joint_row
 from synovia.kernels.goals.term import NOTHING, unit_weight
 from synovia.kernels.layout import (
     BALL,
@@ -22,7 +22,7 @@ from synovia.kernels.math.vectors import norm, normalize, scale
 
 @inline
 def joint_value(problem, q, row):
-    """Return the value of a row's joint: radians of a hinge, a slide's length, how far a ball is turned from rest."""
+    """Return the value of a row's joint: angle of a hinge, length of a slide, or angle of a ball from its rest."""
     tree = problem.tree
     at = tree.ints[row, FIRST_Q]
     if tree.ints[row, KIND] == BALL:
@@ -32,9 +32,9 @@ def joint_value(problem, q, row):
 
 @inline
 def value_axis(problem, q, frames, row):
-    """Return the axis in the world about which, or along which, the value of a row's joint grows.
+    """Return the world axis about which, or along which, the value of a row's joint grows.
 
-    A ball at rest has none: its own z axis is taken, the same one every time.
+    For a ball at rest the axis is undefined; take its z axis.
     """
     R = load_rotation(frames, row, ORIENTATION)
     if problem.tree.ints[row, KIND] == BALL:
@@ -44,7 +44,7 @@ def value_axis(problem, q, frames, row):
 
 @inline
 def bounds(problem, q, h):
-    """Return the least and the most by which the value may change."""
+    """Return the bounds of the value, relative to its present value."""
     f = problem.general
     x = joint_value(problem, q, problem.goals[f.ints[h, GOAL], GOAL_ROW])
     return f.data[h, NUMBERS] - x, f.data[h, NUMBERS + 1] - x
@@ -52,10 +52,10 @@ def bounds(problem, q, h):
 
 @device
 def rows(problem, q, frames, h, J):
-    """Write the row: how the value grows; no joint above moves it."""
+    """Write the Jacobian row. Only the joint itself has an entry."""
     f = problem.general
     row = problem.goals[f.ints[h, GOAL], GOAL_ROW]
     along = scale(unit_weight(problem, h), value_axis(problem, q, frames, row))
     is_length = f.ints[h, LENGTHS] > 0
     force, torque = (along, NOTHING) if is_length else (NOTHING, along)
-    pull_joint(problem, q, frames, row, force, torque, J, f.ints[h, FIRST])
+    add_joint_row(problem, q, frames, row, force, torque, J, f.ints[h, FIRST])

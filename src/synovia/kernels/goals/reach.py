@@ -1,4 +1,4 @@
-"""Bounds that prove a goal out of reach, whatever the limits: cheap, and never wrong."""
+"""Prove goals unreachable by distance bounds, which are cheap and hold for any joint limits."""
 
 import numpy as np
 
@@ -31,15 +31,15 @@ from synovia.kernels.math.vectors import add, load, norm, sub
 
 @inline
 def slide_range(problem, row):
-    """Return the largest distance that a slide can be from its zero; infinite without limits."""
+    """Return the largest distance of a slide from its zero; infinite without limits."""
     k = problem.tree.ints[row, VARIABLE]
     a, b = problem.tree.couple[row, RATIO], problem.tree.couple[row, OFFSET]
     return max(abs(a * problem.limits[k, LOWER] + b), abs(a * problem.limits[k, UPPER] + b))
 
 
 @inline
-def own_target(problem, row):
-    """Return the goal that says where a free root's origin should be, -1 without one."""
+def root_goal(problem, row):
+    """Return the position goal at the origin of a free root, -1 without one."""
     if problem.tree.ints[row, SHIFT_COLUMN] >= 0 and problem.tree.ints[row, PARENT] < 0:
         for g in range(problem.goals.shape[0]):
             if problem.goals[g, GOAL_ROW] == row and problem.goals[g, PARTS] & POSITION:
@@ -49,23 +49,24 @@ def own_target(problem, row):
 
 
 @device
-def shortfall(problem, frames, targets, row, tip, point):
-    """Return how near every posture leaves a point at distance ``tip`` from joint ``row`` to a place, at the least.
+def least_distance(problem, frames, targets, row, tip, point):
+    """Return a lower bound of the distance between ``point`` and the tip of a chain, over all postures.
 
-    A bound below zero proves nothing. A free root reaches everywhere, but not from where it has a target of its own.
+    The tip is at distance ``tip`` from joint ``row``. A negative bound proves nothing. A free root without a target of
+    its own reaches every point; with one, the root is taken at its target.
 
     With segments of lengths d, a chain from a fixed base reaches the distances from max(0, 2 max(d) - sum(d)) to
-    sum(d); limits only take away from that. Slides lengthen the sum and leave no hole.
+    sum(d); limits can only shrink that range. Slides lengthen the sum and remove the hole.
     """
     total = tip
     longest = tip
     rigid = True
     base = -1
-    held = F(0)  # distance of the joints above the last moving one that was met
+    held = F(0)  # length of the segments above the last moving joint
     while row >= 0:
         kind = problem.tree.ints[row, KIND]
         if problem.tree.ints[row, SHIFT_COLUMN] >= 0:
-            g = own_target(problem, row)
+            g = root_goal(problem, row)
             if g < 0:
                 return F(-np.inf)
             _, origin = target_frame(targets, g)
@@ -100,7 +101,7 @@ def shortfall(problem, frames, targets, row, tip, point):
 
 @inline
 def rest_origin(problem, frames, row):
-    """Return where a joint's origin is before its own motion, in the world."""
+    """Return the origin of a joint before its own motion, in the world."""
     a = problem.tree.ints[row, PARENT]
     p = load(problem.tree.fixed, row, ORIGIN)
     return p if a < 0 else add(load(frames, a, ORIGIN), apply(load_rotation(frames, a, ORIENTATION), p))
@@ -108,13 +109,13 @@ def rest_origin(problem, frames, row):
 
 @inline
 def held_shift(problem, frames, row):
-    """Return how far a held slide or free joint stands from its rest place."""
+    """Return the distance of a held slide or free joint from its rest position."""
     return norm(sub(load(frames, row, ORIGIN), rest_origin(problem, frames, row)))
 
 
 @inline
 def moves(problem, row):
-    """Return whether anything that moves carries joint ``row``."""
+    """Return whether joint ``row`` or an ancestor can move."""
     while row >= 0:
         if problem.tree.ints[row, COLUMN] >= 0 or problem.tree.ints[row, SHIFT_COLUMN] >= 0:
             return True
@@ -124,7 +125,7 @@ def moves(problem, row):
 
 @inline
 def missed(problem, frames, targets, g):
-    """Return whether goal g does not hold."""
+    """Return whether goal g is missed."""
     d, w = goal_error(problem, frames, targets, g)
     far = problem.goals[g, PARTS] & POSITION and norm(d) > problem.tolerance
     turned = problem.goals[g, PARTS] & ROTATION and norm(w) > problem.tolerance_angle
@@ -132,11 +133,11 @@ def missed(problem, frames, targets, g):
 
 
 @algorithm
-def prove(problem, work, targets, q):
-    """Return 1 if a goal is beyond reach or inside the hole of its chain, whatever the limits; work.frames are at q.
+def prove_unreachable(problem, work, targets, q):
+    """Return 1 if a goal is beyond the reach of its chain or inside its hole, else 0. work.frames are at q.
 
-    A goal with a rotation is also tried at its joint, whose wanted place is known exactly. Where nothing moves a goal,
-    that it is missed is the proof.
+    A goal with a rotation is also tested at its joint, whose target position then follows. A missed goal that no joint
+    moves is unreachable.
     """
     frames = work.frames
     for g in range(problem.goals.shape[0]):
@@ -150,20 +151,20 @@ def prove(problem, work, targets, q):
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         row = problem.goals[g, GOAL_ROW]
         slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
-        if shortfall(problem, frames, targets, row, norm(offset), t) > slack:
+        if least_distance(problem, frames, targets, row, norm(offset), t) > slack:
             return 1, F(0)
         if problem.goals[g, PARTS] & ROTATION:
             W = matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION))
             wrist = sub(t, apply(W, offset))
             slack += problem.tolerance_angle * norm(offset)
-            if shortfall(problem, frames, targets, row, F(0), wrist) > slack:
+            if least_distance(problem, frames, targets, row, F(0), wrist) > slack:
                 return 1, F(0)
     return 0, F(0)
 
 
 @device
 def at_bound(problem, frames, targets, errors):
-    """Return whether no posture is better than one with these errors: each within its tolerance, or of its bound."""
+    """Return whether no posture has smaller errors: each is within the tolerance of its lower bound."""
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
         if row >= 0 and not moves(problem, row):
@@ -172,7 +173,7 @@ def at_bound(problem, frames, targets, errors):
         if problem.goals[g, PARTS] & POSITION:
             _, t = target_frame(targets, g)
             bound = max(
-                bound, shortfall(problem, frames, targets, row, norm(load(problem.goal_data, g, GOAL_ORIGIN)), t)
+                bound, least_distance(problem, frames, targets, row, norm(load(problem.goal_data, g, GOAL_ORIGIN)), t)
             )
         if errors[2 * g] > bound + problem.tolerance or errors[2 * g + 1] > problem.tolerance_angle:
             return False
@@ -180,8 +181,8 @@ def at_bound(problem, frames, targets, errors):
 
 
 @algorithm
-def prove_arm(problem, work, targets, q):
-    """The same for an arm, where every row moves: less to compile."""
+def prove_arm_unreachable(problem, work, targets, q):
+    """Return 1 if the goal of an arm is unreachable; as ``prove_unreachable``, with less code to compile."""
     if not problem.goals[0, PARTS] & POSITION:
         return 0, F(0)
     tree = problem.tree

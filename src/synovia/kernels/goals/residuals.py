@@ -1,23 +1,23 @@
-"""Goals as residuals with a Jacobian.
+"""Residuals of goals and their Jacobian.
 
-A goal's frame is fixed on a joint; its error is the vector from there to the target, and the rotation vector (SO(3)
-logarithm) that turns it onto the target, both in the world: right up to half a turn. What else a goal can ask for is
-in ``general``; a problem that was opened without it compiles none of that.
+The frame of a goal is fixed on a joint. Its error is the vector to the target position and the rotation vector (SO(3)
+logarithm) onto the target orientation, both in the world. All other goals are in ``general``; a kernel that opens its
+problem without them compiles none of their code.
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.goals.custom import JACOBIAN, write_custom
-from synovia.kernels.goals.frames import climb, goal_frame, is_refused, put_given, set_target, target_frame
+from synovia.kernels.goals.frames import add_frame_rows, goal_frame, is_invalid, set_target, target_frame, write_given
 from synovia.kernels.goals.general import (
     all_general_given,
     complete_general,
+    first_invalid_general,
     general_jacobian,
     general_residual,
     measure_general,
-    refused_general,
-    replace_general,
+    write_given_general,
 )
 from synovia.kernels.layout import (
     BLOCK,
@@ -35,22 +35,24 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import angle_of, identity, log_rotation, matmul_t
 from synovia.kernels.math.vectors import dot, norm, scale, sub
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
 
 INFINITE = F(math.inf)
 
 
 @device
-def refused_target(problem, targets):
-    """Return the first goal whose given target is not finite or no rigid transform, or -1: the check at the door."""
+def first_invalid_target(problem, targets):
+    """Validate the targets: return the first goal whose target is not finite or not a rigid transform, or -1."""
     for g in range(problem.goals.shape[0]):
-        if is_refused(problem, targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
+        if is_invalid(problem, targets, g, problem.goals[g, PARTS] & int(targets[g, GIVEN])):
             return g
-    return refused_general(problem.general, problem, targets)
+    return first_invalid_general(problem.general, problem, targets)
 
 
 @inline
 def all_given(problem, targets):
-    """Return whether every goal is given all that it asks for, so that the start's frames are not needed."""
+    """Return whether all goals are given complete targets, so that the frames of the start are not needed."""
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & int(targets[g, GIVEN]) != problem.goals[g, PARTS]:
             return False
@@ -58,27 +60,27 @@ def all_given(problem, targets):
 
 
 @device
-def complete_targets(problem, frames, targets, kept):
-    """Write the targets that hold (kept): the given ones, and the place at the start for what is not given.
+def complete_targets(problem, frames, targets, complete):
+    """Write the complete targets: the given parts, and the frames of the start for parts that are not given.
 
-    What a goal does not ask for is left as the unit frame has it.
+    If all parts that a goal uses are given, the others are those of the unit frame.
     """
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & int(targets[g, GIVEN]) == problem.goals[g, PARTS]:
-            set_target(kept, g, identity(), (F(0), F(0), F(0)))
+            set_target(complete, g, identity(), (F(0), F(0), F(0)))
         else:
             R, p = goal_frame(problem, frames, g)
-            set_target(kept, g, R, p)
-    complete_general(problem.general, problem, frames, targets, kept)
-    replace_targets(problem, targets, kept)
+            set_target(complete, g, R, p)
+    complete_general(problem.general, problem, frames, targets, complete)
+    write_given_targets(problem, targets, complete)
 
 
 @device
-def replace_targets(problem, targets, kept):
-    """Write the targets that are given over those that are kept."""
+def write_given_targets(problem, targets, complete):
+    """Copy the given parts of targets into ``complete``."""
     for g in range(problem.goals.shape[0]):
-        put_given(targets, kept, g, problem.goals[g, PARTS] & int(targets[g, GIVEN]))
-    replace_general(problem.general, targets, kept)
+        write_given(targets, complete, g, problem.goals[g, PARTS] & int(targets[g, GIVEN]))
+    write_given_general(problem.general, targets, complete)
 
 
 @inline
@@ -91,25 +93,25 @@ def goal_error(problem, frames, targets, g):
 
 @device
 def residual(problem, q, frames, targets, e):
-    """Write the weighted residuals at q, whose frames these are, lengths in units of the reach.
+    """Write the weighted residuals at q, with lengths in reaches. ``frames`` are the world frames at q.
 
     Returns:
-        (cost e·e, the largest error in units of its tolerance: at most 1 when every goal holds, infinite where an
-        error is no number).
+        (cost e·e, the largest error in units of its tolerance). The latter is at most 1 if all goals are reached, and
+        infinite if an error is NaN.
     """
     cost = F(0)
     worst = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
+        parts = problem.goals[g, PARTS]
         k = problem.goals[g, FIRST_RESIDUAL]
         d, w = goal_error(problem, frames, targets, g)
-        if what & POSITION:
+        if parts & POSITION:
             worst = max(worst, norm(d) / problem.tolerance)
             d = scale(problem.goal_data[g, POSITION_WEIGHT] / problem.reach, d)
             e[k], e[k + 1], e[k + 2] = d
             cost += dot(d, d)
             k += 3
-        if what & ROTATION:
+        if parts & ROTATION:
             worst = max(worst, norm(w) / problem.tolerance_angle)
             w = scale(problem.goal_data[g, ROTATION_WEIGHT], w)
             e[k], e[k + 1], e[k + 2] = w
@@ -123,15 +125,15 @@ def residual(problem, q, frames, targets, e):
 def measure(problem, q, frames, targets, errors):
     """Write each goal's distance (length units) and angle (radians); return the largest in units of its tolerance.
 
-    Where an error is no number, that is infinite: a comparison with NaN would let it pass.
+    Return infinity if an error is NaN, because comparisons with NaN would pass.
     """
     worst = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
+        parts = problem.goals[g, PARTS]
         R, p = goal_frame(problem, frames, g)
         T, t = target_frame(targets, g)
-        errors[2 * g] = norm(sub(t, p)) if what & POSITION else F(0)
-        errors[2 * g + 1] = angle_of(matmul_t(T, R)) if what & ROTATION else F(0)
+        errors[2 * g] = norm(sub(t, p)) if parts & POSITION else F(0)
+        errors[2 * g + 1] = angle_of(matmul_t(T, R)) if parts & ROTATION else F(0)
         worst = max(worst, errors[2 * g] / problem.tolerance, errors[2 * g + 1] / problem.tolerance_angle)
     worst = max(worst, measure_general(problem.general, problem, q, frames, targets, errors))
     total = F(0)
@@ -142,30 +144,49 @@ def measure(problem, q, frames, targets, errors):
 
 @device
 def jacobian(problem, q, frames, targets, J):
-    """Write the Jacobian of all goals; minus the derivative of ``residual``."""
+    """Write the Jacobian of all goals, minus the derivative of ``residual``."""
     geometric_jacobian(problem, q, frames, targets, J)
     write_custom(problem.general, problem, JACOBIAN, q, J)
 
 
 @device
 def geometric_jacobian(problem, q, frames, targets, J):
-    """Write the Jacobian of all goals but custom ones by cross products.
+    """Write the Jacobian of all goals but custom ones, by cross products.
 
-    Columns of lengths are per reach, like the residuals. Joints that are no ancestors of a goal keep columns of zeros.
+    Translations are per reach, like the residuals. Only ancestors of a goal have non-zero columns.
     """
     J[:, :] = F(0)
     for g in range(problem.goals.shape[0]):
-        what = problem.goals[g, PARTS]
-        if what != 0:
+        parts = problem.goals[g, PARTS]
+        if parts != 0:
             _, p = goal_frame(problem, frames, g)
             wp, wr = problem.goal_data[g, POSITION_WEIGHT] / problem.reach, problem.goal_data[g, ROTATION_WEIGHT]
-            climb(problem, q, frames, problem.goals[g, GOAL_ROW], p, what, problem.goals[g, FIRST_RESIDUAL], wp, wr, J)
+            add_frame_rows(
+                problem, q, frames, problem.goals[g, GOAL_ROW], p, parts, problem.goals[g, FIRST_RESIDUAL], wp, wr, J
+            )
     general_jacobian(problem.general, problem, q, frames, targets, J)
 
 
 @device
 def to_units(problem, dq):
-    """Turn a step in the solvers' units into one in the units of q: lengths were counted in reaches."""
+    """Convert a step from the units of the solvers, lengths in reaches, to the units of q."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR and problem.limits[k, IS_ANGLE] == F(0):
             dq[problem.variables[k, BLOCK_COLUMN]] *= problem.reach
+
+
+@entry
+def evaluate_rows(ints, floats, targets, q, scratch, e, J, errors):
+    """Write residuals, Jacobians and errors of the goals at each row of q (T, nq).
+
+    ``e`` (T, residuals) and its negative derivative ``J`` (T, residuals, columns) are weighted, with lengths in
+    reaches; a J without rows is skipped. ``errors`` (T, 2 goals) are distance and angle; ``targets`` (T, goals, 16).
+    """
+    problem = open_problem(ints, floats)
+    work = open_work(ints, scratch)
+    for t in range(q.shape[0]):
+        forward(problem.tree, q[t], work.frames)
+        residual(problem, q[t], work.frames, targets[t], e[t])
+        measure(problem, q[t], work.frames, targets[t], errors[t])
+        if J.shape[0] > 0:
+            jacobian(problem, q[t], work.frames, targets[t], J[t])

@@ -1,17 +1,18 @@
-"""How far a limb turns about the line root-tip towards its pole, and what a frame of a clip remembers of that.
+"""Swivel angle of a limb about its line root-tip towards its pole, also from frame to frame of a clip.
 
-Close to the line a pole says little: there the turn φ of ``bend`` shrinks by LEFT τ (1 - s) / s, where s is the share
-that fades and τ the tolerance. What is left, s times it, holds, and the turn grows smoothly from none.
+Close to the line, the pole hardly defines a plane. There the angle φ of ``bend`` shrinks by
+TOLERANCE_SHARE τ (1 - s) / s, where s is the fade and τ the tolerance. The faded error that is left is within the
+tolerance, and the angle grows smoothly from 0.
 
-In a clip the plane may not spin where a pole passes close to the line. When the part v of the pole across the line has
-moved by δ since the frame before, the plane is turned from where it was then by at most
+In a clip, the plane must not spin when a pole passes close to the line. If the part v of the pole normal to the line
+has moved by δ since the previous frame, the plane turns from its previous direction by at most
 
     RATE δ / (|m - r| + |t - m|)
 
-radians: only a pole nearer to the line than a RATE-th of the limb, or one that was left behind there, asks for more.
+radians. Only a pole nearer to the line than a RATE-th of the limb, or one that was held back there, needs more.
 
-The row of a pole goal in ``points`` keeps the frame before: v (0-2), the part u of the middle joint across the line
-(9-11), and whether it is known (12).
+The row of a pole goal in ``points`` stores the previous frame: v (ACROSS), the part u of the middle joint normal to the
+line (BENT), and one of the states below (KNOWN).
 """
 
 import math
@@ -25,31 +26,31 @@ from synovia.kernels.math.swing_twist import wrap
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, load, norm, store, sub
 from synovia.kernels.tree.forward import forward
 
-LEFT = F(0.5)
+TOLERANCE_SHARE = F(0.5)  # part of the tolerance that the faded error may keep
 RATE = F(50)  # 3.6 degrees a millimetre on a limb of 0.8 metres
-FORGOTTEN, LOOSE, HELD = F(0), F(1), F(2)  # of a pole: no frame before; one before; one before that holds the turn back
+NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame; one; one that limits the turn
 
 
 @inline
-def off_line(v, line):
-    """Return the part of v across a line, 0 where the line has no direction."""
+def reject_line(v, line):
+    """Return the part of v normal to a line, 0 if the line has no direction."""
     size2 = dot(line, line)
     return axpy(-dot(v, line) / size2, line, v) if size2 > TINY else (F(0), F(0), F(0))
 
 
 @device
-def forget(general, problem, work):
-    """Let no pole know a frame before."""
+def forget_poles(general, problem, work):
+    """Forget the previous frame of all poles."""
     if general is None:
         return
     for h in range(general.ints.shape[0]):
         if general.ints[h, KIND] == POLE:
-            work.points[problem.tree.ints.shape[0] + general.ints[h, GOAL], KNOWN] = FORGOTTEN
+            work.points[problem.tree.ints.shape[0] + general.ints[h, GOAL], KNOWN] = NO_FRAME
 
 
 @device
-def remember(general, problem, work, targets, q):
-    """Write what poles need to know of the frame before: its answer q and its targets."""
+def remember_poles(general, problem, work, targets, q):
+    """Store for all poles this frame, with its answer q and its targets, as the previous one."""
     if general is None:
         return
     forward(problem.tree, q, work.frames)
@@ -57,19 +58,19 @@ def remember(general, problem, work, targets, q):
         if general.ints[h, KIND] == POLE:
             i = problem.tree.ints.shape[0] + general.ints[h, GOAL]
             r, m, t, pole = limb(problem, work.frames, targets, h)
-            u = off_line(sub(m, r), sub(t, r))
-            store(work.points, i, ACROSS, off_line(sub(pole, r), sub(t, r)))
+            u = reject_line(sub(m, r), sub(t, r))
+            store(work.points, i, ACROSS, reject_line(sub(pole, r), sub(t, r)))
             store(work.points, i, BENT, u)
             clear = norm(u) > FLAT * (norm(sub(m, r)) + norm(sub(t, m)))
-            work.points[i, KNOWN] = LOOSE if clear else FORGOTTEN
+            work.points[i, KNOWN] = LOOSE if clear else NO_FRAME
 
 
 @device
 def excess_turn(problem, work, i, r, m, t, pole):
-    """Return by how much (radians, signed) the way from the plane of the frame before to the pole is too far."""
+    """Return by how much (radians, signed) the turn from the previous plane to the pole exceeds its maximum."""
     line = sub(t, r)
-    before = off_line(load(work.points, i, BENT), line)
-    v = off_line(sub(pole, r), line)
+    before = reject_line(load(work.points, i, BENT), line)
+    v = reject_line(sub(pole, r), line)
     sine = dot(line, cross(before, v)) / math.sqrt(max(dot(line, line), TINY))
     angle = math.atan2(sine, dot(before, v))
     travel = norm(sub(v, load(work.points, i, ACROSS)))
@@ -79,23 +80,23 @@ def excess_turn(problem, work, i, r, m, t, pole):
 
 
 @device
-def wanted_turn(problem, work, targets, h):
-    """Return by which angle (radians) the limb of general goal h should turn about its line; work.frames are at q."""
+def swivel_to_pole(problem, work, targets, h):
+    """Return the angle (radians) by which the limb of term h should turn about its line. work.frames are at q."""
     r, m, t, pole = limb(problem, work.frames, targets, h)
     bend = bend_of(r, m, t, pole)
-    if bend.share <= F(0):
+    if bend.fade <= F(0):
         return F(0)
     i = problem.tree.ints.shape[0] + problem.general.ints[h, GOAL]
     angle = bend.angle
-    if work.points[i, KNOWN] != FORGOTTEN:
+    if work.points[i, KNOWN] != NO_FRAME:
         angle = wrap(angle - excess_turn(problem, work, i, r, m, t, pole))
-    slack = LEFT * problem.tolerance_angle * (F(1) - bend.share) / bend.share
+    slack = TOLERANCE_SHARE * problem.tolerance_angle * (F(1) - bend.fade) / bend.fade
     return math.copysign(max(F(0), abs(angle) - slack), angle)
 
 
 @device
-def held_back(problem, work):
-    """Return whether a pole is held back by the frame before, so that no start elsewhere can reach it."""
+def pole_is_held(problem, work):
+    """Return whether the previous frame limits the turn to a pole, so that other starts cannot reach it either."""
     for h in range(problem.general.ints.shape[0]):
         if problem.general.ints[h, KIND] == POLE:
             if work.points[problem.tree.ints.shape[0] + problem.general.ints[h, GOAL], KNOWN] == HELD:

@@ -1,11 +1,11 @@
-"""One term of a goal beyond a pose in the world: where its numbers stand, and what the kinds of terms share.
+"""Terms of general goals: access to their numbers, and functions that several kinds of terms share.
 
-Each kind has a file of its own beside this one, with these functions of a term h:
+Each kind has its own file in this folder, with these functions of a term h:
 
-``error``   its error: lengths d and angles w, in which a lone number stands first
-``rows``    its rows of the Jacobian: minus the derivative of the weighted error
-``bounds``  instead of ``error``, of a number within bounds: the least and the most by which it may change
-``kept``    the target (R, p) that keeps the start as it is; without it, the goal's own frame
+``error``         the error as lengths d and angles w; a single number is the first
+``rows``          the Jacobian rows: minus the derivative of the weighted error
+``bounds``        instead of ``error``, for a number within bounds: the bounds relative to its present value
+``start_target``  the target (R, p) that keeps the start; without this function, the frame of the goal
 
 ``general`` calls them by the number of the kind.
 """
@@ -13,7 +13,7 @@ Each kind has a file of its own beside this one, with these functions of a term 
 import math
 
 from synovia.kernels.compiler.jit import F, inline
-from synovia.kernels.goals.frames import frame_on, pull_up
+from synovia.kernels.goals.frames import add_wrench_row, frame_on
 from synovia.kernels.layout import (
     FIRST,
     GOAL,
@@ -31,7 +31,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import PI, apply, load_rotation
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, perpendicular, scale
 
-PARALLEL = F(1e-12)  # sine below which two directions count as one or as opposite
+PARALLEL = F(1e-12)  # sine below which two directions count as equal or opposite
 NEVER = F(math.inf)
 NOTHING = (F(0), F(0), F(0))
 
@@ -59,16 +59,16 @@ def third_point(problem, frames, h):
 
 @inline
 def unit_weight(problem, h):
-    """Return the weight of one unit of the error of term h in its row: a length is divided by the reach."""
+    """Return the factor from the error of term h to its residual: the weight, for lengths divided by the reach."""
     w = problem.general.data[h, WEIGHT]
     return w / problem.reach if problem.general.ints[h, LENGTHS] > 0 else w
 
 
 @inline
 def turn_between(u, d):
-    """Return the rotation vector of the smallest turn that takes the unit vector u to direction d, 0 if it has none.
+    """Return the smallest rotation vector from the unit vector u to the direction d, 0 if d is 0.
 
-    Opposite directions are half a turn apart, about the same axis every time.
+    Opposite directions turn about a fixed perpendicular of u.
     """
     c = cross(u, d)
     s = norm(c)
@@ -80,13 +80,14 @@ def turn_between(u, d):
 
 @inline
 def turn_rows(problem, q, frames, h, u, p, by, J):
-    """Write the rows of a direction u on the goal's joint: δ(turn) = (1 - u uᵀ) ω + by × v at the point p.
+    """Write the Jacobian rows of a direction u at the point p: (1 - u uᵀ) ω + ``by`` × v.
 
-    Turns about u itself are left out; ``by`` tells how a shift v of p turns the direction to the target.
+    ω is the angular velocity of the goal's joint, of which rotation about u has no effect, and v the velocity of p.
+    ``by`` is the vector by which v turns the direction to the target.
     """
     f = problem.general
     w, row, k = f.data[h, WEIGHT], problem.goals[f.ints[h, GOAL], GOAL_ROW], f.ints[h, FIRST]
     for i in range(3):
         e = unit(i)
         torque = (w * (e[0] - u[0] * u[i]), w * (e[1] - u[1] * u[i]), w * (e[2] - u[2] * u[i]))
-        pull_up(problem, q, frames, row, p, scale(w, cross(e, by)), torque, J, k + i)
+        add_wrench_row(problem, q, frames, row, p, scale(w, cross(e, by)), torque, J, k + i)

@@ -1,1 +1,1 @@
-"""Methods that move positions or one joint at a time: FABRIK, CCD and particles."""
+"""Heuristic methods, which move positions or one joint at a time: FABRIK, CCD and particles."""

@@ -1,18 +1,17 @@
 """Cyclic coordinate descent on trees: joint after joint, from the tips to the root, takes the turn best for its goals.
 
-For a hinge with one position goal this is the angle between the projections of effector and target onto the plane
-normal to its axis; for a ball the smallest rotation that points the effector at the target (Wang & Chen 1991; Welman
-1993). Several goals and orientations enter the same one-joint optimum with their weights, so no step raises the error.
-Stiff joints make less of a turn that leads away from their preferred value (``turn.resisted``).
+For a hinge with one position goal, this is the angle between the projections of effector and target onto the plane
+normal to its axis. For a ball, it is the smallest rotation that points the effector at the target (Wang & Chen 1991;
+Welman 1993). Several goals and orientations enter the optimum of one joint with their weights, so no step raises the
+error. Stiff joints make a smaller turn away from their preferred value (``turn.resisted``).
 
-Poles come after the places: the one turn that leaves root and tip of a limb where they are is that of the limb about
-the line between them (``poles``).
+Poles come last: each limb turns about the line from root to tip, which leaves both where they are (``poles``).
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import iterate_from
-from synovia.kernels.heuristic.poles import face_poles
+from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
+from synovia.kernels.heuristic.poles import attempt_with_poles
 from synovia.kernels.layout import (
     CARRIER,
     FIRST_Q,
@@ -44,31 +43,27 @@ from synovia.kernels.math.rotations import (
     quat_matrix,
     store_rotation,
 )
-from synovia.kernels.math.vectors import add, dot, load, store, sub
-from synovia.kernels.search.finish import solve_and_finish
+from synovia.kernels.math.vectors import add, axpy, dot, load, store, sub
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
-
-# Places among the solver's own settings
 
 
 @inline
 def effector(work, n, g):
-    """Return the world frame of goal g as the sweep has moved it so far."""
+    """Return the world frame of goal g, as far as the sweep has moved it."""
     return load_rotation(work.points, n + g, ORIENTATION), load(work.points, n + g, ORIGIN)
 
 
 @inline
 def carries(problem, work, i, g):
-    """Return whether joint i carries goal g, a place or a rotation, in this sweep."""
+    """Return whether joint i carries pose goal g in this sweep."""
     n = problem.tree.ints.shape[0]
     return problem.goals[g, PARTS] != 0 and work.points[n + g, CARRIER] == i
 
 
 @device
 def place_effectors(problem, work):
-    """Write the world frames of the goals at work.frames; rows of poles are not touched (see ``swivel``)."""
+    """Write the world frames of the pose goals at work.frames; rows of poles stay as they are (see ``swivel``)."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] == 0:
@@ -97,30 +92,30 @@ def goal_covariance(problem, work, targets, i, o):
 
 
 @device
-def slide_wish(problem, work, targets, i, axis):
-    """Return how far joint i should slide along an axis: the weighted mean of what its position goals lack."""
+def slide_error(problem, work, targets, i, axis):
+    """Return how far joint i should slide along an axis: the weighted mean of the errors of its position goals."""
     n = problem.tree.ints.shape[0]
-    lack = F(0)
+    error = F(0)
     total = F(0)
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g) and problem.goals[g, PARTS] & POSITION:
             w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
             _, p = effector(work, n, g)
             _, t = target_frame(targets, g)
-            lack += w * dot(axis, sub(t, p))
+            error += w * dot(axis, sub(t, p))
             total += w
-    return lack / total if total > F(0) else F(0)
+    return error / total if total > F(0) else F(0)
 
 
 @device
-def carry(problem, work, i, o, D, shift):
-    """Move the goals that joint i carries: turn by D about o, then shift."""
+def turn_goals(problem, work, i, o, D):
+    """Turn the goals that joint i carries by D about o."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
             R, p = effector(work, n, g)
             store_rotation(work.points, n + g, ORIENTATION, matmul(D, R))
-            store(work.points, n + g, ORIGIN, add(add(o, apply(D, sub(p, o))), shift))
+            store(work.points, n + g, ORIGIN, add(o, apply(D, sub(p, o))))
 
 
 @algorithm
@@ -143,7 +138,7 @@ def sweep(problem, work, targets, q):
             ratio = tree.couple[i, RATIO]
             axis = column(R, 2)
             if ratio != F(0):
-                by = ratio * slide_to(problem, q, k, slide_wish(problem, work, targets, i, axis) / ratio, stiffness)
+                by = ratio * slide_to(problem, q, k, slide_error(problem, work, targets, i, axis) / ratio, stiffness)
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
@@ -151,12 +146,12 @@ def sweep(problem, work, targets, q):
             M = goal_covariance(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
-                carry(problem, work, i, o, matmul_t(new, R), (F(0), F(0), F(0)))
+                turn_goals(problem, work, i, o, matmul_t(new, R))
             if tree.ints[i, SHIFT_COLUMN] >= 0:
                 base = matmul_t(R, quat_matrix(before))
                 for c in range(3):
                     axis = (base[c], base[c + 3], base[c + 6])
-                    by = slide_to(problem, q, k - 3 + c, slide_wish(problem, work, targets, i, axis), stiffness)
+                    by = slide_to(problem, q, k - 3 + c, slide_error(problem, work, targets, i, axis), stiffness)
                     shift_goals(problem, work, i, axis, by)
                     moved = max(moved, abs(by) / problem.reach)
         most = max(most, moved)
@@ -172,35 +167,32 @@ def sweep(problem, work, targets, q):
 
 @inline
 def shift_goals(problem, work, i, axis, by):
-    """Move the goals that joint i carries along an axis."""
+    """Shift the goals that joint i carries along an axis."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
-            p = load(work.points, n + g, ORIGIN)
-            store(work.points, n + g, ORIGIN, (p[0] + by * axis[0], p[1] + by * axis[1], p[2] + by * axis[2]))
+            store(work.points, n + g, ORIGIN, axpy(by, axis, load(work.points, n + g, ORIGIN)))
 
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Sweep until every goal holds or nothing is gained."""
+    """Sweep until every goal holds or sweeps gain too little."""
     return iterate_from(sweep, problem, work, targets, q)
 
 
 @entry
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``search.finish``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems of positions and rotations."""
+    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @algorithm
 def attempt_general(problem, work, targets, q):
-    """Bring the places where they should be, then the poles."""
-    return face_poles(attempt, problem, work, targets, q)
+    """Meet the pose goals, then turn limbs to their poles."""
+    return attempt_with_poles(attempt, problem, work, targets, q)
 
 
 @entry
 def ccd_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with poles; see ``search.finish``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems with poles."""
+    return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)

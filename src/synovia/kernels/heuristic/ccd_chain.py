@@ -1,15 +1,15 @@
-"""CCD in its plain form: one chain of unlimited balls, one position goal (Wang & Chen 1991; Welman 1993).
+"""CCD on one chain of unlimited balls with one position goal (Wang & Chen 1991; Welman 1993).
 
-From the tip to the root, each ball takes the smallest turn that points the effector at the target. What lies below a
-joint turns with it and what lies above stays, so a sweep needs the frames of its beginning and the effector alone.
-``ccd`` does the same on any tree, with limits and stiffness.
+From the tip to the root, each ball takes the smallest turn that points the effector at the target. A turn moves only
+the joints below, so a sweep needs the frames of its beginning and the present effector. ``ccd`` does the same on any
+tree, with limits and stiffness.
 """
 
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, entry
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import iterate_from
+from synovia.kernels.heuristic.loop import iterate_from, solve
 from synovia.kernels.layout import FIRST_Q, ORIENTATION, ORIGIN, SMALLEST_TURN
 from synovia.kernels.math.rotations import (
     apply_t,
@@ -21,9 +21,7 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, sub
-from synovia.kernels.search.finish import solve_and_finish
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_problem, open_work
 
 
 @algorithm
@@ -55,12 +53,11 @@ def sweep(problem, work, targets, q):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Sweep until the goal holds or nothing is gained."""
+    """Sweep until the goal holds or sweeps gain too little."""
     return iterate_from(sweep, problem, work, targets, q)
 
 
 @entry
 def ccd_chain(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``search.finish``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems of one chain."""
+    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,22 +1,23 @@
 """FABRIK on trees of any joints: forward and backward reaching with joint limits inside (Aristidou & Lasenby 2011).
 
-Inward, from the targets to the root: each joint is placed on the line to its neighbour at the bone's length,
+The backward pass goes from the targets to the root. It places each joint on the line to its neighbour, at the length of
+the bone,
 
-    p_i ← d_k + L_ik (p_i - d_k) / |p_i - d_k|,
+    p_i ← d_k + L_ik (p_i - d_k) / |p_i - d_k|.
 
-and a joint with several branches (a sub-base) at the weighted centroid of what its branches want; branches without a
-goal do not vote. A joint between two that stand where they are goes to the circle about both (``spheres``), a root with
-a target of its own to that. Outward, from the root, joints turn within their limits and bones keep their lengths
-(``forward_pass``): limits hold in every iteration, and the answer is joint values.
+A joint with several branches (a sub-base) goes to the weighted centroid of the places that its branches propose;
+branches without a goal propose none. A joint between two immobile ones goes to the circle about both (``spheres``). A
+root with a target of its own goes there. In the forward pass, from the root, joints turn within their limits and bones
+keep their lengths (``forward_pass``). So limits hold in every iteration, and the answer is joint values.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.forward_pass import hearing, reach_out, vote
-from synovia.kernels.heuristic.loop import iterate_from
-from synovia.kernels.heuristic.poles import face_poles
-from synovia.kernels.heuristic.straight import lay_straight, look_far
+from synovia.kernels.heuristic.forward_pass import add_candidate, forward_pass, prepare_passes
+from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
+from synovia.kernels.heuristic.poles import attempt_with_poles
+from synovia.kernels.heuristic.straight import aim_straight
 from synovia.kernels.layout import (
     BALL,
     CHILD,
@@ -24,6 +25,7 @@ from synovia.kernels.layout import (
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
+    IN_PLACE,
     KIND,
     ORIENTATION,
     ORIGIN,
@@ -36,22 +38,18 @@ from synovia.kernels.layout import (
     SHIFT_COLUMN,
     SIBLING,
     SLIDE,
-    STANDS,
     VARIABLE,
     WEIGHT_SUM,
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
-from synovia.kernels.search.finish import solve_and_finish
-from synovia.kernels.tree.branches import carrier, list_branches
-from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_general, open_problem, open_work
+from synovia.kernels.tree.branches import parent_of_point
 from synovia.kernels.tree.variables import is_limited
 
 
 @inline
-def pulled(d, p, length):
+def on_line(d, p, length):
     """Return the point at a bone's length from d, towards p."""
     u = sub(p, d)
     size2 = dot(u, u)
@@ -61,14 +59,14 @@ def pulled(d, p, length):
 
 
 @device
-def stands(problem, points):
-    """Mark the rows whose origins nothing moves: those above them are held, and they neither slide nor walk."""
+def mark_immobile(problem, points):
+    """Mark the rows with immobile origins: neither these rows nor those above them slide, walk or turn a bone."""
     tree = problem.tree
     for i in range(tree.ints.shape[0]):
         a = tree.ints[i, PARENT]
-        held = a < 0 or (points[a, STANDS] == F(1) and tree.ints[a, COLUMN] < 0)
-        moves = tree.ints[i, SHIFT_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
-        points[i, STANDS] = F(1) if held and not moves else F(0)
+        held = a < 0 or (points[a, IN_PLACE] == F(1) and tree.ints[a, COLUMN] < 0)
+        shifts = tree.ints[i, SHIFT_COLUMN] >= 0 or (tree.ints[i, KIND] == SLIDE and tree.ints[i, COLUMN] >= 0)
+        points[i, IN_PLACE] = F(1) if held and not shifts else F(0)
 
 
 @inline
@@ -82,8 +80,8 @@ def turns_freely(problem, a, b):
 
 
 @inline
-def has_its_place(problem, points, j):
-    """Return whether the place of point j follows from a target alone: a goal's, or a row's that only carries one."""
+def has_fixed_place(problem, points, j):
+    """Return whether a target alone sets the place of point j: a goal, or a row that carries one goal alone."""
     n = problem.tree.ints.shape[0]
     if j >= n:
         return True
@@ -100,21 +98,22 @@ def has_its_place(problem, points, j):
 
 
 @device
-def neighbour(problem, frames, points, j, place, length):
-    """Return where the joint that carries point j wants to be when j is at its place.
+def carrier_place(problem, frames, points, j, place, length):
+    """Return the place that point j proposes for the joint that carries it.
 
-    On the line to where it was; or on the circle, if it is between a joint that stands and a point that has its place.
+    It is on the line from the place of j to the joint; or on the circle, if the joint is between an immobile joint and
+    a point whose place is fixed.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     p = load(frames, a, ORIGIN)
     b = tree.ints[a, PARENT]
     alone = int(points[a, CHILD]) == j and points[j, SIBLING] < F(0) and length > F(0)
-    if not (b >= 0 and alone and points[b, STANDS] == F(1) and turns_freely(problem, a, b)):
-        return pulled(place, p, length)
-    if not has_its_place(problem, points, j):
-        return pulled(place, p, length)
+    if not (b >= 0 and alone and points[b, IN_PLACE] == F(1) and turns_freely(problem, a, b)):
+        return on_line(place, p, length)
+    if not has_fixed_place(problem, points, j):
+        return on_line(place, p, length)
     base = load(tree.fixed, a, ORIGIN)
     tip = load(tree.fixed, j, ORIGIN) if j < n else load(problem.goal_data, j - n, GOAL_ORIGIN)
     along = add(base, apply(load_rotation(tree.fixed, a, ORIENTATION), tip))
@@ -126,8 +125,8 @@ def neighbour(problem, frames, points, j, place, length):
 
 
 @device
-def wanted(problem, frames, targets, points):
-    """Inward pass: write where each joint's origin wants to be, and with how many votes."""
+def backward_pass(problem, frames, targets, points):
+    """Write the place of each joint's origin, and the sum of the weights of its candidates."""
     tree = problem.tree
     n = tree.ints.shape[0]
     for i in range(n):
@@ -135,52 +134,49 @@ def wanted(problem, frames, targets, points):
         points[i, WEIGHT_SUM] = F(0)
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
-        what = problem.goals[g, PARTS]
-        if row < 0 or not what & POSITION:
+        parts = problem.goals[g, PARTS]
+        if row < 0 or not parts & POSITION:
             continue
         w = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         T, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, WEIGHT_SUM] = w
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
-        if what & ROTATION:  # the joint's own place follows from the wanted frame
+        if parts & ROTATION:  # then the target frame sets the joint's own place
             place = sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset))
         else:
-            place = neighbour(problem, frames, points, n + g, t, norm(offset))
-        vote(points, row, place, w)
+            place = carrier_place(problem, frames, points, n + g, t, norm(offset))
+        add_candidate(points, row, place, w)
     for i in range(n - 1, -1, -1):
-        votes = points[i, WEIGHT_SUM]
-        if votes <= F(0):
+        weight = points[i, WEIGHT_SUM]
+        if weight <= F(0):
             continue
-        place = scale(F(1) / votes, load(points, i, PLACE))
+        place = scale(F(1) / weight, load(points, i, PLACE))
         a = tree.ints[i, PARENT]
-        if a < 0:  # a root that walks goes where it should be, whatever its branches want
-            g = own_target(problem, i)
+        if a < 0:  # a root that walks goes to its own target, if it has one
+            g = root_goal(problem, i)
             if g >= 0:
                 _, place = target_frame(targets, g)
         store(points, i, PLACE, place)
         if a >= 0:
             length = norm(sub(load(frames, i, ORIGIN), load(frames, a, ORIGIN)))
-            vote(points, a, neighbour(problem, frames, points, i, place, length), votes)
+            add_candidate(points, a, carrier_place(problem, frames, points, i, place, length), weight)
 
 
 @algorithm
 def iterate(problem, work, targets, q):
-    """One iteration: inward, or straight at a target beyond reach, then outward; return the largest turn (radians)."""
-    wanted(problem, work.frames, targets, work.points)
-    lay_straight(problem, work, targets)
-    return reach_out(problem, work, targets, q), F(0)
+    """Run the backward pass (or aim at an unreachable target) and the forward pass; return the largest turn."""
+    backward_pass(problem, work.frames, targets, work.points)
+    aim_straight(problem, work, targets)
+    return forward_pass(problem, work, targets, q), F(0)
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Prepare the passes, then iterate."""
     n = problem.tree.ints.shape[0]
-    forward(problem.tree, q, work.frames)
-    look_far(problem, work, targets)
-    list_branches(problem, work.points)
-    hearing(problem, work.points)
-    stands(problem, work.points)
+    prepare_passes(problem, work, targets, q)
+    mark_immobile(problem, work.points)
     for g in range(problem.goals.shape[0]):
         work.points[n + g, WEIGHT_SUM] = F(0)
     return iterate_from(iterate, problem, work, targets, q)
@@ -188,19 +184,17 @@ def attempt(problem, work, targets, q):
 
 @entry
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``search.finish``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems of positions and rotations."""
+    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @algorithm
 def attempt_general(problem, work, targets, q):
-    """Bring the places where they should be, then the poles."""
-    return face_poles(attempt, problem, work, targets, q)
+    """Meet the pose goals, then turn limbs to their poles."""
+    return attempt_with_poles(attempt, problem, work, targets, q)
 
 
 @entry
 def fabrik_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with poles; see ``search.finish``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems with poles."""
+    return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)

@@ -1,9 +1,8 @@
 """FABRIK as published, on positions alone: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
 
-The points move as in the paper's Algorithm 1, backward from the target and forward from the root, with nothing else in
-the loop. When they have arrived, each bone takes the smallest turn from where it was to where its points are, which
-gives joint values whose forward kinematics are those points. Two bones need no iteration (``spheres``). ``fabrik`` does
-the same on any tree, with limits.
+The points move as in the paper's Algorithm 1, backward from the target and forward from the root. At the end each bone
+takes the smallest turn from its old direction to that of its points; the forward kinematics of these joint values are
+the points. Two bones need no iteration (``spheres``). ``fabrik`` does the same on any tree, with limits.
 """
 
 import math
@@ -11,7 +10,7 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.loop import leave_line
+from synovia.kernels.heuristic.loop import leave_line, solve
 from synovia.kernels.layout import (
     BEST,
     BONE,
@@ -38,10 +37,9 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, store, sub
-from synovia.kernels.search.descent import AIM, STILL, falls_slowly
-from synovia.kernels.search.finish import LOWER, solve_and_finish
+from synovia.kernels.search.descent import INSIDE, STILL, falls_slowly
+from synovia.kernels.search.finish import CLEARLY_LOWER
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_problem, open_work
 
 # Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
 
@@ -50,7 +48,7 @@ from synovia.kernels.tree.problem import open_problem, open_work
 def placed(K, p, towards, length):
     """Return the point at a bone's length from p on the line to another (equations 3 and 6 of the paper).
 
-    In numbers of the type K, and without a branch: for one chain, and for the lanes of ``simd.fabrik_chain``.
+    It computes in the type K and without a branch, so that ``simd.fabrik_chain`` can use it too.
     """
     u = sub(towards, p)
     size2 = dot(u, u)
@@ -107,8 +105,8 @@ def place_elbow(problem, work, t):
 
 
 @device
-def take_turns(problem, work, q):
-    """Give q the turns that put the joints on the best points: each the smallest, on top of the turn that it had."""
+def turn_joints(problem, work, q):
+    """Turn the joints in q so that they lie on the best points; each turn is the smallest that does."""
     tree = problem.tree
     n = tree.ints.shape[0]
     R = identity()
@@ -125,13 +123,13 @@ def take_turns(problem, work, q):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Iterate until the goal holds, the error stops falling fast enough, or the iterations are spent."""
+    """Iterate until the goal holds, the error falls too slowly, or the iterations are spent."""
     n = problem.tree.ints.shape[0]
     points = work.points
     _, t = target_frame(targets, 0)
     total = lay_out(problem, work, q)
     root = load(points, 0, PLACE)
-    most = AIM * problem.tolerance
+    most = INSIDE * problem.tolerance
     best = F(0)
     lowest = F(0)
     mark = F(0)
@@ -143,14 +141,14 @@ def attempt(problem, work, targets, q):
         error = sub(t, tip)
         cost = dot(error, error)
         lowest = cost if k == 0 else min(cost, lowest)
-        if k == 0 or cost < LOWER * best:
+        if k == 0 or cost < CLEARLY_LOWER * best:
             best = cost
             for i in range(n + 1):
                 store(points, i, BEST, load(points, i, PLACE))
         if cost <= most * most or k == problem.max_steps or stopped(work.watch, n):
             break
         if far and k > 0:
-            break  # the straight line is the answer
+            break  # the straight line is the best pose
         slowly, mark = falls_slowly(problem, k, lowest, mark)
         if slowly:
             break
@@ -171,13 +169,12 @@ def attempt(problem, work, targets, q):
             perform(leave_line, problem, work, targets, q)
             lay_out(problem, work, q)
     if k > 0:
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
     return k, best * weight * weight
 
 
 @entry
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``search.finish``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems of one chain."""
+    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)

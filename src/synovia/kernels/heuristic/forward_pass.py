@@ -1,23 +1,25 @@
-"""The outward pass that FABRIK and particles share: every joint turns towards the places wanted beyond it, root first.
+"""The forward pass of FABRIK and particles: from the root on, every joint turns its bones towards the new places.
 
-The parent's world frame is known, so each joint takes the turn within its limits that best points what it carries at
-the wanted places, and its children stand where forward kinematics puts them.
+The parent's world frame is known. So each joint takes the turn within its limits that best points the joints and goals
+that it carries at their places, and forward kinematics gives the frames of its children.
 
-Columns of ``points`` (rows of the tree, then its goals): wanted place (0-2), its votes (3), for goals: the top row of
-the wrist (4), the branches (5-8, see ``branches``), for goals: the lowest row that hears them (8) and where the
-iteration before left them (9-11). Rows of goals that ask for no place belong to ``swivel``.
+Columns of ``points`` (rows of the tree, then its goals): place (0-2) and the sum of its weights (3); of goals the
+highest row of the wrist (4); the branches (5-8, see ``branches``); of goals the lowest row that uses them directly (8)
+and their position after the last iteration (9-11). Rows of general goals belong to ``swivel``.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.residuals import goal_frame, target_frame
+from synovia.kernels.heuristic.straight import unreachable_goal
 from synovia.kernels.layout import (
     BALL,
     CHILD,
+    DIRECT,
     FIRST_Q,
     FREE,
+    GOAL_NOW,
     GOAL_ORIGIN,
     GOAL_ROW,
-    HERE,
     HINGE,
     KIND,
     ORIENTATION,
@@ -30,10 +32,10 @@ from synovia.kernels.layout import (
     ROTATION_WEIGHT,
     SHIFT_COLUMN,
     SLIDE,
-    STIFF,
-    TOP,
+    STRAIGHT,
     VARIABLE,
     WEIGHT_SUM,
+    WRIST_TOP,
 )
 from synovia.kernels.math.rotations import (
     apply,
@@ -48,7 +50,7 @@ from synovia.kernels.math.rotations import (
     store_rotation,
 )
 from synovia.kernels.math.vectors import axpy, dot, load, norm, store, sub
-from synovia.kernels.tree.branches import carries, following
+from synovia.kernels.tree.branches import is_ancestor, list_branches, next_point
 from synovia.kernels.tree.forward import forward, joint_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
@@ -58,20 +60,21 @@ WRIST = 3  # degrees of freedom above a goal that serve its rotation
 
 
 @inline
-def points_anywhere(problem, row):
-    """Return whether a joint can point its bone in every direction: a ball without a limit."""
+def is_free_ball(problem, row):
+    """Return whether a joint is a ball without a limit, which can point its bone in every direction."""
     k = problem.tree.ints[row, VARIABLE]
     turns = problem.tree.ints[row, KIND] == BALL or problem.tree.ints[row, KIND] == FREE
     return k >= 0 and turns and not is_limited(problem.limits, k)
 
 
 @device
-def hearing(problem, points):
-    """Write, for each goal, which joints serve it beside their bones; after ``list_branches``.
+def find_serving_joints(problem, points):
+    """Write, for each goal, the joints that use it directly, and not only by the places of their bones.
 
-    ``TOP``: the highest row whose turn serves its rotation, three degrees of freedom, counted up.
-    ``STIFF``: the lowest row between it and the root that cannot point its bone anywhere: it and all above it hear the
-    goal's place. Above a hinge the turn of a free ball about its bone matters too, which the bone alone never asks for.
+    ``WRIST_TOP``: the highest row whose turn serves the rotation: three degrees of freedom, counted upwards.
+    ``DIRECT``: the lowest row between the goal and the root that is not a free ball. It and all rows above use the
+    position of the goal. Above a hinge the turn of a free ball about its bone matters too, and the place of the bone
+    does not determine it. ``list_branches`` must run before.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -80,23 +83,30 @@ def hearing(problem, points):
         top = row
         stiff = -1
         freedom = 0
-        lever = norm(load(problem.goal_data, g, GOAL_ORIGIN)) > F(
-            0
-        )  # without one, turns of its own joint do not move it
+        lever = norm(load(problem.goal_data, g, GOAL_ORIGIN)) > F(0)  # else its own joint does not move it
         while row >= 0:
             if freedom < WRIST and tree.ints[row, VARIABLE] >= 0:
                 freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
                 top = row
-            if lever and stiff < 0 and not points_anywhere(problem, row):
+            if lever and stiff < 0 and not is_free_ball(problem, row):
                 stiff = row
             lever = lever or tree.ints[row, PARENT] >= 0
             row = tree.ints[row, PARENT]
-        points[n + g, TOP] = top
-        points[n + g, STIFF] = stiff
+        points[n + g, WRIST_TOP] = top
+        points[n + g, DIRECT] = stiff
+
+
+@device
+def prepare_passes(problem, work, targets, q):
+    """Write work.frames at q, the branches, and the parts of ``points`` that stay the same in all iterations."""
+    forward(problem.tree, q, work.frames)
+    work.points[0, STRAIGHT] = unreachable_goal(problem, work, targets)
+    list_branches(problem, work.points)
+    find_serving_joints(problem, work.points)
 
 
 @inline
-def vote(points, i, place, w):
+def add_candidate(points, i, place, w):
     """Add a candidate for the place of joint i."""
     store(points, i, PLACE, axpy(w, place, load(points, i, PLACE)))
     points[i, WEIGHT_SUM] += w
@@ -104,12 +114,12 @@ def vote(points, i, place, w):
 
 @device
 def bone_covariance(problem, frames, targets, points, i, R, o):
-    """Return M (see ``turn``) of what joint i carries; R, o is its world frame with the value it had.
+    """Return M (see ``turn``) of the points that joint i carries; R, o is its world frame with its old value.
 
-    The nearest carried points with a lever count: a point on the axis of a hinge would leave its turn undecided, so
-    there the next joint outward speaks. A joint that cannot point its bone anywhere (a hinge, a ball with a limit), and
-    every joint above one, also hears the goals themselves: by bones alone a seven-hinge arm reached none of 60 targets,
-    with the goals all, and a free ball that carries a hinge 6 of 100.
+    The nearest carried points with a lever count. A point on the axis of a hinge does not determine its turn, so the
+    points beyond it count instead. A joint that is not a free ball, and every joint above one, also uses the goals
+    directly: with bones alone a seven-hinge arm reached none of 60 targets, and with the goals all; a free ball that
+    carries a hinge reached 6 of 100.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -121,20 +131,21 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
     while j >= 0:
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
-            here = load(frames, j, ORIGIN) if j < n else load(points, j, HERE)
+            here = load(frames, j, ORIGIN) if j < n else load(points, j, GOAL_NOW)
             d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
-            deeper = not norm(across) > LEVER * problem.reach  # ask the joints that hang on it
+            deeper = not norm(across) > LEVER * problem.reach  # then the points that it carries count
             if not deeper:
                 M = add_direction(M, points[j, WEIGHT_SUM], d, sub(load(points, j, PLACE), o))
-        j = following(problem, points, i, j, deeper)
+        j = next_point(problem, points, i, j, deeper)
     for g in range(problem.goals.shape[0]):
-        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, STIFF] and carries(points, i, n + g):
-            d = apply(R, apply_t(W, sub(load(points, n + g, HERE), p)))
+        if points[n + g, WEIGHT_SUM] > F(0) and i <= points[n + g, DIRECT] and is_ancestor(points, i, n + g):
+            d = apply(R, apply_t(W, sub(load(points, n + g, GOAL_NOW), p)))
             M = add_direction(M, points[n + g, WEIGHT_SUM], d, sub(load(points, n + g, PLACE), o))
     for g in range(problem.goals.shape[0]):
-        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, TOP] and carries(points, i, n + g):
-            G = matmul(R, matmul(transposed(W), goal_rotation(problem, frames, g)))
+        if problem.goals[g, PARTS] & ROTATION and i >= points[n + g, WRIST_TOP] and is_ancestor(points, i, n + g):
+            A, _ = goal_frame(problem, frames, g)
+            G = matmul(R, matmul(transposed(W), A))
             T, _ = target_frame(targets, g)
             w = problem.goal_data[g, ROTATION_WEIGHT] * problem.reach
             M = add_frame(M, w * w, G, T)
@@ -147,23 +158,16 @@ def transposed(A):
     return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
 
 
-@inline
-def goal_rotation(problem, frames, g):
-    """Return the world rotation of goal g."""
-    R, _ = goal_frame(problem, frames, g)
-    return R
-
-
 @device
-def reach_out(problem, work, targets, q):
-    """Outward pass: turn every joint towards the wanted places, root first; return the largest turn (radians)."""
+def forward_pass(problem, work, targets, q):
+    """Turn every joint towards the places, root first; return the largest turn (radians)."""
     tree = problem.tree
     frames, points = work.frames, work.points
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] != 0:
             _, p = goal_frame(problem, frames, g)
-            store(points, n + g, HERE, p)
+            store(points, n + g, GOAL_NOW, p)
     most = F(0)
     for i in range(n):
         a = tree.ints[i, PARENT]
@@ -175,10 +179,10 @@ def reach_out(problem, work, targets, q):
         if k >= 0:
             if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
                 before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
-                lack = sub(load(points, i, PLACE), o)
+                way = sub(load(points, i, PLACE), o)
                 for c in range(3):
                     axis = (before[c], before[c + 3], before[c + 6])
-                    by = slide_to(problem, q, k - 3 + c, dot(axis, lack), F(0))
+                    by = slide_to(problem, q, k - 3 + c, dot(axis, way), F(0))
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)
             if kind == SLIDE:

@@ -1,24 +1,25 @@
-"""The attempt of FABRIK, CCD and particles: iterations, sweeps or passes that converge slowly.
+"""The loop of FABRIK, CCD and particles, whose iterations converge slowly.
 
-It also ends where nothing moves any more, and what holds the body is no straight line (see ``leave_line``).
+It also ends when the joints stop moving, unless a nudge off a straight line helps (see ``leave_line``).
 """
 
-from synovia.kernels.compiler.jit import F, algorithm, device
+from synovia.kernels.compiler.jit import F, algorithm, device, inline
 from synovia.kernels.compiler.views import bits
 from synovia.kernels.layout import STATE
 from synovia.kernels.search.descent import descend
-from synovia.kernels.search.finish import LOWER
+from synovia.kernels.search.finish import CLEARLY_LOWER, solve_and_finish
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.problem import open_general, open_problem, open_work
+from synovia.kernels.tree.variables import perturb, seed_state
 
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 
 
 @algorithm
 def leave_line(problem, work, targets, q):
-    """Leave a line: where a chain is on one line with its target nothing bends. It goes the same way every time."""
+    """Nudge the joints off a straight line: a chain on one line with its target never bends. Repeatable."""
     seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-    nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
+    perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), NUDGE, problem.reach)
     forward(problem.tree, q, work.frames)
     return 0, F(0)
 
@@ -26,5 +27,19 @@ def leave_line(problem, work, targets, q):
 @device
 def iterate_from(iterate, problem, work, targets, q):
     """Repeat ``iterate`` from q; return (iterations, the lowest cost)."""
-    k, cost, _ = descend(iterate, leave_line, LOWER, problem.tree.ints.shape[0], problem, work, targets, q)
+    k, cost, _ = descend(iterate, leave_line, CLEARLY_LOWER, problem.tree.ints.shape[0], problem, work, targets, q)
     return k, cost
+
+
+@inline
+def solve(attempt, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve problems of positions and rotations; see ``search.finish``."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+
+
+@inline
+def solve_general(attempt, ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve problems with poles; see ``search.finish``."""
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)

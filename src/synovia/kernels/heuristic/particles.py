@@ -1,30 +1,31 @@
 """Joints as particles: position-based dynamics with limits inside (Jakobsen 2001; Müller et al. 2007).
 
-A particle stands at each joint and at each goal's point. Goals are pinned to their targets (inverse mass w = 0), a root
-that cannot walk to its place. Then the distance constraints are met in turn, as cloth is simulated:
+Each joint and each goal's point has a particle. Goals are pinned to their targets (inverse mass w = 0); a root that
+cannot walk is pinned to its place. Then the particles meet one distance constraint after the other, as in a simulation
+of cloth:
 
     p_i ← p_i - w_i / (w_i + w_j) (|p_i - p_j| - d) n,    p_j ← p_j + w_j / (w_i + w_j) (|p_i - p_j| - d) n
 
-(Müller et al., eq. 10 and 11). Bones are such constraints, and so are the distances between what one joint carries,
-which keeps its branches in shape. After some rounds every joint turns towards its particles within its limits
-(``forward_pass``), and the next iteration starts from where forward kinematics puts them.
+(Müller et al., eq. 10 and 11). Bones are such constraints, and so are the distances between the points that one joint
+carries, which keep its branches in shape. After some rounds every joint turns towards its particles within its limits
+(``forward_pass``). The next iteration starts from the forward kinematics of these joints.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import own_target
+from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.goals.residuals import goal_frame, target_frame
-from synovia.kernels.heuristic.forward_pass import hearing, reach_out
-from synovia.kernels.heuristic.loop import iterate_from
-from synovia.kernels.heuristic.poles import face_poles
-from synovia.kernels.heuristic.straight import lay_straight, look_far
+from synovia.kernels.heuristic.forward_pass import forward_pass, prepare_passes
+from synovia.kernels.heuristic.loop import iterate_from, solve, solve_general
+from synovia.kernels.heuristic.poles import attempt_with_poles
+from synovia.kernels.heuristic.straight import aim_straight
 from synovia.kernels.layout import (
+    GOAL_NOW,
     GOAL_ORIENTATION,
     GOAL_ORIGIN,
     GOAL_ROW,
-    HERE,
+    INVERSE_MASS,
     LENGTH,
-    LIGHT,
     ORIGIN,
     PARENT,
     PARTS,
@@ -39,21 +40,18 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
-from synovia.kernels.search.finish import solve_and_finish
-from synovia.kernels.tree.branches import carrier, list_branches
-from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import open_general, open_problem, open_work
+from synovia.kernels.tree.branches import parent_of_point
 
-# More columns of ``points``: inverse mass of the particle (12), length of the bone to what carries it (13)
-FEWEST, MOST = 4, 5000
-SPREAD = 20  # a correction spreads like heat: over a chain of n bones in rounds that grow with n², see ``rounds_of``
+# More columns of ``points``: inverse mass of the particle (12), length of the bone to the joint that carries it (13)
+FEWEST, MOST = 4, 5000  # rounds
+SPREAD = 20  # a correction spreads like heat: over n bones in a number of rounds that grows with n²
 
 
 @device
 def rounds_of(problem):
-    """Return how often an iteration moves every bone: as often as is set, or n² / 20 for the longest chain of n joints.
+    """Return how often an iteration moves every bone: the setting, or n² / 20 for the longest chain of n joints.
 
-    Measured from 10 to 300 bones: fewer leave chains behind where each iteration gains almost nothing.
+    Measured on 10 to 300 bones: with fewer rounds, each iteration of a long chain gains almost nothing.
     """
     if problem.params[ROUNDS] > F(0):
         return int(problem.params[ROUNDS])
@@ -70,129 +68,124 @@ def rounds_of(problem):
 
 @device
 def place_particles(problem, work, targets):
-    """Put a particle at every joint and goal, pin what has its place, and count votes."""
+    """Put a particle at every joint and goal, pin those with a target, and add up the weights of the goals."""
     tree, points = problem.tree, work.points
     n = tree.ints.shape[0]
     for i in range(n):
         store(points, i, PLACE, load(work.frames, i, ORIGIN))
         points[i, WEIGHT_SUM] = F(0)
-        points[i, LIGHT] = F(1)
+        points[i, INVERSE_MASS] = F(1)
     for g in range(problem.goals.shape[0]):
-        row, what = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
+        row, parts = problem.goals[g, GOAL_ROW], problem.goals[g, PARTS]
         points[n + g, WEIGHT_SUM] = F(0)
-        if what == 0:
+        if parts == 0:
             continue
         _, p = goal_frame(problem, work.frames, g)
-        store(points, n + g, HERE, p)
-        if row < 0 or not what & POSITION:
+        store(points, n + g, GOAL_NOW, p)
+        if row < 0 or not parts & POSITION:
             continue
         points[n + g, WEIGHT_SUM] = problem.goal_data[g, POSITION_WEIGHT] * problem.goal_data[g, POSITION_WEIGHT]
         points[row, WEIGHT_SUM] += points[n + g, WEIGHT_SUM]
         T, t = target_frame(targets, g)
         offset = load(problem.goal_data, g, GOAL_ORIGIN)
         store(points, n + g, PLACE, t)
-        points[n + g, LIGHT] = F(0)
-        if what & ROTATION:  # the joint's own place follows from the wanted frame
+        points[n + g, INVERSE_MASS] = F(0)
+        if parts & ROTATION:  # then the target frame sets the joint's own place
             store(
                 points,
                 row,
                 PLACE,
                 sub(t, apply(matmul_t(T, load_rotation(problem.goal_data, g, GOAL_ORIENTATION)), offset)),
             )
-            points[row, LIGHT] = F(0)
+            points[row, INVERSE_MASS] = F(0)
     for i in range(n - 1, -1, -1):
         a = tree.ints[i, PARENT]
         if a >= 0:
             points[a, WEIGHT_SUM] += points[i, WEIGHT_SUM]
             continue
-        g = own_target(problem, i)
+        g = root_goal(problem, i)
         if g >= 0:
             _, t = target_frame(targets, g)
             store(points, i, PLACE, t)
         if tree.ints[i, SHIFT_COLUMN] < 0 or g >= 0:
-            points[i, LIGHT] = F(0)
+            points[i, INVERSE_MASS] = F(0)
 
 
 @inline
 def keep_distance(points, i, j, length):
-    """Move two particles along their line until they are at a distance, each by its share."""
-    w = points[i, LIGHT] + points[j, LIGHT]
+    """Move two particles along their line to a given distance, each by its share."""
+    w = points[i, INVERSE_MASS] + points[j, INVERSE_MASS]
     n = sub(load(points, i, PLACE), load(points, j, PLACE))
     size2 = dot(n, n)
     if w > F(0) and size2 > TINY:
         size = size2**0.5
         k = (size - length) / (w * size)
-        store(points, i, PLACE, axpy(-points[i, LIGHT] * k, n, load(points, i, PLACE)))
-        store(points, j, PLACE, axpy(points[j, LIGHT] * k, n, load(points, j, PLACE)))
+        store(points, i, PLACE, axpy(-points[i, INVERSE_MASS] * k, n, load(points, i, PLACE)))
+        store(points, j, PLACE, axpy(points[j, INVERSE_MASS] * k, n, load(points, j, PLACE)))
 
 
 @inline
-def here(problem, work, j):
-    """Return where point j, a row or a goal, stands."""
+def point_of(problem, work, j):
+    """Return the present position of point j, a row or a goal."""
     n = problem.tree.ints.shape[0]
-    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, HERE)
+    return load(work.frames, j, ORIGIN) if j < n else load(work.points, j, GOAL_NOW)
 
 
 @device
-def keep_bone(problem, work, j):
+def meet_constraints(problem, work, j):
     """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
     points = work.points
-    a = carrier(problem, j)
+    a = parent_of_point(problem, j)
     if a < 0 or points[j, WEIGHT_SUM] <= F(0):
         return
     keep_distance(points, j, a, points[j, LENGTH])
-    beside = int(points[j, SIBLING])
-    while beside >= 0 and points[beside, WEIGHT_SUM] <= F(0):
-        beside = int(points[beside, SIBLING])
-    if beside >= 0:
-        keep_distance(points, j, beside, norm(sub(here(problem, work, j), here(problem, work, beside))))
+    sibling = int(points[j, SIBLING])
+    while sibling >= 0 and points[sibling, WEIGHT_SUM] <= F(0):
+        sibling = int(points[sibling, SIBLING])
+    if sibling >= 0:
+        keep_distance(points, j, sibling, norm(sub(point_of(problem, work, j), point_of(problem, work, sibling))))
 
 
 @algorithm
 def iterate(problem, work, targets, q):
-    """Pin the goals, meet the constraints round after round, then turn the joints; return the largest turn."""
+    """Pin the goals, meet the constraints in rounds, then turn the joints; return the largest turn (radians)."""
     points = work.points
     last = points.shape[0]
     place_particles(problem, work, targets)
     for j in range(last):
-        a = carrier(problem, j)
-        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # what has no vote, as a pole, has no particle either
-            points[j, LENGTH] = norm(sub(here(problem, work, j), load(work.frames, a, ORIGIN)))
-    for _ in range(0 if lay_straight(problem, work, targets) else rounds_of(problem)):
+        a = parent_of_point(problem, j)
+        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # else it has no particle
+            points[j, LENGTH] = norm(sub(point_of(problem, work, j), load(work.frames, a, ORIGIN)))
+    for _ in range(0 if aim_straight(problem, work, targets) else rounds_of(problem)):
         for j in range(last - 1, -1, -1):
-            keep_bone(problem, work, j)
+            meet_constraints(problem, work, j)
         for j in range(last):
-            keep_bone(problem, work, j)
+            meet_constraints(problem, work, j)
         if stopped(work.watch, last):
             break
-    return reach_out(problem, work, targets, q), F(0)
+    return forward_pass(problem, work, targets, q), F(0)
 
 
 @algorithm
 def attempt(problem, work, targets, q):
     """Prepare the passes, then iterate."""
-    forward(problem.tree, q, work.frames)
-    look_far(problem, work, targets)
-    list_branches(problem, work.points)
-    hearing(problem, work.points)
+    prepare_passes(problem, work, targets, q)
     return iterate_from(iterate, problem, work, targets, q)
 
 
 @entry
 def particles(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``search.finish``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems of positions and rotations."""
+    return solve(attempt, ints, floats, targets, starts, out, scratch, warm, first)
 
 
 @algorithm
 def attempt_general(problem, work, targets, q):
-    """Bring the places where they should be, then the poles."""
-    return face_poles(attempt, problem, work, targets, q)
+    """Meet the pose goals, then turn limbs to their poles."""
+    return attempt_with_poles(attempt, problem, work, targets, q)
 
 
 @entry
 def particles_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with poles; see ``search.finish``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)
+    """Solve a batch of problems with poles."""
+    return solve_general(attempt_general, ints, floats, targets, starts, out, scratch, warm, first)

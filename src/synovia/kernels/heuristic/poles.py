@@ -1,17 +1,17 @@
-"""Poles by turns: where the places are met, every limb turns about the line root-tip until it bends towards its pole.
+"""Poles of the heuristics: once the pose goals hold, every limb turns about the line from root to tip towards its pole.
 
-Root and tip stay where they are, and so do the places; each turn brings its middle joint to the point of its circle
-that is nearest to the pole. With a pole for every inner joint of a chain, sweeps from the root on lower the sum of
-their squared distances to it, whatever the length. The ball at the root of the limb makes the turn; the ball at its tip
-takes it back, so that what it carries keeps its orientation. Where a limit takes some of the turn, a ball in the middle
-points at the tip again; where that does not help, the limb turns as far as it can.
+Root and tip stay where they are, and so do the pose goals. Each turn brings the middle joint to the point of its circle
+that is nearest to the pole. With a pole for every inner joint of a chain, sweeps from the root on lower the sum of the
+squared distances to the poles. The ball at the root of the limb makes the turn; the ball at its tip turns back, so that
+the joints that it carries keep their orientation. If a limit cuts the turn of the root, a ball in the middle points at
+the tip again. If that does not help, the limb turns as far as it can.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.general import POLE, general_residual
 from synovia.kernels.goals.residuals import residual
-from synovia.kernels.goals.swivel import held_back, limb, wanted_turn
+from synovia.kernels.goals.swivel import limb, pole_is_held, swivel_to_pole
 from synovia.kernels.goals.term import third_point
 from synovia.kernels.layout import (
     BALL,
@@ -40,17 +40,17 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import project
 from synovia.kernels.math.vectors import load, norm, scale, sub
-from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import follow
+from synovia.kernels.search.descent import INSIDE
+from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, pose_goals_only
 from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-HALVINGS = 30  # of the turn that limits allow
-DONE = F(0.99)  # of a turn: what must have come of it, or a limit has taken it
-STILL = F(1e-3)  # of the tolerance: turns of a sweep below it end the sweeps
-AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint than that stands at it
+HALVINGS = 30  # in the search for the largest turn that limits allow
+DONE = F(0.99)  # share of a turn; with less, a limit has cut it
+STILL = F(1e-3)  # of the tolerance: smaller turns of a sweep end the sweeps
+AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint counts as at the joint
 NEVER = F(1e300)  # cost of an attempt that was not made
 
 
@@ -63,7 +63,7 @@ def is_ball(problem, row):
 
 @device
 def turn_row(problem, q, frames, row, w):
-    """Turn the ball of a row by a rotation vector in the world, as far as its limit lets it."""
+    """Turn the ball of a row by a rotation vector in the world frame, as far as its limit allows."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(load_rotation(frames, row, ORIENTATION), w))))
@@ -72,15 +72,13 @@ def turn_row(problem, q, frames, row, w):
 
 
 @device
-def swing(problem, work, targets, q, h, angle):
-    """Turn the limb of general goal h about its line; q is within the limits afterwards."""
+def swivel_limb(problem, work, targets, q, h, angle):
+    """Turn the limb of general goal h about its line by an angle (radians), within the limits."""
     ints, frames = problem.general.ints, work.frames
     root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], GOAL_ROW], ints[h, THIRD]
     r, _, t, _ = limb(problem, frames, targets, h)
     line = sub(t, r)
-    at_tip = (
-        norm(load(problem.general.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach
-    )  # else its turn would move the tip
+    at_tip = norm(load(problem.general.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach  # else its turn moves the tip
     counter = at_tip and end != root and end != middle and is_ball(problem, end)
     S = load_rotation(frames, end if counter else root, ORIENTATION)
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
@@ -96,12 +94,12 @@ def swing(problem, work, targets, q, h, angle):
 
 
 @device
-def turn_limb(problem, work, targets, q, h):
-    """Turn the limb of general goal h towards its pole, as far as limits and places let it; return how far (radians).
+def approach_pole(problem, work, targets, q, h):
+    """Turn the limb of general goal h towards its pole, as far as limits and pose goals allow; return how far.
 
-    A place may get worse as long as it holds.
+    The error of a pose goal may grow within its tolerance.
     """
-    wanted = wanted_turn(problem, work, targets, h)
+    wanted = swivel_to_pole(problem, work, targets, h)
     if wanted == F(0) or not is_ball(problem, problem.general.ints[h, SECOND]):
         return F(0)
     pose_only = pose_goals_only(problem)
@@ -111,10 +109,10 @@ def turn_limb(problem, work, targets, q, h):
     high = F(1)
     share = F(1)
     for _ in range(HALVINGS):
-        swing(problem, work, targets, q, h, share * wanted)
+        swivel_limb(problem, work, targets, q, h, share * wanted)
         _, now = residual(pose_only, q, work.frames, targets, work.e)
-        left = abs(wanted_turn(problem, work, targets, h))
-        if now <= max(worst, AIM) and left <= (F(1) - DONE * share) * abs(wanted):
+        left = abs(swivel_to_pole(problem, work, targets, h))
+        if now <= max(worst, INSIDE) and left <= (F(1) - DONE * share) * abs(wanted):
             if share == F(1):
                 return abs(wanted)
             low = share
@@ -124,33 +122,33 @@ def turn_limb(problem, work, targets, q, h):
         copy(work.trial, q)
         forward(problem.tree, q, work.frames)
     if low > F(0):
-        swing(problem, work, targets, q, h, low * wanted)
+        swivel_limb(problem, work, targets, q, h, low * wanted)
     return low * abs(wanted)
 
 
 @inline
-def face_poles(attempt, problem, work, targets, q):
-    """Bring the places where they should be by an attempt of their own, then turn limb after limb, sweep after sweep.
+def attempt_with_poles(attempt, problem, work, targets, q):
+    """Meet the pose goals by an attempt of their own, then turn limb after limb, sweep after sweep.
 
     Returns:
-        (steps and sweeps, cost: a pole one radian off counts as much as a place off by its tolerance).
+        (steps and sweeps, cost: a pole that is one radian off counts as much as a position off by its tolerance).
     """
-    if held_back(problem, work):
+    if pole_is_held(problem, work):
         return 0, NEVER
     k, cost = perform(attempt, pose_goals_only(problem), work, targets, q)
-    follow(problem, q)
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     while (
         k < problem.max_steps
         and not stopped(work.watch, problem.general.ints.shape[0] * HALVINGS * problem.tree.ints.shape[0])
-        and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > AIM
+        and general_residual(problem.general, problem, q, work.frames, targets, work.e)[1] > INSIDE
     ):
         k += 1
         most = F(0)
         for h in range(problem.general.ints.shape[0]):
             if problem.general.ints[h, KIND] == POLE:
-                most = max(most, turn_limb(problem, work, targets, q, h))
-        follow(problem, q)
+                most = max(most, approach_pole(problem, work, targets, q, h))
+        set_followers(problem, q)
         if most <= STILL * problem.tolerance_angle:
             break
     cost, _ = residual(pose_goals_only(problem), q, work.frames, targets, work.e)

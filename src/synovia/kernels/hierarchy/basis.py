@@ -1,8 +1,8 @@
-"""What the levels of a hierarchy share: their rows, the columns that a limit holds, and a basis of what is spoken for.
+"""The linear algebra of a hierarchy: rows of all levels, columns held at bounds, and a basis of the upper levels' rows.
 
-Columns stand in an order of their own: those that may move come first, so that every sum over them is a plain loop, and
-a column that a limit holds is swapped behind them. Rows are orthonormalised over the columns that may move, but carried
-over all of them: what is left of a gradient at a held column is then that limit's multiplier.
+Columns are permuted: free columns come first, so that every sum over them is a plain loop, and columns that are fixed
+at a bound come last. The basis is orthonormal over the free columns, but its rows have entries for all columns. So the
+projection of a gradient leaves the multiplier of the bound at each fixed column.
 """
 
 import math
@@ -14,33 +14,36 @@ from numpy.typing import NDArray
 from synovia.kernels.compiler.jit import F, apart, apart_dot, device, device_dot, inline
 from synovia.kernels.compiler.views import matrix, vector
 
-# Rows of ``Levels.v``, one number a column
-STEP, LOWER, UPPER, WISH, SIDE, GRADIENT, MOVE, PLACE, STIFF, TRIES, SEALED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+# Rows of ``Levels.v``, one number a column: the step so far and its bounds; the reference of the posture; the active
+# bound (-1 lower, 0 none, 1 upper); gradient; direction of the next move; column of the pose; stiffness; how often the
+# level released the bound; 1 if the bound stays active for the whole step.
+STEP, LOWER, UPPER, REFERENCE, ACTIVE_SIDE, GRADIENT, DIRECTION, POSE_COLUMN, STIFFNESS, RELEASES, PERMANENT = range(11)
 VECTORS = 11
-# Places in ``Levels.now``
-FREE, LOCKED, STALE, SOLVES, BENT, PINNED, ALONE = 0, 1, 2, 3, 4, 5, 6
-NOW = 7
-INDEPENDENT = F(1e-9)  # part of a row, of its length, that must be left for it to count as another direction
-VANISHES = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding: nothing that moves changes it
-LITTLE = F(1e-6)  # squared part of a column that must be left of it for its bound to join the basis
-STIFF_PART = F(0.1)  # of the stiffness that counts: what is left of a direction below is rounding of differences
-AGAIN = F(1e-2)  # part of a row below which what is left is made orthogonal once more
+# Entries of ``Levels.state``: number of free columns, of basis rows, whether the basis must be rebuilt, systems solved,
+# number of rows in ``R``, whether columns are pinned (see ``pin_column``), and whether the posture is switched off.
+FREE_COUNT, BASIS_COUNT, BASIS_STALE, SOLVES, STIFF_COUNT, ANY_PINNED, NO_POSTURE = 0, 1, 2, 3, 4, 5, 6
+STATES = 7
+INDEPENDENT = F(1e-9)  # relative length of a row's remainder above which the row is independent of the basis
+ZERO_ROW = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding
+DEPENDENT_COLUMN = F(1e-6)  # squared remainder of a unit vector below which the basis already holds its column
+STIFF_SHARE = F(0.1)  # squared remainder of a row of ``R`` below which it is an error of finite differences
+REORTHOGONALIZE = F(1e-2)  # relative remainder of a row below which it is orthogonalised again
 
 
 class Levels(NamedTuple):
-    """Scratch memory of the levels of one step, n columns and m rows; ``v`` and ``now`` are named above.
+    """Scratch memory of a step of the hierarchy: m rows, n columns. ``v`` and ``state`` are described above.
 
-    ``G``: the rows of all levels, columns weighted and in the present order.
-    ``e``: what they ask for, ``s``: what of it is missing yet.
-    ``B``: the orthonormal basis. ``L``: the rows of the level at hand in that basis. ``A``, ``c``: its system.
-    ``lowest``, ``present``: the error of every level, and of the posture after them, at the best pose and at the last.
-    ``dampings``: those of the levels, and of the posture, in the end of a miss. ``floors``: the least of them.
-    ``holds``: 1 for the rows that hold the levels below, 0 for those of a level that second derivatives alone hold.
-    ``pressed``: the bounds, by column of the pose, that the last step of a level ended at; 0 for none.
-    ``aside``: errors to compare with later, ``began``: a pose to return to or to count from, by variable.
-    ``edges``: the edge of a polygon on which each wall stands (see ``walls``).
-    ``R``: directions in which only second derivatives hold a level (see ``newton``), as rows; their square is
-    how stiff, in units of the least that counts.
+    ``G``: rows of all levels, scaled by the columns' stiffness and permuted.
+    ``e``: right side of each row. ``s``: residual e - G x of the step x.
+    ``B``: orthonormal basis. ``L``: rows of the current level in that basis. ``A``, ``c``: linear system of the level.
+    ``best``, ``errors``: error of each level, then of the posture, at the best pose and at the current pose.
+    ``dampings``: damping of each level, then of the posture, while polishing. ``damping_floors``: their lower bounds.
+    ``constrains``: 1 if a row constrains the levels below; 0 if its level constrains them only by ``R``.
+    ``active_bounds``: by column of the pose, the bound that the last step of a level ended at (-1, 1), or 0.
+    ``saved_errors``: errors to compare with later. ``saved_pose``: a pose, by variable.
+    ``edges``: edge of the support polygon of each slack column (see ``inequalities``).
+    ``R``: rows along directions that second derivatives make stiff (see ``newton``). Their squared length is the
+    stiffness, relative to the least that counts.
     """
 
     G: NDArray[np.float64]
@@ -51,28 +54,28 @@ class Levels(NamedTuple):
     A: NDArray[np.float64]
     c: NDArray[np.float64]
     R: NDArray[np.float64]
-    lowest: NDArray[np.float64]
-    present: NDArray[np.float64]
+    best: NDArray[np.float64]
+    errors: NDArray[np.float64]
     dampings: NDArray[np.float64]
-    floors: NDArray[np.float64]
-    holds: NDArray[np.float64]
-    aside: NDArray[np.float64]
+    damping_floors: NDArray[np.float64]
+    constrains: NDArray[np.float64]
+    saved_errors: NDArray[np.float64]
     edges: NDArray[np.float64]
-    began: NDArray[np.float64]
-    pressed: NDArray[np.float64]
+    saved_pose: NDArray[np.float64]
+    active_bounds: NDArray[np.float64]
     v: NDArray[np.float64]
-    now: NDArray[np.float64]
+    state: NDArray[np.float64]
 
 
 def levels_size(m: int, n: int) -> int:
-    """Return how many float64 ``open_levels`` needs."""
+    """Return the number of float64 that ``open_levels`` needs."""
     d = max(m, n)
-    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 5 * n + VECTORS * n + NOW
+    return m * n + 2 * m + (n + 1) * n + d * n + d * d + d + n * n + 7 * (m + 1) + 5 * n + VECTORS * n + STATES
 
 
 @inline
 def open_levels(scratch, m, n):
-    """Return scratch memory cut into named parts."""
+    """Return the arrays of ``Levels``, cut from scratch memory."""
     d = max(m, n)
     a0 = np.int64(0)
     a1 = a0 + m * n
@@ -103,13 +106,31 @@ def open_levels(scratch, m, n):
         matrix(scratch, a7 + 7 * (m + 1), n, 4),
         vector(scratch, a7 + 7 * (m + 1) + 4 * n, n),
         matrix(scratch, a8, VECTORS, n),
-        vector(scratch, a9, NOW),
+        vector(scratch, a9, STATES),
     )
+
+
+@device
+def reset_columns(h):
+    """Make all columns free; the basis has no rows of R."""
+    h.state[FREE_COUNT] = F(h.v.shape[1])
+    h.state[STIFF_COUNT] = F(0)
+    h.state[ANY_PINNED] = F(0)
+
+
+@device
+def reset_column(h, k, low, high):
+    """Set the bounds of column k, and its step to the value within them that is nearest to zero."""
+    h.v[LOWER, k], h.v[UPPER, k] = low, high
+    h.v[STEP, k] = min(max(F(0), low), high)
+    h.v[ACTIVE_SIDE, k] = F(0)
+    h.v[PERMANENT, k] = F(0)
+    h.v[POSE_COLUMN, k] = F(k)
 
 
 @device_dot
 def dot_rows(A, i, B, j, n):
-    """Return the product of two rows over the first n columns."""
+    """Return the dot product of two rows over the first n columns."""
     s = F(0)
     for k in range(n):
         s += A[i, k] * B[j, k]
@@ -124,28 +145,28 @@ def add_row(A, i, u, B, j, n):
 
 
 @device
-def take_out(A, i, B, count, free, n):
-    """Write A[i] -= its part in the first rows of B."""
+def project_out(A, i, B, count, free, n):
+    """Subtract from A[i] its projection onto the first ``count`` rows of B."""
     for c in range(count):
         u = dot_rows(A, i, B, c, free)
         add_row(A, i, -u, B, c, n)
 
 
 @apart_dot
-def extend(B, G, L, i, free, base, count, least):
-    """Add row i of G to the basis B, orthogonal to what is there; L[i] takes its parts in the rows from ``base`` on.
+def extend_basis(B, G, L, i, free, base, count, least):
+    """Extend the basis B by row i of G; L[i] stores the row's coordinates in the basis rows from ``base`` on.
 
-    Modified Gram-Schmidt, again where little is left. Products are over the columns that may move, the first ``free``.
+    Modified Gram-Schmidt with reorthogonalisation. Products are over the free columns.
 
     Returns:
-        The number of rows of the basis: one more, or as many where the row depends on the others, which it does where
-        less than ``least`` is left of its squared length.
+        The number of rows of the basis. It stays ``count`` if the row depends on the basis: if its squared remainder is
+        below ``least``.
     """
     n = B.shape[1]
     whole = dot_rows(G, i, G, i, free)
     for c in range(base, count):
         L[i, c - base] = F(0)
-    if count >= free or not whole > VANISHES * VANISHES:
+    if count >= free or not whole > ZERO_ROW * ZERO_ROW:
         for c in range(base, count):
             L[i, c - base] = dot_rows(G, i, B, c, free)
         return count
@@ -161,7 +182,7 @@ def extend(B, G, L, i, free, base, count, least):
             if c >= base:
                 L[i, c - base] += u
         left = dot_rows(B, count, B, count, free)
-        if left > AGAIN * AGAIN * before or left <= least:
+        if left > REORTHOGONALIZE * REORTHOGONALIZE * before or left <= least:
             break
         before = left
     if left <= least:
@@ -174,86 +195,86 @@ def extend(B, G, L, i, free, base, count, least):
 
 
 @apart
-def lock(h, last):
-    """Make the basis of the first ``last`` rows anew, over the columns that may move now, where it no longer holds."""
-    if h.now[STALE] == F(0):
+def rebuild_basis(h, last):
+    """Rebuild the basis of the first ``last`` rows of G and all rows of R over the free columns, if it is stale."""
+    if h.state[BASIS_STALE] == F(0):
         return
     count = 0
-    free = int(h.now[FREE])
+    free = int(h.state[FREE_COUNT])
     for i in range(last):
-        if h.holds[i] != F(0):
-            count = extend(h.B, h.G, h.L, i, free, count, count, F(0))
-    for i in range(int(h.now[BENT])):
-        count = extend(h.B, h.R, h.L, i, free, count, count, STIFF_PART)
-    h.now[LOCKED] = F(count)
-    h.now[STALE] = F(0)
+        if h.constrains[i] != F(0):
+            count = extend_basis(h.B, h.G, h.L, i, free, count, count, F(0))
+    for i in range(int(h.state[STIFF_COUNT])):
+        count = extend_basis(h.B, h.R, h.L, i, free, count, count, STIFF_SHARE)
+    h.state[BASIS_COUNT] = F(count)
+    h.state[BASIS_STALE] = F(0)
 
 
 @device
-def swap(h, i, j):
+def swap_columns(h, i, j):
     """Swap two columns."""
     if i == j:
         return
     for r in range(h.G.shape[0]):
         h.G[r, i], h.G[r, j] = h.G[r, j], h.G[r, i]
-    for r in range(int(h.now[BENT])):
+    for r in range(int(h.state[STIFF_COUNT])):
         h.R[r, i], h.R[r, j] = h.R[r, j], h.R[r, i]
     for r in range(VECTORS):
         h.v[r, i], h.v[r, j] = h.v[r, j], h.v[r, i]
 
 
 @apart
-def hold(h, i, side):
-    """Hold column i at its lower (-1) or upper (1) bound."""
-    last = int(h.now[FREE]) - 1
-    h.v[SIDE, i] = side
+def fix_column(h, i, side):
+    """Fix column i at its lower (-1) or upper (1) bound."""
+    last = int(h.state[FREE_COUNT]) - 1
+    h.v[ACTIVE_SIDE, i] = side
     h.v[STEP, i] = h.v[UPPER, i] if side > F(0) else h.v[LOWER, i]
-    swap(h, i, last)
-    h.now[FREE] = F(last)
-    h.now[STALE] = F(1)
+    swap_columns(h, i, last)
+    h.state[FREE_COUNT] = F(last)
+    h.state[BASIS_STALE] = F(1)
 
 
 @apart
-def pin(h, i, side):
-    """Hold column i at its bound for the rest of a level: its unit vector joins the basis, which need not be made anew.
+def pin_column(h, i, side):
+    """Pin column i at its bound for the rest of a level: add its unit vector to the basis, without a rebuild.
 
-    Where the basis has it already, rounding alone has moved it, and it is held at once.
+    If the basis already contains it, only rounding moved the column, and it is fixed at once.
     """
-    free = int(h.now[FREE])
-    count = int(h.now[LOCKED])
+    free = int(h.state[FREE_COUNT])
+    count = int(h.state[BASIS_COUNT])
     for k in range(free):
         h.B[count, k] = F(k == i)
     for _ in range(2):
-        take_out(h.B, count, h.B, count, free, free)
+        project_out(h.B, count, h.B, count, free, free)
     left = dot_rows(h.B, count, h.B, count, free)
-    h.v[SIDE, i] = side
+    h.v[ACTIVE_SIDE, i] = side
     h.v[STEP, i] = h.v[UPPER, i] if side > F(0) else h.v[LOWER, i]
-    h.now[PINNED] = F(1)
-    if left < LITTLE or count + 1 >= free:
-        harden(h)
+    h.state[ANY_PINNED] = F(1)
+    if left < DEPENDENT_COLUMN or count + 1 >= free:
+        fix_pinned(h)
         return
     size = F(1) / math.sqrt(left)
     for k in range(free):
         h.B[count, k] *= size
-    h.now[LOCKED] = F(count + 1)
+    h.state[BASIS_COUNT] = F(count + 1)
 
 
 @device
-def harden(h):
-    """Hold for good what is pinned."""
-    k = int(h.now[FREE]) - 1
-    while k >= 0 and h.now[PINNED] != F(0):
-        if h.v[SIDE, k] != F(0):
-            hold(h, k, h.v[SIDE, k])
+def fix_pinned(h):
+    """Fix all pinned columns at their bounds."""
+    k = int(h.state[FREE_COUNT]) - 1
+    while k >= 0 and h.state[ANY_PINNED] != F(0):
+        if h.v[ACTIVE_SIDE, k] != F(0):
+            fix_column(h, k, h.v[ACTIVE_SIDE, k])
         k -= 1
-    h.now[PINNED] = F(0)
+    h.state[ANY_PINNED] = F(0)
 
 
 @apart
-def let_go(h, i):
-    """Let column i move again."""
-    first = int(h.now[FREE])
-    h.v[SIDE, i] = F(0)
-    swap(h, i, first)
-    h.now[FREE] = F(first + 1)
-    h.now[STALE] = F(1)
+def release_column(h, i):
+    """Release column i from its bound."""
+    first = int(h.state[FREE_COUNT])
+    h.v[ACTIVE_SIDE, i] = F(0)
+    swap_columns(h, i, first)
+    h.state[FREE_COUNT] = F(first + 1)
+    h.state[BASIS_STALE] = F(1)

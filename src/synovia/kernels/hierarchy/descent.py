@@ -1,83 +1,92 @@
-"""One attempt of a full body: steps of all levels, shorter where they do not help, until all goals hold.
+"""The descent of a full body: damped steps of all levels until every goal is met.
 
-Poses are compared level by level: the errors of a lower one count only where those above are the same.
+Poses are compared level by level: errors of a lower level count only if the errors above are equal. So this descent
+has a loop of its own beside ``search.descent``.
 """
 
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.hierarchy.largest_move import put_down
-from synovia.kernels.hierarchy.step import SAME, improves, keep, look, ranked, smallest_tolerance, take_step
+from synovia.kernels.hierarchy.largest_move import save_pose
+from synovia.kernels.hierarchy.step import (
+    EQUAL_ERRORS,
+    combined_error,
+    evaluate_levels,
+    is_better_pose,
+    keep_errors,
+    smallest_tolerance,
+    take_step,
+)
 from synovia.kernels.layout import LARGEST_MOVE, SETTLED
-from synovia.kernels.search.descent import AIM, falls_slowly
+from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
 
-PATIENT = 2  # steps that are no better before they are damped more
-LIGHTEST, STRONGER, WEAKER = F(1e-2), F(10), F(0.3)
-HEAVIEST = F(1e6)  # damping: a step that is damped more and is no better says that nothing is
+PATIENCE = 2  # steps without improvement before the damping grows
+MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
+MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
 
 
 @inline
 def work_of_levels(problem):
-    """Return about how much work a step of all levels is, see ``watch``."""
+    """Return the estimated work of a step of all levels, see ``watch``."""
     m, v = F(problem.residuals), F(problem.columns)
     return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
 
 
 @apart
-def descend(problem, work, targets, q, h, count):
-    """Step from q until every goal holds, the error stops falling fast enough, or the steps are spent.
+def descend_levels(problem, work, targets, q, h, count):
+    """Descend from q until every goal is met, the error falls too slowly, or the steps are spent.
 
-    Only the first ``count`` levels take part, the posture being one after the others. With a posture it goes on until
-    no column has farther to go in one step than ``SETTLED``.
+    Only the first ``count`` levels take part; the posture is the last level. With a posture the descent goes on until
+    no column moves by more than ``SETTLED`` in a step.
 
     Returns:
-        (steps, the errors of the best pose as one number); q is that pose.
+        (steps, combined error of the best pose); q is that pose.
     """
     levels = problem.levels.shape[0] - 1
-    slow = problem.params[LARGEST_MOVE] < INFINITE
-    held = F(0)
-    if slow:  # against its bounds a level comes back to where it was little by little
-        put_down(problem, q, h.began)
-        held = smallest_tolerance(problem)
-    mark = F(0)
+    limited_move = problem.params[LARGEST_MOVE] < INFINITE
+    met_error = F(0)
+    if limited_move:  # pressed against these bounds, levels gain tiny amounts for many steps
+        save_pose(problem, q, h.saved_pose)
+        met_error = smallest_tolerance(problem)
+    earlier = F(0)
     size = F(0)
-    extra = F(0)  # damping
-    worse = 0
+    damping = F(0)
+    worse_steps = 0
     cost_of_step = work_of_levels(problem)
-    met = False  # whether the best pose meets all goals
+    met = False  # the best pose meets all goals
     for k in range(problem.max_steps + 1):
-        reached = look(problem, work, targets, q, h) <= AIM and count > levels
+        reached = evaluate_levels(problem, work, targets, q, h) <= INSIDE and count > levels
         if k == 0 or reached != met:
             better = k == 0 or reached
-        elif reached:  # within the tolerance one is as good as another
-            better = h.present[levels] < h.lowest[levels] - SAME
+        elif reached:  # within the tolerance only the posture counts
+            better = h.errors[levels] < h.best[levels] - EQUAL_ERRORS
         else:
-            better = improves(h, count, held)
+            better = is_better_pose(h, count, met_error)
         if better:
-            keep(h)
+            keep_errors(h)
             copy(q, work.trial)
             met = reached
-            extra *= WEAKER
-            worse = 0
+            damping *= DECREASE
+            worse_steps = 0
         else:
-            worse += 1
-            if worse == PATIENT:  # too far: from the best pose, in shorter steps
-                worse = 0
-                extra = max(STRONGER * extra, LIGHTEST)
+            worse_steps += 1
+            if worse_steps == PATIENCE:  # the steps were too long: shorter ones from the best pose
+                worse_steps = 0
+                damping = max(INCREASE * damping, MIN_DAMPING)
                 copy(work.trial, q)
-                reached = look(problem, work, targets, q, h) <= AIM and count > levels
-        if reached and (h.present[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
+                reached = evaluate_levels(problem, work, targets, q, h) <= INSIDE and count > levels
+        if reached and (h.errors[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
             break
-        if slow:  # how fast errors fall says nothing: it is the largest move that holds them up
-            if extra > HEAVIEST:
+        if limited_move:  # the largest move, not slow convergence, limits the fall of the error
+            if damping > MAX_DAMPING:
                 break
         elif not met:
-            slowly, mark = falls_slowly(problem, k, ranked(problem, h.lowest, count), mark)
+            slowly, earlier = falls_slowly(problem, k, combined_error(problem, h.best, count), earlier)
             if slowly:
                 break
         if k == problem.max_steps or stopped(work.watch, cost_of_step):
             break
-        size = take_step(problem, work, targets, q, h, count, extra)
+        size = take_step(problem, work, targets, q, h, count, damping)
     copy(work.trial, q)
-    return k, ranked(problem, h.lowest, count)
+    return k, combined_error(problem, h.best, count)

@@ -1,80 +1,134 @@
-"""The end of a miss: the pose is taken to where no level can be improved without making an upper one worse.
+"""Finish a missed full-body problem: polish the pose until no level improves without making an upper one worse.
 
-Level after level is polished, those above it kept. Then longer steps look for something better, and random starts (see
-``search.finish``).
+The levels are polished one after the other, highest first. Then longer steps, and random starts (see
+``search.finish``), look for a better pose.
+
+At a saddle, such as a chain that points straight away from its target, the gradient is zero. A way out is a column
+along which an error falls on every side that the limits allow. A minimum has no such column, so it is returned
+unchanged.
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, device, inline
-from synovia.kernels.compiler.views import matrix, vector
+from synovia.kernels.compiler.jit import F, algorithm, apart, device, inline
+from synovia.kernels.compiler.views import bits, matrix, vector
 from synovia.kernels.compiler.watch import halted
-from synovia.kernels.hierarchy.basis import ALONE, open_levels
-from synovia.kernels.hierarchy.descent import descend
-from synovia.kernels.hierarchy.largest_move import is_at_rest, put_down, take_up
-from synovia.kernels.hierarchy.polish import UNSEEN, gains, refine
-from synovia.kernels.hierarchy.saddle import step_off
-from synovia.kernels.hierarchy.step import SAME, keep, look, smallest_tolerance
-from synovia.kernels.hierarchy.walls import wall_count
-from synovia.kernels.layout import FINALISTS, LARGEST_MOVE, OTHERS
-from synovia.kernels.tree.chart import INFINITE
+from synovia.kernels.hierarchy.basis import DIRECTION, NO_POSTURE, open_levels
+from synovia.kernels.hierarchy.descent import descend_levels
+from synovia.kernels.hierarchy.inequalities import slack_count
+from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
+from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
+from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, keep_errors, smallest_tolerance
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, FINALISTS, LARGEST_MOVE, OTHERS, STATE
+from synovia.kernels.search.finish import BEST
+from synovia.kernels.search.polish import SADDLE_STEP
+from synovia.kernels.tree.chart import INFINITE, write_bounds
 from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.variables import seed_state, uniform
 
 PASSES = 6
-FARTHER = F(1e-8)  # by which a level must gain for a pose to be left
-SKETCH_STEPS = 15  # from a random start: enough to tell which poses are worth more
-ALIKE = F(0)
-GRAIN = F(1e-3)  # of an error (reaches, radians): sketches that differ by less are as good as each other
-GRAINS = F(1e4)  # of the largest error that is told from a larger one
-CLEARLY = F(0.9995)  # of an error: what a level must fall to for a pose elsewhere
+MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
+COARSE_STEPS = 15  # from a random start: enough to rank the minima
+EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
+ERROR_STEP = F(1e-3)  # errors (reaches, radians) of coarse descents are rounded down to multiples of this
+MAX_ERROR_STEPS = F(1e4)  # larger errors are equal
+CLEAR_GAIN = F(0.9995)  # factor by which an error must fall for a pose elsewhere to replace the best
 
 
 @inline
-def open_all(problem, work):
-    """Return the scratch memory of the levels, with the posture among them."""
-    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + wall_count(problem.general))
-    h.now[ALONE] = F(0)
+def open_hierarchy(problem, work):
+    """Return the scratch memory of the hierarchy, with the posture switched on."""
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem.general))
+    h.state[NO_POSTURE] = F(0)
     return h
 
 
 @device
-def leap(problem, work, targets, q, h, count):
-    """Return whether steps of an attempt of so many levels take them to a better pose than q, and move q there.
+def error_falls_along(problem, work, targets, q, h, count, v):
+    """Return whether column v can move, and the first ``count`` levels gain on each side to which it can.
 
-    Where no step begins though something better is near, they start from a little to both sides.
+    ``saved_pose`` holds q, and ``best`` its errors.
+    """
+    free = 0
+    for side in range(2):
+        restore_pose(problem, q, h.saved_pose)
+        write_bounds(problem, q, work.box)
+        step = SADDLE_STEP if side == 0 else -SADDLE_STEP
+        if step < work.box[v, BOX_LOWER] or step > work.box[v, BOX_UPPER]:
+            continue
+        free += 1
+        for i in range(work.dq.shape[0]):
+            work.dq[i] = F(0)
+        work.dq[v] = step
+        apply_step(problem, q, work.dq)
+        evaluate_levels(problem, work, targets, q, h)
+        if not has_gained(h, count, MAX_LOSS, EQUAL_ERRORS, EQUAL_ERRORS):
+            return False
+    return free > 0
+
+
+@apart
+def leave_saddle(problem, work, targets, q, h, count, sign):
+    """Move q, stored in ``saved_pose``, a little along all columns where the error falls; ``sign`` flips the step.
+
+    The step is random, but the same every time.
+
+    Returns:
+        Whether there is such a column.
+    """
+    for v in range(work.dq.shape[0]):
+        h.v[DIRECTION, v] = F(error_falls_along(problem, work, targets, q, h, count, v))
+    restore_pose(problem, q, h.saved_pose)
+    write_bounds(problem, q, work.box)
+    seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
+    found = False
+    for v in range(work.dq.shape[0]):
+        step = sign * SADDLE_STEP * (F(2) * uniform(bits(work.watch, STATE, 1)) - F(1)) * h.v[DIRECTION, v]
+        work.dq[v] = min(max(step, work.box[v, BOX_LOWER]), work.box[v, BOX_UPPER])
+        found = found or h.v[DIRECTION, v] > F(0)
+    if found:
+        apply_step(problem, q, work.dq)
+    return found
+
+
+@device
+def try_longer_steps(problem, work, targets, q, h, count):
+    """Return whether a descent of the first ``count`` levels finds a better pose than q, and move q there.
+
+    If q is a saddle, the descent also starts a little to both sides of it. ``saved_errors`` and ``saved_pose`` hold q.
     """
     for side in range(3):
         if halted(work.watch):
             break
-        copy(h.aside, h.lowest)
-        if side > 0 and not step_off(problem, work, targets, q, h, count, F(1) if side == 1 else F(-1)):
+        copy(h.saved_errors, h.best)
+        if side > 0 and not leave_saddle(problem, work, targets, q, h, count, F(1) if side == 1 else F(-1)):
             return False
-        descend(problem, work, targets, q, h, count)
+        descend_levels(problem, work, targets, q, h, count)
         for last in range(1, count + 1):
             refine(problem, work, targets, q, h, last)
-        look(problem, work, targets, q, h)
-        copy(h.aside, h.lowest)
-        if gains(h, count, UNSEEN, FARTHER, FARTHER):
+        evaluate_levels(problem, work, targets, q, h)
+        copy(h.saved_errors, h.best)
+        if has_gained(h, count, UPPER_LOSS, MIN_GAIN, MIN_GAIN):
             return True
-        take_up(problem, q, h.began)
+        restore_pose(problem, q, h.saved_pose)
     return False
 
 
 @device
-def leaps(problem, work, targets, q, h):
-    """Return whether the steps of an attempt take upper levels alone to a better pose than q, and move q there.
+def improve_upper_levels(problem, work, targets, q, h):
+    """Return whether a descent of the upper levels alone finds a better pose than q, and move q there.
 
-    They are longer than those that refine, and can leave a minimum for a lower one. What level below is lost counts for
-    nothing, as it must. At last all levels are tried, as they are when the pose is asked for again.
+    Its steps are longer than those of ``refine``, so it can leave a minimum for a lower one. Losses of lower levels do
+    not count. In the end all levels are tried together, as they are when the answer is solved again.
     """
-    look(problem, work, targets, q, h)
-    copy(h.present, h.aside)
-    put_down(problem, q, h.began)
+    evaluate_levels(problem, work, targets, q, h)
+    copy(h.errors, h.saved_errors)
+    save_pose(problem, q, h.saved_pose)
     levels = problem.levels.shape[0] - 1
     for k in range(1, levels + 1):
-        h.now[ALONE] = F(k < levels)
-        found = leap(problem, work, targets, q, h, k if k < levels else levels + 1)  # and the posture
-        h.now[ALONE] = F(0)
+        h.state[NO_POSTURE] = F(k < levels)
+        found = try_longer_steps(problem, work, targets, q, h, k if k < levels else levels + 1)  # and the posture
+        h.state[NO_POSTURE] = F(0)
         if found:
             return True
     return False
@@ -82,89 +136,94 @@ def leaps(problem, work, targets, q, h):
 
 @device
 def refine_all(problem, work, targets, q, h):
-    """Refine the highest level alone, then with it the next, and so on to the posture; then all of it, while q moves.
+    """Polish the highest level alone, then the first two, and so on to the posture; repeat while q moves.
 
     Returns:
-        (steps taken, whether all is settled).
+        (steps taken, whether all levels converged).
     """
     steps = 0
-    settled = True
+    converged = True
     for k in range(PASSES):
-        settled = True
+        converged = True
         moved = False
         for count in range(1, problem.levels.shape[0] + 1):
-            taken, still, gone = refine(problem, work, targets, q, h, count)
+            taken, done, has_moved = refine(problem, work, targets, q, h, count)
             steps += taken
-            settled = settled and still
-            moved = moved or gone
-        if k == PASSES - 1 or halted(work.watch) or (not moved and not leaps(problem, work, targets, q, h)):
+            converged = converged and done
+            moved = moved or has_moved
+        if k == PASSES - 1 or halted(work.watch):
             break
-    return steps, settled
+        if not moved and not improve_upper_levels(problem, work, targets, q, h):
+            break
+    return steps, converged
 
 
 @device
 def is_better(problem, work, targets, start, q, h):
-    """Return whether q holds, or is better than a start that misses in the first level where they differ."""
-    look(problem, work, targets, start, h)
-    keep(h)
-    return look(problem, work, targets, q, h) <= F(1) or gains(h, problem.levels.shape[0], UNSEEN, FARTHER, FARTHER)
+    """Return whether q meets all goals, or is better than the start in the first level where they differ."""
+    evaluate_levels(problem, work, targets, start, h)
+    keep_errors(h)
+    worst = evaluate_levels(problem, work, targets, q, h)
+    return worst <= F(1) or has_gained(h, problem.levels.shape[0], UPPER_LOSS, MIN_GAIN, MIN_GAIN)
 
 
 @algorithm
-def settle(problem, work, targets, q):
-    """Refine q; a start that is as good is given back as it was, so that nothing wanders when it is solved again.
+def first_polish(problem, work, targets, q):
+    """Polish q; if the start is as good, return the start, so that solving an answer again returns it unchanged.
 
-    After a restart the start itself is refined too. Where a largest move holds joints back, the pose stays as it is.
+    If q comes from a restart, the start is polished too. With a largest move, q stays unchanged, and counts as
+    converged if it is near the start.
     """
-    h = open_all(problem, work)
+    h = open_hierarchy(problem, work)
     start = vector(work.watch, OTHERS, q.shape[0])
     if problem.params[LARGEST_MOVE] < INFINITE:
-        return 0, F(is_at_rest(problem, q, start))
-    steps, settled = refine_all(problem, work, targets, q, h)
+        return 0, F(is_near_start(problem, q, start))
+    steps, converged = refine_all(problem, work, targets, q, h)
     better = is_better(problem, work, targets, start, q, h)
-    if work.watch[OTHERS + q.shape[0] + 1] > F(0) and not better:
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
+    if stored[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
         copy(start, q)
-        taken, settled = refine_all(problem, work, targets, q, h)
+        taken, converged = refine_all(problem, work, targets, q, h)
         steps += taken
         better = is_better(problem, work, targets, start, q, h)
     if not better:
         copy(start, q)
-    return steps, F(settled)
+    return steps, F(converged)
 
 
 @algorithm
 def polish(problem, work, targets, q):
-    """Refine all levels of q."""
-    taken, settled = refine_all(problem, work, targets, q, open_all(problem, work))
-    return taken, F(settled)
+    """Polish all levels of q."""
+    taken, converged = refine_all(problem, work, targets, q, open_hierarchy(problem, work))
+    return taken, F(converged)
 
 
 @algorithm
-def sketch(problem, work, targets, q):
-    """Descend from q; the cost orders sketches by levels, each in grains that weigh more than all levels below it."""
-    h = open_all(problem, work)
-    taken, _ = descend(problem, work, targets, q, h, problem.levels.shape[0])
-    look(problem, work, targets, q, h)
+def coarse_descent(problem, work, targets, q):
+    """Descend from q; return (steps, cost). The cost ranks poses by rounded errors, highest level first."""
+    h = open_hierarchy(problem, work)
+    taken, _ = descend_levels(problem, work, targets, q, h, problem.levels.shape[0])
+    evaluate_levels(problem, work, targets, q, h)
     cost = F(0)
     weight = F(1)
     for k in range(problem.levels.shape[0] - 1):
-        cost += weight * min(math.floor(h.present[k] / GRAIN), GRAINS - F(1))
-        weight /= GRAINS
+        cost += weight * min(math.floor(h.errors[k] / ERROR_STEP), MAX_ERROR_STEPS - F(1))
+        weight /= MAX_ERROR_STEPS
     return taken, cost
 
 
 @algorithm
 def is_clearly_better(problem, work, targets, q):
-    """Return 1 if q is clearly better than the pose that is kept, in the first level where their errors differ."""
-    h = open_all(problem, work)
+    """Return 1 if q is clearly better than the stored best pose, in the first level where their errors differ."""
+    h = open_hierarchy(problem, work)
     met = smallest_tolerance(problem)
-    look(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS], h)
-    keep(h)
-    look(problem, work, targets, q, h)
+    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST], h)
+    keep_errors(h)
+    evaluate_levels(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):
-        present, lowest = max(h.present[k], met), max(h.lowest[k], met)
-        if present < CLEARLY * lowest:
+        error, lowest = max(h.errors[k], met), max(h.best[k], met)
+        if error < CLEAR_GAIN * lowest:
             return 1, F(0)
-        if not present <= lowest + SAME * (F(1) + lowest):
+        if not error <= lowest + EQUAL_ERRORS * (F(1) + lowest):
             return 0, F(0)
     return 0, F(0)

@@ -1,59 +1,71 @@
-"""Full body: goals in strict priorities, hard limits in every level, the posture in what is left.
+"""The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-One entry point both solves and finishes what missed: the two share nearly all of their code, which is compiled once.
-There is one for any goals, and one for positions and rotations in the world alone, which is half as much to compile.
+One entry point both solves and finishes misses, because both need nearly the same code, which is then compiled once.
+There is one entry point for all goals, and one for positions and rotations in the world, which compiles faster.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
-from synovia.kernels.goals.reach import missed, prove
-from synovia.kernels.hierarchy.descent import descend
+from synovia.kernels.goals.reach import missed, prove_unreachable
+from synovia.kernels.hierarchy.descent import descend_levels
 from synovia.kernels.hierarchy.finish import (
-    ALIKE,
-    SKETCH_STEPS,
+    COARSE_STEPS,
+    EQUAL_COST,
+    coarse_descent,
+    first_polish,
     is_clearly_better,
-    open_all,
+    open_hierarchy,
     polish,
-    settle,
-    sketch,
 )
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import finish_rows
 from synovia.kernels.search.multistart import solve_rows
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Descend from q in all levels; see ``descent``."""
-    return descend(problem, work, targets, q, open_all(problem, work), problem.levels.shape[0])
+    """Descend from q in all levels."""
+    return descend_levels(problem, work, targets, q, open_hierarchy(problem, work), problem.levels.shape[0])
 
 
 @algorithm
 def prove_hopeless(problem, work, targets, q):
-    """Return 1 if a goal is proved out of reach and no other is missed, which another attempt could still meet."""
+    """Return 1 if a goal is proved out of reach and no other goal is missed: another attempt cannot help."""
     count = 0
     for g in range(problem.goals.shape[0]):
         if missed(problem, work.frames, targets, g):
             count += 1
     if count > 1:
         return 0, F(0)
-    return perform(prove, problem, work, targets, q)
+    return perform(prove_unreachable, problem, work, targets, q)
 
 
 @inline
 def solve_or_finish(problem, work, targets, starts, out, warm, first):
-    """Solve rows of problems (see ``multistart``), or with ``first`` below zero finish and classify what they missed.
+    """Solve rows of problems (see ``multistart``), or finish and classify the missed rows if ``first`` is negative.
 
-    Then ``warm`` tells not to look elsewhere.
+    When finishing, ``warm`` switches off the search from random starts.
     """
     if first >= 0:
-        return solve_rows(attempt, scatter, prove_hopeless, problem, work, targets, starts, out, warm, first)
+        return solve_rows(attempt, random_start, prove_hopeless, problem, work, targets, starts, out, warm, first)
     last = out.shape[0]
     finish_rows(
-        sketch, polish, settle, is_clearly_better, SKETCH_STEPS, ALIKE, problem, work, starts, out, 0, last, not warm
+        coarse_descent,
+        polish,
+        first_polish,
+        is_clearly_better,
+        COARSE_STEPS,
+        EQUAL_COST,
+        problem,
+        work,
+        starts,
+        out,
+        0,
+        last,
+        not warm,
     )
-    classify_rows(sketch, prove, problem, work, out)
+    classify_rows(coarse_descent, prove_unreachable, problem, work, out)
     return 0
 
 

@@ -1,9 +1,9 @@
-"""The largest move: how far any joint may go in one solve, all its steps together, as a bound of every step.
+"""Limit how far any joint moves in one solve, over all its steps: the largest move L becomes bounds of each step.
 
-A ball turns by no more than that in any direction. In the three directions d of a step, where it has turned by t_d so
-far, it may go as far as ±√(t_d² + (most² - |t|²) / 3): whatever the three do together, the turn stays within ``most``.
-That is exact for small steps. What a large one goes too far is taken back along the ball's own coordinates, in which
-its limits are convex.
+A ball rotates by at most L from its start. Let t be its rotation vector so far. Along each of its three directions d,
+it may go to ±√(t_d² + (L² - |t|²) / 3): then its rotation stays within L for any combination of the three. This is
+exact for small steps. After a large step, ``enforce_largest_move`` moves the ball back along its own coordinates, in
+which its limits are convex.
 """
 
 import math
@@ -26,102 +26,102 @@ from synovia.kernels.math.vectors import axpy, dot, load, norm, scale, sub
 from synovia.kernels.tree.variables import is_limited
 
 HALVINGS = 30
-REST = F(1e-3)  # of the largest move: who goes less far stands still, but for rounding and tolerances
+NO_MOVE = F(1e-3)  # relative to the largest move: a smaller one is rounding or lies within tolerances
 
 
 @apart
-def put_down(problem, q, began):
-    """Keep the values of all variables: those from which moves count, or to return to."""
+def save_pose(problem, q, saved):
+    """Store the values of all variables, to return to or to measure moves from."""
     for k in range(problem.variables.shape[0]):
         for i in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
-            began[k, i] = q[problem.variables[k, BLOCK_Q] + i]
+            saved[k, i] = q[problem.variables[k, BLOCK_Q] + i]
 
 
 @apart
-def take_up(problem, q, began):
-    """Return to the values that were put down."""
+def restore_pose(problem, q, saved):
+    """Restore the stored values of all variables."""
     for k in range(problem.variables.shape[0]):
         for i in range(1 if problem.variables[k, BLOCK] == SCALAR else 4):
-            q[problem.variables[k, BLOCK_Q] + i] = began[k, i]
+            q[problem.variables[k, BLOCK_Q] + i] = saved[k, i]
 
 
 @inline
 def tighten(box, v, low, high):
-    """Narrow the bounds of a column; where it has gone too far already, it may come back."""
+    """Tighten the bounds of a column; if it has moved too angle already, it may come back."""
     box[v, BOX_LOWER] = max(box[v, BOX_LOWER], min(low, F(0)))
     box[v, BOX_UPPER] = min(box[v, BOX_UPPER], max(high, F(0)))
 
 
 @inline
-def turned_from(p, q):
+def rotation_between(p, q):
     """Return the rotation vector from one rotation to another."""
     return quat_log(quat_mul(quat_conj(p), q))
 
 
 @apart
-def slow_down(problem, q, box, began):
-    """Narrow the bounds of a step to what is left of the largest move."""
-    most = problem.params[LARGEST_MOVE]
+def restrict_step(problem, q, box, saved):
+    """Tighten the bounds of a step to the rest of the largest move."""
+    largest = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
             unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
-            gone = unit * (q[at] - began[k, 0])
-            tighten(box, v, -most - gone, most - gone)
+            moved = unit * (q[at] - saved[k, 0])
+            tighten(box, v, -largest - moved, largest - moved)
             continue
-        turned = turned_from(load_quat(began[k], 0), load_quat(q, at))
-        left = max(most * most - dot(turned, turned), F(0)) / F(3)
+        rotation = rotation_between(load_quat(saved[k], 0), load_quat(q, at))
+        left = max(largest * largest - dot(rotation, rotation), F(0)) / F(3)
         for c in range(3):
-            way = (F(c == 0), F(c == 1), F(c == 2))
+            direction = (F(c == 0), F(c == 1), F(c == 2))
             if is_limited(problem.limits, k):
-                way = load(box, v + c, VELOCITY)
-            size = norm(way)
-            gone = dot(turned, way) / size
-            room = math.sqrt(gone * gone + left)
-            tighten(box, v + c, (-room - gone) / size, (room - gone) / size)
+                direction = load(box, v + c, VELOCITY)
+            size = norm(direction)
+            moved = dot(rotation, direction) / size
+            span = math.sqrt(moved * moved + left)
+            tighten(box, v + c, (-span - moved) / size, (span - moved) / size)
 
 
 @apart
-def is_at_rest(problem, q, start):
-    """Return whether every joint stands where it started: then it is not the largest move that holds the pose back."""
-    most = REST * problem.params[LARGEST_MOVE]
+def is_near_start(problem, q, start):
+    """Return whether every joint is near its start: then the largest move does not restrict the pose."""
+    largest = NO_MOVE * problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         if problem.variables[k, BLOCK] == SCALAR:
             unit = F(1) if problem.limits[k, IS_ANGLE] != F(0) else F(1) / problem.reach
-            gone = unit * abs(q[at] - start[at])
+            moved = unit * abs(q[at] - start[at])
         else:
-            gone = norm(turned_from(load_quat(start, at), load_quat(q, at)))
-        if gone > most:
+            moved = norm(rotation_between(load_quat(start, at), load_quat(q, at)))
+        if moved > largest:
             return False
     return True
 
 
 @apart
-def hold_back(problem, q, began):
-    """Bring every ball that has turned too far back to where it may be."""
-    most = problem.params[LARGEST_MOVE]
+def enforce_largest_move(problem, q, saved):
+    """Move every ball that has rotated too far back to the largest move."""
+    largest = problem.params[LARGEST_MOVE]
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR:
             continue
         at = problem.variables[k, BLOCK_Q]
-        p = load_quat(began[k], 0)
-        turned = turned_from(p, load_quat(q, at))
-        far = norm(turned)
-        if far <= most:
+        p = load_quat(saved[k], 0)
+        rotation = rotation_between(p, load_quat(q, at))
+        angle = norm(rotation)
+        if angle <= largest:
             continue
         if not is_limited(problem.limits, k):
-            store_quat(q, at, quat_mul(p, quat_exp(scale(most / far, turned))))
+            store_quat(q, at, quat_mul(p, quat_exp(scale(largest / angle, rotation))))
             continue
         first = split(to_limit_frame(problem.limits, k, p))
-        way = sub(split(to_limit_frame(problem.limits, k, load_quat(q, at))), first)
+        direction = sub(split(to_limit_frame(problem.limits, k, load_quat(q, at))), first)
         low, high = F(0), F(1)
         for _ in range(HALVINGS):
             share = F(0.5) * (low + high)
-            x, y, twist = axpy(share, way, first)
-            if norm(turned_from(p, from_limit_frame(problem.limits, k, join(x, y, twist)))) <= most:
+            x, y, twist = axpy(share, direction, first)
+            if norm(rotation_between(p, from_limit_frame(problem.limits, k, join(x, y, twist)))) <= largest:
                 low = share
             else:
                 high = share
-        x, y, twist = axpy(low, way, first)
+        x, y, twist = axpy(low, direction, first)
         store_quat(q, at, from_limit_frame(problem.limits, k, join(x, y, twist)))

@@ -1,57 +1,57 @@
-"""Strict priorities within bounds: every level takes the best step that leaves all levels above it as they are.
+"""Solve a hierarchy of least-squares problems within bounds: lower levels never change the levels above.
 
-Level k minimises |A_k x - e_k|² over the steps x between their bounds with A_j x unchanged for all j < k: the hierarchy
-of Kanoun, Lamiraux & Wieber (2011), solved level by level by an active set as in Escande, Mansard & Wieber (2014). The
-minimum of a level determines A_k x, so those equations are its whole set of minima, bounds included: a bound that an
-upper level ran into may be let go again by a lower one, where that changes no row above. Without that (``releases``
-off) it is saturation in the null space (Flacco & De Luca 2015): a joint that is at a limit stays there.
+Level k minimises |A_k x - e_k|² over steps x within bounds that keep A_j x for all j < k. This is the hierarchy of
+Kanoun, Lamiraux & Wieber (2011), solved level by level with an active set as in Escande, Mansard & Wieber (2014). All
+minima of a level have the same A_k x. So a lower level may release a bound that an upper level activated, if no row
+above changes. Without releases (``releases`` off), a column that reaches a bound stays there: saturation in the null
+space (Flacco & De Luca 2015).
 
-Each level moves in the complement of the basis of all rows above: x ← x + W S⁺ (e - A x), S = A W, W the projector. It
-is damped there, so damping never leaks upwards. The last level is the posture: of all steps that are left the one
-nearest to a wish, in the norm that the columns' weights make (Δθ = Δθ_ref + J⁺(Δp - J Δθ_ref)).
+Each level moves in the complement of the basis of all rows above: x ← x + W S⁺ (e - A x), S = A W, W the projector.
+Damping acts only in that complement, so it never affects upper levels. The last level is the posture: of all remaining
+steps it takes the one nearest to a reference, in the norm of the columns' weights (Δθ = Δθ_ref + J⁺(Δp - J Δθ_ref)).
 """
 
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot, device, entry
 from synovia.kernels.hierarchy.basis import (
-    BENT,
-    FREE,
+    ACTIVE_SIDE,
+    BASIS_COUNT,
+    BASIS_STALE,
+    DIRECTION,
+    FREE_COUNT,
     GRADIENT,
-    LOCKED,
     LOWER,
-    MOVE,
-    PINNED,
-    PLACE,
-    SEALED,
-    SIDE,
+    PERMANENT,
+    POSE_COLUMN,
+    REFERENCE,
+    RELEASES,
     SOLVES,
-    STALE,
     STEP,
-    STIFF,
-    TRIES,
+    STIFFNESS,
     UPPER,
-    WISH,
     add_row,
-    extend,
-    harden,
-    let_go,
-    lock,
+    extend_basis,
+    fix_pinned,
     open_levels,
-    pin,
-    take_out,
+    pin_column,
+    project_out,
+    rebuild_basis,
+    release_column,
+    reset_column,
+    reset_columns,
 )
 from synovia.kernels.math.linear import solve_part
 
-CHANGES = 200  # most changes of the active set in one level, beside one for each column
-CHANCES = 2.0  # times that one level lets go of the same bound; more would run in a circle
-WRONG = F(1e-10)  # multiplier, of the largest gradient, that is rounding
-SLIP = F(1e-14)  # move (radians, reaches) towards a bound that is rounding
+MAX_CHANGES = 200  # changes of the active set in one level, in addition to one a column
+MAX_RELEASES = 2.0  # releases of the same bound in one level; more could cycle
+MULTIPLIER_NOISE = F(1e-10)  # multiplier relative to the largest gradient that is rounding
+MOVE_NOISE = F(1e-14)  # move towards a bound (radians, reaches) that is rounding
 
 
 @apart_dot
-def missing(h, first, last):
-    """Write s = e - G x of the rows of a level; return its squared length."""
+def level_residual(h, first, last):
+    """Write the residual s = e - G x of the rows of a level; return its squared length."""
     n = h.v.shape[1]
     total = F(0)
     for i in range(first, last):
@@ -63,9 +63,19 @@ def missing(h, first, last):
     return total
 
 
+@apart
+def residual_gradient(h, first, last):
+    """Write GRADIENT = Gᵀ s of rows first to last."""
+    n = h.v.shape[1]
+    for k in range(n):
+        h.v[GRADIENT, k] = F(0)
+    for i in range(first, last):
+        add_row(h.v, GRADIENT, h.s[i], h.G, i, n)
+
+
 @apart_dot
-def level_move(h, first, last, base, count, damping):
-    """Write the move p = Qᵀ (LᵀL + λ)⁻¹ Lᵀ s of a level whose rows are L Q; Q is rows base to count of the basis."""
+def level_direction(h, first, last, base, count, damping):
+    """Write the direction p = Qᵀ (LᵀL + λ)⁻¹ Lᵀ s of a level with rows L Q; Q is rows base to count of the basis."""
     r = count - base
     n = h.v.shape[1]
     for a in range(r):
@@ -82,204 +92,192 @@ def level_move(h, first, last, base, count, damping):
         h.A[a, a] += damping
     solve_part(h.A, h.c, r)
     for k in range(n):
-        h.v[MOVE, k] = F(0)
+        h.v[DIRECTION, k] = F(0)
     for a in range(r):
-        add_row(h.v, MOVE, h.c[a], h.B, base + a, int(h.now[FREE]))
+        add_row(h.v, DIRECTION, h.c[a], h.B, base + a, int(h.state[FREE_COUNT]))
 
 
 @apart
-def advance(h, most):
-    """Walk along the move to its end, the first bound, or until a column has gone ``most``; hold what hits its bound.
+def advance_to_bound(h, max_move):
+    """Step along the direction to its end, to the first bound, or until a column has moved by ``max_move``.
+
+    A column that reaches its bound is pinned.
 
     Returns:
-        1 if a bound was hit, 2 if the move was cut short, else 0.
+        1 if a bound was reached, 2 if ``max_move`` shortened the step, else 0.
     """
-    free = int(h.now[FREE])
+    free = int(h.state[FREE_COUNT])
     longest = F(0)
     for k in range(free):
-        if h.v[SIDE, k] != F(0):
-            h.v[MOVE, k] = F(0)  # pinned
-        longest = max(longest, abs(h.v[MOVE, k]) / h.v[STIFF, k])
-    cut = longest > most
-    share = most / longest if cut else F(1)
+        if h.v[ACTIVE_SIDE, k] != F(0):
+            h.v[DIRECTION, k] = F(0)  # pinned
+        longest = max(longest, abs(h.v[DIRECTION, k]) / h.v[STIFFNESS, k])
+    cut = longest > max_move
+    share = max_move / longest if cut else F(1)
     hit = -1
     for k in range(free):
-        p = h.v[MOVE, k]
+        p = h.v[DIRECTION, k]
         x = h.v[STEP, k]
-        if p > SLIP and x + share * p > h.v[UPPER, k]:
+        if p > MOVE_NOISE and x + share * p > h.v[UPPER, k]:
             share = max(h.v[UPPER, k] - x, F(0)) / p
             hit = k
-        elif p < -SLIP and x + share * p < h.v[LOWER, k]:
+        elif p < -MOVE_NOISE and x + share * p < h.v[LOWER, k]:
             share = min(h.v[LOWER, k] - x, F(0)) / p
             hit = k
     for k in range(free):
-        h.v[STEP, k] += share * h.v[MOVE, k]
+        h.v[STEP, k] += share * h.v[DIRECTION, k]
     if hit >= 0:
-        pin(h, hit, F(1) if h.v[MOVE, hit] > F(0) else F(-1))
+        pin_column(h, hit, F(1) if h.v[DIRECTION, hit] > F(0) else F(-1))
         return 1
     return 2 if cut else 0
 
 
 @apart
-def release(h, scale, every):
-    """Let go of the bounds whose multiplier in GRADIENT pulls inward, the worst or all; return how many."""
-    worst = -WRONG * scale
+def release_bounds(h, scale, release_all):
+    """Release the bounds whose multiplier in GRADIENT points inward, the worst or all; return their number."""
+    worst = -MULTIPLIER_NOISE * scale
     which = -1
     count = 0
-    k = int(h.now[FREE])
+    k = int(h.state[FREE_COUNT])
     n = h.v.shape[1]
     while k < n:
-        push = h.v[SIDE, k] * h.v[GRADIENT, k]
-        if push < -WRONG * scale and h.v[TRIES, k] < CHANCES and h.v[SEALED, k] == F(0):
-            if every:
-                h.v[TRIES, k] += F(1)
-                let_go(h, k)  # swaps with the first that is held, which has been looked at
+        push = h.v[ACTIVE_SIDE, k] * h.v[GRADIENT, k]
+        if push < -MULTIPLIER_NOISE * scale and h.v[RELEASES, k] < MAX_RELEASES and h.v[PERMANENT, k] == F(0):
+            if release_all:
+                h.v[RELEASES, k] += F(1)
+                release_column(h, k)  # swaps it with the first fixed column, which has been checked
                 count += 1
             elif push < worst:
                 worst = push
                 which = k
         k += 1
     if which >= 0:
-        h.v[TRIES, which] += F(1)
-        let_go(h, which)
+        h.v[RELEASES, which] += F(1)
+        release_column(h, which)
         count = 1
     return count
 
 
 @apart
-def multipliers(h, count):
-    """Take what the rows above hold out of GRADIENT; its held columns are then the bounds' multipliers.
+def bound_multipliers(h):
+    """Project GRADIENT onto the complement of the basis; its fixed columns are then the multipliers of their bounds.
 
     Returns:
-        The largest entry that it had.
+        The largest entry before the projection.
     """
     n = h.v.shape[1]
     scale = F(0)
     for k in range(n):
         scale = max(scale, abs(h.v[GRADIENT, k]))
-    take_out(h.v, GRADIENT, h.B, count, int(h.now[FREE]), n)
+    project_out(h.v, GRADIENT, h.B, int(h.state[BASIS_COUNT]), int(h.state[FREE_COUNT]), n)
     return scale
 
 
 @apart
-def own_rows(h, first, last):
-    """Extend the basis by the rows of a level; return how many it then has."""
-    base = int(h.now[LOCKED])
+def add_level_rows(h, first, last):
+    """Extend the basis by the rows of a level; return its number of rows."""
+    base = int(h.state[BASIS_COUNT])
     count = base
     for i in range(first, last):
         for a in range(min(last - first, h.v.shape[1])):
             h.L[i, a] = F(0)
-        count = extend(h.B, h.G, h.L, i, int(h.now[FREE]), base, count, F(0))
+        count = extend_basis(h.B, h.G, h.L, i, int(h.state[FREE_COUNT]), base, count, F(0))
     return count
 
 
 @apart
-def solve_level(h, first, last, damping, scaled, most, releases):
-    """Move x to the minimum of the level of rows first to last; λ = damping + scaled |s|²."""
+def solve_level(h, first, last, damping, error_damping, max_move, releases):
+    """Move x to the minimum of the level of rows first to last; λ = damping + error_damping |s|²."""
     n = h.v.shape[1]
     for k in range(n):
-        h.v[TRIES, k] = F(0)
-    for change in range(n + CHANGES):
-        lock(h, first)
-        count = own_rows(h, first, last)
-        total = missing(h, first, last)
-        level_move(h, first, last, int(h.now[LOCKED]), count, damping + scaled * total)
-        h.now[SOLVES] += F(1)
-        ended = advance(h, most)
+        h.v[RELEASES, k] = F(0)
+    for change in range(n + MAX_CHANGES):
+        rebuild_basis(h, first)
+        count = add_level_rows(h, first, last)
+        total = level_residual(h, first, last)
+        level_direction(h, first, last, int(h.state[BASIS_COUNT]), count, damping + error_damping * total)
+        h.state[SOLVES] += F(1)
+        ended = advance_to_bound(h, max_move)
         if ended == 1:
             continue
-        harden(h)
-        if ended == 0 and int(h.now[FREE]) < n:
-            again = h.now[STALE] != F(0)
-            lock(h, first)
-            missing(h, first, last)
-            for k in range(n):
-                h.v[GRADIENT, k] = F(0)
-            for i in range(first, last):
-                add_row(h.v, GRADIENT, h.s[i], h.G, i, n)
-            scale = multipliers(h, int(h.now[LOCKED]))
-            if releases and release(h, scale, change == 0) > 0:
+        fix_pinned(h)
+        if ended == 0 and int(h.state[FREE_COUNT]) < n:
+            again = h.state[BASIS_STALE] != F(0)
+            rebuild_basis(h, first)
+            level_residual(h, first, last)
+            residual_gradient(h, first, last)
+            scale = bound_multipliers(h)
+            if releases and release_bounds(h, scale, change == 0) > 0:
                 continue
             if again:
-                count = own_rows(h, first, last)
-        if h.now[STALE] == F(0):
-            h.now[LOCKED] = F(count)
+                count = add_level_rows(h, first, last)
+        if h.state[BASIS_STALE] == F(0):
+            h.state[BASIS_COUNT] = F(count)
         return
-    harden(h)  # or the levels below would take what is pinned for free
+    fix_pinned(h)  # otherwise the levels below would treat pinned columns as free
 
 
 @apart
-def solve_posture(h, damping, most, releases):
-    """Move x as near to the wish as the levels above leave room for, or by 1 / (1 + λ) of the way."""
+def solve_posture(h, damping, max_move, releases):
+    """Move x towards the reference by 1 / (1 + damping) of the way, as far as the levels above allow."""
     n = h.v.shape[1]
     for k in range(n):
-        h.v[TRIES, k] = F(0)
-    for change in range(n + CHANGES):
-        lock(h, h.G.shape[0])
-        free = int(h.now[FREE])
+        h.v[RELEASES, k] = F(0)
+    for change in range(n + MAX_CHANGES):
+        rebuild_basis(h, h.G.shape[0])
+        free = int(h.state[FREE_COUNT])
         for k in range(free):
-            h.v[MOVE, k] = (h.v[WISH, k] - h.v[STEP, k]) / (F(1) + damping)
-        take_out(h.v, MOVE, h.B, int(h.now[LOCKED]), free, free)
-        h.now[SOLVES] += F(1)
-        ended = advance(h, most)
+            h.v[DIRECTION, k] = (h.v[REFERENCE, k] - h.v[STEP, k]) / (F(1) + damping)
+        project_out(h.v, DIRECTION, h.B, int(h.state[BASIS_COUNT]), free, free)
+        h.state[SOLVES] += F(1)
+        ended = advance_to_bound(h, max_move)
         if ended == 1:
             continue
-        harden(h)
-        if ended == 0 and int(h.now[FREE]) < n:
-            lock(h, h.G.shape[0])
+        fix_pinned(h)
+        if ended == 0 and int(h.state[FREE_COUNT]) < n:
+            rebuild_basis(h, h.G.shape[0])
             for k in range(n):
-                h.v[GRADIENT, k] = h.v[WISH, k] - h.v[STEP, k]
-            scale = multipliers(h, int(h.now[LOCKED]))
-            if releases and release(h, scale, change == 0) > 0:
+                h.v[GRADIENT, k] = h.v[REFERENCE, k] - h.v[STEP, k]
+            scale = bound_multipliers(h)
+            if releases and release_bounds(h, scale, change == 0) > 0:
                 continue
         return
 
 
 @device
-def solve_levels(h, edges, count, damping, scaled, slow, most, releases):
-    """Write the step of the first ``count`` levels, rows edges[k] to edges[k + 1] being level k, the posture the last.
-
-    λ of the posture is ``slow``.
-    """
-    h.now[SOLVES] = F(0)
-    h.now[LOCKED] = F(0)
-    h.now[STALE] = F(0)
+def solve_levels(h, edges, count, damping, error_damping, posture_damping, max_move, releases):
+    """Write the step of the first ``count`` levels; level k has rows edges[k] to edges[k + 1], the posture is last."""
+    h.state[SOLVES] = F(0)
+    h.state[BASIS_COUNT] = F(0)
+    h.state[BASIS_STALE] = F(0)
     for k in range(min(count, edges.shape[0] - 1)):
         if edges[k + 1] > edges[k]:
-            solve_level(h, np.int64(edges[k]), np.int64(edges[k + 1]), damping, scaled, most, releases)
+            solve_level(h, np.int64(edges[k]), np.int64(edges[k + 1]), damping, error_damping, max_move, releases)
     if count >= edges.shape[0]:
-        solve_posture(h, slow, most, releases)
+        solve_posture(h, posture_damping, max_move, releases)
 
 
 @entry
-def bare_levels(A, e, edges, bounds, scratch, step, damping, scaled, most, releases):
-    """Write the step of a hierarchy given as plain matrices: rows (m, n), bounds (4, n) lower, upper, wish, stiffness.
+def solve_hierarchy(A, e, edges, bounds, scratch, step, damping, error_damping, max_move, releases):
+    """Write the step of a hierarchy given as matrices; for tests and benchmarks.
+
+    A holds the rows (m, n); the rows of ``bounds`` (4, n) are lower bound, upper bound, reference and stiffness.
 
     Returns:
-        The number of systems solved.
+        The number of linear systems solved.
     """
     m, n = A.shape
     h = open_levels(scratch, m, n)
     for i in range(m):
         h.e[i] = e[i]
-        h.holds[i] = F(1)
+        h.constrains[i] = F(1)
         for k in range(n):
             h.G[i, k] = A[i, k]
     for k in range(n):
-        h.v[STEP, k] = F(0)
-        h.v[SIDE, k] = F(0)
-        h.v[SEALED, k] = F(0)
-        h.v[LOWER, k], h.v[UPPER, k], h.v[WISH, k], h.v[STIFF, k] = (
-            bounds[0, k],
-            bounds[1, k],
-            bounds[2, k],
-            bounds[3, k],
-        )
-        h.v[PLACE, k] = F(k)
-    h.now[FREE] = F(n)
-    h.now[BENT] = F(0)
-    h.now[PINNED] = F(0)
-    solve_levels(h, edges, edges.shape[0], damping, scaled, F(0), most, releases)
+        reset_column(h, k, bounds[0, k], bounds[1, k])
+        h.v[REFERENCE, k], h.v[STIFFNESS, k] = bounds[2, k], bounds[3, k]
+    reset_columns(h)
+    solve_levels(h, edges, edges.shape[0], damping, error_damping, F(0), max_move, releases)
     for k in range(n):
-        step[int(h.v[PLACE, k])] = h.v[STEP, k]
-    return h.now[SOLVES]
+        step[int(h.v[POSE_COLUMN, k])] = h.v[STEP, k]
+    return h.state[SOLVES]

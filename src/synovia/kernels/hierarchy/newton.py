@@ -1,73 +1,72 @@
-"""A level that is missed, by Newton's method: its rows alone do not say what holds it.
+"""Newton's method for an infeasible priority level: its rows alone do not show which motions make it worse.
 
-An arm that is stretched towards a place out of reach has no row that forbids its elbow to bend, though bending takes it
-farther away. What forbids it is the second derivative: the pull that is left, times how the goals' rows turn. With it
-the level is the quadratic g·p - p·(GᵀG + C) p / 2 within the bounds, and the directions that C stiffens are closed to
-the levels below; so nothing flickers at the edge of reach (Pfeiffer, Escande & Rabiee 2018 add second derivatives to a
-hierarchy in the same place). C counts the pull of the levels above as well, since their rows turn with the step, too.
+Consider an arm that is stretched towards a target out of reach. Bending the elbow makes the error larger, but only to
+second order, so no row of the Jacobian forbids it. The second derivative does: the remaining residual acts on the hand
+like a force, and this force times the change of the rows is a geometric stiffness C. With C the level maximises the
+quadratic g·p - p·(GᵀG + C) p / 2 within the bounds, and levels below may not move along stiff directions. Without it,
+poses at the edge of reach flicker. Pfeiffer, Escande & Rabiee (2018) add second derivatives to a hierarchy in the same
+way. C includes the constraint forces of the levels above, because their rows change with the step too.
 """
 
 import math
 
 from synovia.kernels.compiler.jit import F, apart, apart_dot
 from synovia.kernels.hierarchy.basis import (
-    BENT,
-    FREE,
+    ACTIVE_SIDE,
+    BASIS_COUNT,
+    BASIS_STALE,
+    DIRECTION,
+    FREE_COUNT,
     GRADIENT,
-    LOCKED,
-    MOVE,
-    PLACE,
-    SEALED,
-    SIDE,
-    STALE,
+    PERMANENT,
+    POSE_COLUMN,
+    RELEASES,
     STEP,
-    STIFF,
-    TRIES,
+    STIFF_COUNT,
+    STIFFNESS,
     add_row,
     dot_rows,
-    extend,
-    harden,
-    lock,
+    extend_basis,
+    fix_pinned,
+    rebuild_basis,
 )
 from synovia.kernels.hierarchy.levels import (
-    advance,
-    missing,
-    multipliers,
-    own_rows,
-    release,
+    add_level_rows,
+    advance_to_bound,
+    bound_multipliers,
+    level_residual,
+    release_bounds,
+    residual_gradient,
 )
-from synovia.kernels.hierarchy.step import derive, place
-from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, SCALAR
-from synovia.kernels.math.linear import solve_part, times_t, transpose
-from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
-from synovia.kernels.tree.chart import bends, to_box
+from synovia.kernels.hierarchy.step import update_frames, update_jacobian
+from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, SCALAR
+from synovia.kernels.math.linear import solve_part, times_t
+from synovia.kernels.search.polish import hessian_to_box
 from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.variables import displace
 
-NUDGE = F(3e-5)  # radians or reaches, for central differences of the pull: right to 1e-9
-SOFT = F(1e-5)  # of the pull: stiffness below which a direction counts as free
+DIFFERENCE = F(3e-5)  # radians or reaches, for central differences of Jᵀs; their error is about 1e-9
+SOFT_STIFFNESS = F(1e-5)  # relative to the force: stiffness below which a direction counts as free
 TINY = F(1e-12)
-TIED = F(1e-12)  # added to the rows' products where forces are shared among rows that depend on each other
-MOST_CHANGES = 40  # of the active set, which the level's rows alone have found before
-PRESSED = F(1e-7)  # multiplier, of the largest gradient, above which no lower level lets go of a bound
-FAINT = F(1e-10)  # multiplier, of the pull, that is rounding where no gradient is left
+REGULARIZATION = F(1e-12)  # added to G Gᵀ, which dependent rows make singular
+MAX_CHANGES = 40  # of the active set; it starts from the one that the rows alone gave
+STRONG_MULTIPLIER = F(1e-7)  # multiplier relative to the largest gradient: lower levels may not release this bound
+FORCE_NOISE = F(1e-10)  # multiplier relative to the force that is rounding, if no gradient is left
 
 
 @apart
-def forces(h, first, last):
-    """Write into s the pull that is left of rows first to last, and what the rows above hold it with: Gᵀ s = 0.
+def constraint_forces(h, first, last):
+    """Write into s the constraint forces of the rows above that balance the residual of rows first to last: Gᵀ s = 0.
 
-    The pull must be in s already; ``A`` and ``c`` are overwritten.
+    That residual must be in s before. Other entries of s become zero; ``A`` and ``c`` are overwritten.
     """
-    free, n = int(h.now[FREE]), h.v.shape[1]
-    for k in range(n):
-        h.v[GRADIENT, k] = F(0)
-    for i in range(first, last):
-        add_row(h.v, GRADIENT, h.s[i], h.G, i, n)
+    free = int(h.state[FREE_COUNT])
+    residual_gradient(h, first, last)
     for i in range(first):
         for j in range(i + 1):
-            h.A[i, j] = h.holds[i] * h.holds[j] * dot_rows(h.G, i, h.G, j, free)
-        h.A[i, i] += TIED
-        h.c[i] = -h.holds[i] * dot_rows(h.G, i, h.v, GRADIENT, free)
+            h.A[i, j] = h.constrains[i] * h.constrains[j] * dot_rows(h.G, i, h.G, j, free)
+        h.A[i, i] += REGULARIZATION
+        h.c[i] = -h.constrains[i] * dot_rows(h.G, i, h.v, GRADIENT, free)
     solve_part(h.A, h.c, first)
     for i in range(first):
         h.s[i] = h.c[i]
@@ -76,58 +75,44 @@ def forces(h, first, last):
 
 
 @apart
-def nudge(problem, q, v, size):
-    """Turn or shift column v of q, whatever its limits; only for differences."""
-    for k in range(problem.variables.shape[0]):
-        c = v - problem.variables[k, BLOCK_COLUMN]
-        at = problem.variables[k, BLOCK_Q]
-        if problem.variables[k, BLOCK] == SCALAR and c == 0:
-            q[at] += size if problem.limits[k, IS_ANGLE] != F(0) else size * problem.reach
-        elif problem.variables[k, BLOCK] != SCALAR and 0 <= c < 3:
-            w = (size if c == 0 else F(0), size if c == 1 else F(0), size if c == 2 else F(0))
-            store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+def geometric_stiffness(problem, work, targets, q, h):
+    """Write H = -∂(Jᵀs)/∂q for fixed forces s, symmetrised, in the coordinates of the box.
 
-
-@apart
-def turning(problem, work, targets, q, h):
-    """Write H = -∂(Jᵀs)/∂q in the directions of the box: the second derivative of what the pull s does, symmetrised.
-
-    By central differences, so that it holds for every goal; frames and J are those of q again afterwards.
+    Central differences work for every kind of goal. Frames and J are at q afterwards.
     """
     n = work.H.shape[0]
-    for v in range(n):
-        for side in range(2):
-            copy(q, work.trial)
-            nudge(problem, work.trial, v, NUDGE if side == 0 else -NUDGE)
-            place(problem, work.trial, work.frames)
-            derive(problem, work.trial, work.frames, targets, work.J, h)
-            times_t(work.J, h.s, work.dq if side == 0 else work.g)
-        for j in range(n):
-            work.H[v, j] = F(0.5) * (work.g[j] - work.dq[j]) / NUDGE
-    place(problem, q, work.frames)
-    derive(problem, q, work.frames, targets, work.J, h)
+    for k in range(problem.variables.shape[0]):
+        for c in range(1 if problem.variables[k, BLOCK] == SCALAR else 3):
+            for side in range(2):
+                copy(q, work.trial)
+                displace(problem, work.trial, k, c, DIFFERENCE if side == 0 else -DIFFERENCE)
+                update_frames(problem, work.trial, work.frames)
+                update_jacobian(problem, work.trial, work.frames, targets, work.J, h)
+                times_t(work.J, h.s, work.dq if side == 0 else work.g)
+            for j in range(n):
+                work.H[problem.variables[k, BLOCK_COLUMN] + c, j] = F(0.5) * (work.g[j] - work.dq[j]) / DIFFERENCE
+    update_frames(problem, q, work.frames)
+    update_jacobian(problem, q, work.frames, targets, work.J, h)
     times_t(work.J, h.s, work.dq)
     for i in range(n):
         for j in range(i):
             mean = F(0.5) * (work.H[i, j] + work.H[j, i])
             work.H[i, j] = mean
             work.H[j, i] = mean
-    for _ in range(2):
-        to_box(problem, work.box, work.H)
-        transpose(work.H)
-    bends(problem, q, work.box, work.dq, work.H)
+    hessian_to_box(problem, work, q)
 
 
 @apart_dot
-def model(h, H, first, last, base):
-    """Write into A the level's second derivatives over the columns that may move, less what the rows above hold."""
-    free = int(h.now[FREE])
+def reduced_hessian(h, H, first, last, base):
+    """Write into A the Hessian GᵀG + C of a level over the free columns, projected onto the basis's complement."""
+    free = int(h.state[FREE_COUNT])
     for i in range(free):
-        a = int(h.v[PLACE, i])
-        u = F(1) / h.v[STIFF, i]
+        a = int(h.v[POSE_COLUMN, i])
+        u = F(1) / h.v[STIFFNESS, i]
         for j in range(i + 1):
-            b = int(h.v[PLACE, j])
-            h.A[i, j] = u * H[a, b] / h.v[STIFF, j] if max(a, b) < H.shape[0] else F(0)  # walls do not bend
+            b = int(h.v[POSE_COLUMN, j])
+            is_slack = max(a, b) >= H.shape[0]
+            h.A[i, j] = F(0) if is_slack else u * H[a, b] / h.v[STIFFNESS, j]
     for r in range(first, last):
         for i in range(free):
             u = h.G[r, i]
@@ -137,38 +122,38 @@ def model(h, H, first, last, base):
         for j in range(i):
             h.A[j, i] = h.A[i, j]
     for b in range(base):
-        far = F(0)
+        curvature = F(0)
         for i in range(free):
             h.c[i] = dot_rows(h.A, i, h.B, b, free)
-            far += h.c[i] * h.B[b, i]
+            curvature += h.c[i] * h.B[b, i]
         for i in range(free):
-            u = h.c[i] - F(0.5) * far * h.B[b, i]
+            u = h.c[i] - F(0.5) * curvature * h.B[b, i]
             w = h.B[b, i]
             for j in range(free):
-                h.A[i, j] -= u * h.B[b, j] + w * (h.c[j] - F(0.5) * far * h.B[b, j])
+                h.A[i, j] -= u * h.B[b, j] + w * (h.c[j] - F(0.5) * curvature * h.B[b, j])
 
 
 @apart
-def stiff_rows(h, kept, smallest):
-    """Write rows R with Rᵀ R = A where A is stiffer than ``smallest``: Cholesky with the largest pivot first.
+def pivoted_cholesky(h, kept, smallest):
+    """Write rows R with Rᵀ R = A for pivots above ``smallest``: Cholesky with the largest pivot first.
 
-    They stand after the first ``kept`` rows. Directions in which A falls are left out.
+    They follow the first ``kept`` rows of R. Directions of negative curvature are left out.
 
     Returns:
         The number of rows of R.
     """
-    free, n = int(h.now[FREE]), h.v.shape[1]
+    free, n = int(h.state[FREE_COUNT]), h.v.shape[1]
     count = kept
     while count < n:
         p = -1
-        most = smallest
+        pivot = smallest
         for i in range(free):
-            if h.A[i, i] > most:
-                most = h.A[i, i]
+            if h.A[i, i] > pivot:
+                pivot = h.A[i, i]
                 p = i
         if p < 0:
             break
-        u = F(1) / math.sqrt(most)
+        u = F(1) / math.sqrt(pivot)
         for k in range(n):
             h.R[count, k] = F(0)
         for i in range(free):
@@ -181,62 +166,59 @@ def stiff_rows(h, kept, smallest):
 
 
 @apart
-def slope(h, H, first, last):
-    """Write GRADIENT = Gᵀ s - C x, with which the level still pulls at the step x."""
+def level_gradient(h, H, first, last):
+    """Write GRADIENT = Gᵀ s - C x, the gradient of the level at the step x."""
     n = h.v.shape[1]
-    missing(h, first, last)
-    for k in range(n):
-        h.v[GRADIENT, k] = F(0)
-    for i in range(first, last):
-        add_row(h.v, GRADIENT, h.s[i], h.G, i, n)
+    level_residual(h, first, last)
+    residual_gradient(h, first, last)
     for i in range(n):
-        a = int(h.v[PLACE, i])
+        a = int(h.v[POSE_COLUMN, i])
         total = F(0)
         for j in range(n if a < H.shape[0] else 0):
-            b = int(h.v[PLACE, j])
+            b = int(h.v[POSE_COLUMN, j])
             if b < H.shape[0]:
-                total += H[a, b] * h.v[STEP, j] / h.v[STIFF, j]
-        h.v[GRADIENT, i] -= total / h.v[STIFF, i]
+                total += H[a, b] * h.v[STEP, j] / h.v[STIFFNESS, j]
+        h.v[GRADIENT, i] -= total / h.v[STIFFNESS, i]
 
 
 @apart
-def loosen(h, first, last, kept, stiff):
-    """Let the rows of a missed level hold nothing where fewer directions than they span are stiff.
+def unlock_rows(h, first, last, kept, stiff):
+    """Let the rows of an infeasible level constrain nothing if they span more directions than ``stiff``.
 
-    An error that turns with the body changes its rows and not its length.
+    Reason: if an error rotates with the body, its rows change but its length does not.
     """
-    h.now[BENT] = F(kept)
-    h.now[STALE] = F(1)
-    lock(h, first)
-    if own_rows(h, first, last) - int(h.now[LOCKED]) > stiff:
+    h.state[STIFF_COUNT] = F(kept)
+    h.state[BASIS_STALE] = F(1)
+    rebuild_basis(h, first)
+    if add_level_rows(h, first, last) - int(h.state[BASIS_COUNT]) > stiff:
         for i in range(first, last):
-            h.holds[i] = F(0)
+            h.constrains[i] = F(0)
 
 
 @apart
-def newton_level(h, H, first, last, damping, most, pull):
-    """Move x to the minimum of a missed level whose rows turn by H; close what holds it to the levels below."""
+def newton_level(h, H, first, last, damping, max_move, force):
+    """Move x to the optimum of an infeasible level with geometric stiffness H; extend R by its stiff directions."""
     n = h.v.shape[1]
-    kept = int(h.now[BENT])
-    soft = SOFT * pull + TINY
-    h.now[STALE] = F(1)
+    kept = int(h.state[STIFF_COUNT])
+    soft = SOFT_STIFFNESS * force + TINY
+    h.state[BASIS_STALE] = F(1)
     for k in range(n):
-        h.v[TRIES, k] = F(0)
+        h.v[RELEASES, k] = F(0)
     count = kept
-    for change in range(MOST_CHANGES):
-        h.now[BENT] = F(kept)
-        lock(h, first)
-        base = int(h.now[LOCKED])
-        free = int(h.now[FREE])
-        model(h, H, first, last, base)
-        count = stiff_rows(h, kept, soft)
+    for change in range(MAX_CHANGES):
+        h.state[STIFF_COUNT] = F(kept)
+        rebuild_basis(h, first)
+        base = int(h.state[BASIS_COUNT])
+        free = int(h.state[FREE_COUNT])
+        reduced_hessian(h, H, first, last, base)
+        count = pivoted_cholesky(h, kept, soft)
         top = base
         for i in range(count - kept):
             for a in range(count - kept):
                 h.L[kept + i, a] = F(0)
-            top = extend(h.B, h.R, h.L, kept + i, free, base, top, F(0))
+            top = extend_basis(h.B, h.R, h.L, kept + i, free, base, top, F(0))
         r = top - base
-        slope(h, H, first, last)
+        level_gradient(h, H, first, last)
         for a in range(r):
             h.c[a] = dot_rows(h.B, base + a, h.v, GRADIENT, free)
             for b in range(a + 1):
@@ -246,30 +228,30 @@ def newton_level(h, H, first, last, damping, most, pull):
                 h.A[a, b] = u
         solve_part(h.A, h.c, r)
         for k in range(n):
-            h.v[MOVE, k] = F(0)
+            h.v[DIRECTION, k] = F(0)
         for a in range(r):
-            add_row(h.v, MOVE, h.c[a], h.B, base + a, free)
-        h.now[BENT] = F(count)
-        ended = advance(h, most)
+            add_row(h.v, DIRECTION, h.c[a], h.B, base + a, free)
+        h.state[STIFF_COUNT] = F(count)
+        ended = advance_to_bound(h, max_move)
         if ended == 1:
             continue
-        harden(h)
-        if ended == 0 and int(h.now[FREE]) < n:
-            h.now[BENT] = F(kept)
-            lock(h, first)
-            h.now[BENT] = F(count)
-            slope(h, H, first, last)
-            scale = multipliers(h, int(h.now[LOCKED]))
-            if release(h, scale, change == 0) > 0:
+        fix_pinned(h)
+        if ended == 0 and int(h.state[FREE_COUNT]) < n:
+            h.state[STIFF_COUNT] = F(kept)
+            rebuild_basis(h, first)
+            h.state[STIFF_COUNT] = F(count)
+            level_gradient(h, H, first, last)
+            scale = bound_multipliers(h)
+            if release_bounds(h, scale, change == 0) > 0:
                 continue
-            for k in range(int(h.now[FREE]), n):
-                if h.v[SIDE, k] * h.v[GRADIENT, k] > max(PRESSED * scale, FAINT * pull):
-                    h.v[SEALED, k] = F(1)
+            for k in range(int(h.state[FREE_COUNT]), n):
+                if h.v[ACTIVE_SIDE, k] * h.v[GRADIENT, k] > max(STRONG_MULTIPLIER * scale, FORCE_NOISE * force):
+                    h.v[PERMANENT, k] = F(1)
         break
-    harden(h)
-    loosen(h, first, last, kept, count - kept)
+    fix_pinned(h)
+    unlock_rows(h, first, last, kept, count - kept)
     for r in range(kept, count):
         for k in range(n):
-            h.R[r, k] /= math.sqrt(soft)  # what is left of a row is then told from rounding (see ``lock``)
-    h.now[BENT] = F(count)
-    h.now[STALE] = F(1)
+            h.R[r, k] /= math.sqrt(soft)  # in units of the least stiffness, see ``rebuild_basis``
+    h.state[STIFF_COUNT] = F(count)
+    h.state[BASIS_STALE] = F(1)

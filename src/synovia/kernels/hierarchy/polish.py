@@ -1,229 +1,253 @@
-"""Settling a level: Newton steps that end where it gains nothing more without the levels above it losing.
+"""Polish levels by Newton steps, until a level improves no further without making a level above worse.
 
-A level that slides along the edge of those above leaves it by the square of its step, so they are mended before the
-step is judged, if they can be without the bounds that it ended at: what leaves one of these costs the level more than
-its curvature tells. One that is no better then is damped, and made shorter. A settled level that is nearly flat would
-go far for nothing, and spoil what is below: it keeps the damping with which it stays where it is.
+A step of a level disturbs the levels above to second order. So restoration steps repair those levels before the step
+is compared. The first restoration steps keep the bounds active at which the step ended: leaving an active bound costs
+the level more than the quadratic model predicts. If the pose is then no better, the step is repeated with more damping
+and a smaller largest move. A level that is nearly flat would move far for almost no gain and disturb the levels below,
+so it keeps some damping after it has converged.
 """
 
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.hierarchy.basis import LOCKED, LOWER, PLACE, SEALED, SIDE, SOLVES, STALE, UPPER, hold
+from synovia.kernels.hierarchy.basis import (
+    ACTIVE_SIDE,
+    BASIS_COUNT,
+    BASIS_STALE,
+    LOWER,
+    PERMANENT,
+    POSE_COLUMN,
+    SOLVES,
+    UPPER,
+    fix_column,
+)
 from synovia.kernels.hierarchy.descent import work_of_levels
-from synovia.kernels.hierarchy.levels import missing, solve_level, solve_posture
-from synovia.kernels.hierarchy.newton import forces, lock, newton_level, turning
-from synovia.kernels.hierarchy.step import SAME, advance_pose, fill, keep, look, turn_back
+from synovia.kernels.hierarchy.levels import level_residual, solve_level, solve_posture
+from synovia.kernels.hierarchy.newton import constraint_forces, geometric_stiffness, newton_level, rebuild_basis
+from synovia.kernels.hierarchy.step import (
+    EQUAL_ERRORS,
+    apply_step,
+    assemble_levels,
+    evaluate_levels,
+    keep_errors,
+    to_pose_step,
+)
 from synovia.kernels.layout import LARGEST_STEP
 from synovia.kernels.tree.problem import copy, work_of_newton
 
-MOST_STEPS = 300  # for each level
-NEWTON = F(5)  # what second derivatives cost here, against a step of settling without levels
-FINE, KEPT = F(1e-13), F(1e-12)  # gain of the level that is refined and loss of those above, of an error and one
-UNSEEN = F(1e-11)  # loss of the levels above that is rounding, all steps together
-MENDS = 5  # steps of the levels above that mend what one of the last has left
-PRESSED = 3  # of these, how many leave alone the bounds that it ended at
-STANDS = F(1e-5)  # radians or reaches from a bound that it ended at: a swing ends a little before half a turn
-LIGHTEST, HEAVIEST = F(1e-4), F(1e7)  # damping: a step that is damped more and is no better says that nothing is
-STRONGER, WEAKER = F(10), F(0.2)
-NARROWER, WIDER = F(0.3), F(3)  # the farthest that the level may go, after a step that is no better, and one that is
-FOLLOWS = F(1e-4)  # of the damping of the last level: that of the levels above
-QUIET = F(1e-6)  # step that leaves the levels below in peace
-FIRMEST = F(1)  # most of the damping that a settled level keeps for that
-SHORT = F(1e-10)  # step that is rounding
-MISSED = F(1e-7)  # error of a level (reaches, radians) above which its second derivatives count
-DAMPING = F(1e-12)
+MAX_STEPS = 300  # of each level
+NEWTON_COST = F(5)  # work of a Newton step here, relative to ``search.polish``
+MIN_GAIN, MAX_LOSS = (
+    F(1e-13),
+    F(1e-12),
+)  # relative to 1 + error: gain of the polished level, loss of levels above
+UPPER_LOSS = F(1e-11)  # loss of the levels above over all steps that is rounding
+MAX_RESTORATIONS = 5  # restoration steps of the levels above after one step of the last
+RESTORATIONS_AT_BOUNDS = 3  # of these, the first ones keep the active bounds
+AT_BOUND = F(1e-5)  # distance (radians, reaches) from a bound at which it is active: swings end slightly before π
+MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # damping: if an even shorter step does not help, none does
+INCREASE, DECREASE = F(10), F(0.2)
+SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step
+UPPER_SHARE = F(1e-4)  # damping of the levels above relative to the last
+SMALL_STEP = F(1e-6)  # step (radians, reaches) that hardly disturbs the levels below
+MAX_KEPT_DAMPING = F(1)  # damping that a converged level keeps at most
+MIN_STEP = F(1e-10)  # step (radians, reaches) that is rounding
+MISSED_ERROR = F(1e-7)  # error of a level (reaches, radians) above which it counts as infeasible
+BASE_DAMPING = F(1e-12)
 
 
 @device
-def note_pressed(h):
-    """Keep which bounds a step has ended at."""
+def record_active_bounds(h):
+    """Record the bounds at which a step ended."""
     for k in range(h.v.shape[1]):
-        h.pressed[int(h.v[PLACE, k])] = h.v[SIDE, k]
+        h.active_bounds[int(h.v[POSE_COLUMN, k])] = h.v[ACTIVE_SIDE, k]
 
 
 @device
-def press(h, n):
-    """Hold for the whole step what has been kept, where the pose still stands at it; the first n columns are joints'.
+def fix_recorded_bounds(h, n):
+    """Fix the recorded bounds for a whole step, if the pose is still at them; the first n columns are joints.
 
-    The directions of a ball turn with it: what was its bound may now be on the far side of its limits, or nowhere.
+    The coordinates of a ball rotate with it, so a recorded bound may now be elsewhere.
     """
     for k in range(h.v.shape[1] - 1, -1, -1):
-        c = int(h.v[PLACE, k])
-        side = h.pressed[c]
+        c = int(h.v[POSE_COLUMN, k])
+        side = h.active_bounds[c]
         bound = h.v[UPPER, k] if side > F(0) else h.v[LOWER, k]
-        if side != F(0) and (c >= n or abs(bound) <= STANDS):
-            h.v[SEALED, k] = F(1)
-            if h.v[SIDE, k] == F(0):
-                hold(h, k, side)
+        if side != F(0) and (c >= n or abs(bound) <= AT_BOUND):
+            h.v[PERMANENT, k] = F(1)
+            if h.v[ACTIVE_SIDE, k] == F(0):
+                fix_column(h, k, side)
 
 
 @apart
-def newton_step(problem, work, targets, q, h, count, farthest, pressed):
-    """Move q by one step of the first ``count`` levels, those that stay missed by Newton's method.
+def newton_step(problem, work, targets, q, h, count, max_move, at_bounds):
+    """Move q by one step of the first ``count`` levels, with Newton's method for infeasible ones.
 
-    The last of them moves no column by more than ``farthest``; with ``pressed`` bounds that are kept stay met.
-
-    The posture counts as a level after the others.
+    The posture is the last level. The last of the ``count`` levels moves no column by more than ``max_move``. With
+    ``at_bounds``, the recorded bounds stay active.
 
     Returns:
         The longest part of the step.
     """
     copy(work.e, h.e)
-    fill(problem, work, targets, q, h)
-    if pressed:
-        press(h, work.dq.shape[0])
+    assemble_levels(problem, work, targets, q, h)
+    if at_bounds:
+        fix_recorded_bounds(h, work.dq.shape[0])
     levels = problem.levels.shape[0] - 1
-    bent = work.H.shape[0] > 0
-    h.now[SOLVES] = F(0)
-    h.now[LOCKED] = F(0)
-    h.now[STALE] = F(1)
+    has_hessian = work.H.shape[0] > 0
+    h.state[SOLVES] = F(0)
+    h.state[BASIS_COUNT] = F(0)
+    h.state[BASIS_STALE] = F(1)
     for k in range(min(levels, count)):
         first, last = np.int64(problem.levels[k]), np.int64(problem.levels[k + 1])
-        most = farthest if k == count - 1 else problem.params[LARGEST_STEP]
-        damping = DAMPING + h.dampings[k]
-        solve_level(h, first, last, damping, F(0), most, True)
-        if not bent or missing(h, first, last) <= MISSED * MISSED:
+        max_step = max_move if k == count - 1 else problem.params[LARGEST_STEP]
+        damping = BASE_DAMPING + h.dampings[k]
+        solve_level(h, first, last, damping, F(0), max_step, True)
+        if not has_hessian or level_residual(h, first, last) <= MISSED_ERROR * MISSED_ERROR:
             continue
-        lock(h, first)
-        forces(h, first, last)
-        pull = F(0)
+        rebuild_basis(h, first)
+        constraint_forces(h, first, last)
+        force = F(0)
         for i in range(h.s.shape[0]):
-            pull = max(pull, abs(h.s[i]))
-        turning(problem, work, targets, q, h)
-        newton_level(h, work.H, first, last, damping, most, pull)
+            force = max(force, abs(h.s[i]))
+        geometric_stiffness(problem, work, targets, q, h)
+        newton_level(h, work.H, first, last, damping, max_step, force)
     if count > levels:
-        solve_posture(h, h.dampings[levels], farthest, True)
-    size = turn_back(problem, work, h)
-    advance_pose(problem, q, work.dq)
+        solve_posture(h, h.dampings[levels], max_move, True)
+    size = to_pose_step(problem, work, h)
+    apply_step(problem, q, work.dq)
     return size
 
 
 @device
-def dampen(h, count):
-    """Damp the last level more, and those above it that miss a little, since what they creep is no gain; return it."""
+def increase_damping(h, count):
+    """Increase the damping of the last level, and of infeasible levels above; return that of the last.
+
+    Infeasible levels above would otherwise gain tiny amounts for many steps.
+    """
     last = count - 1
-    h.dampings[last] = max(STRONGER * h.dampings[last], LIGHTEST)
+    h.dampings[last] = max(INCREASE * h.dampings[last], MIN_DAMPING)
     for k in range(last):
-        if h.lowest[k] > MISSED:
-            h.dampings[k] = max(h.floors[k], FOLLOWS * h.dampings[last])
+        if h.best[k] > MISSED_ERROR:
+            h.dampings[k] = max(h.damping_floors[k], UPPER_SHARE * h.dampings[last])
     return h.dampings[last]
 
 
 @device
-def relax(h, count, share):
-    """Damp every level by so much less; what is next to nothing becomes nothing."""
+def decrease_damping(h, count, share):
+    """Multiply the damping of every level by ``share``; values below MIN_DAMPING become zero, or their lower bound."""
     for k in range(count):
-        less = share * h.dampings[k] if share > 0 else F(0)  # what is kept there between refinements may be infinite
-        h.dampings[k] = max(less if less >= LIGHTEST else F(0), h.floors[k])
+        less = share * h.dampings[k] if share > 0 else F(0)  # without a share the old value may be infinite
+        h.dampings[k] = max(less if less >= MIN_DAMPING else F(0), h.damping_floors[k])
 
 
 @device
-def gains(h, count, lost, gained, least):
-    """Return whether the last of ``count`` levels has gained so much, or one above it, and none above has lost.
+def has_gained(h, count, loss, gain, last_gain):
+    """Return whether the last of ``count`` levels gained ``last_gain``, or a level above gained, and none above lost.
 
-    A level above has lost or gained where it differs by more than ``lost`` or ``gained``, and lost where its error is
-    no number.
+    A level above gained or lost if its error changed by more than ``gain`` or ``loss`` (relative to 1 + error), or
+    lost if its error is NaN.
     """
     last = count - 1
     for k in range(last):
-        size = F(1) + h.lowest[k]
-        if h.present[k] < h.lowest[k] - gained * size:
+        size = F(1) + h.best[k]
+        if h.errors[k] < h.best[k] - gain * size:
             return True
-        if not h.present[k] <= h.lowest[k] + lost * size:
+        if not h.errors[k] <= h.best[k] + loss * size:
             return False
-    return h.present[last] < h.lowest[last] - least * (F(1) + h.lowest[last])
+    return h.errors[last] < h.best[last] - last_gain * (F(1) + h.best[last])
 
 
 @device
-def keeps(h, count):
-    """Return whether none of so many levels has lost."""
+def upper_levels_kept(h, count):
+    """Return whether none of the first ``count`` levels lost more than MAX_LOSS."""
     for k in range(count):
-        if not h.present[k] <= h.lowest[k] + KEPT * (F(1) + h.lowest[k]):
+        if not h.errors[k] <= h.best[k] + MAX_LOSS * (F(1) + h.best[k]):
             return False
     return True
 
 
 @device
-def hold_best(h, count):
-    """Take the errors of the present pose for those of the best; what levels above lose unseen does not add up."""
-    for k in range(h.lowest.shape[0]):
-        if k >= count - 1 or h.present[k] < h.lowest[k]:
-            h.lowest[k] = h.present[k]
+def update_best(h, count):
+    """Store the current errors as the best; levels above keep their lowest, so that small losses never add up."""
+    for k in range(h.best.shape[0]):
+        if k >= count - 1 or h.errors[k] < h.best[k]:
+            h.best[k] = h.errors[k]
 
 
 @apart
 def refine(problem, work, targets, q, h, count):
-    """Bring q to where none of the first ``count`` levels gains without the levels above it losing.
+    """Polish q until none of the first ``count`` levels gains without a loss of the levels above.
 
-    It ends where no step is left, or where none is better however much it is damped, tried from none on: so that the
-    pose is given back when it is asked for again.
+    It ends if the step is rounding, or if no step improves the pose with any damping, starting from none. So polishing
+    the result again returns it unchanged.
 
     Returns:
-        (steps taken, whether it is settled: False if the steps were spent, whether q moved to where others may see it).
+        (steps taken, whether it converged: False if the steps were spent, whether q moved visibly).
     """
-    look(problem, work, targets, q, h)
-    keep(h)
+    evaluate_levels(problem, work, targets, q, h)
+    keep_errors(h)
     copy(q, work.best)
     last = count - 1
-    h.floors[last] = F(0)
-    relax(h, count, F(0))
-    farthest = problem.params[LARGEST_STEP]
-    least = SAME if count == problem.levels.shape[0] else FINE  # the posture has no minimum that others build on
-    fresh = True
+    h.damping_floors[last] = F(0)
+    decrease_damping(h, count, F(0))
+    max_move = problem.params[LARGEST_STEP]
+    is_posture = last == problem.levels.shape[0] - 1
+    last_gain = EQUAL_ERRORS if is_posture else MIN_GAIN  # no level depends on the minimum of the posture
+    undamped = True
     moved = False
-    mends = 0
-    floor = F(0)
+    restorations = 0
+    kept_damping = F(0)
+    steps, converged = MAX_STEPS, False
     cost_of_step = work_of_levels(problem)
     if work.H.shape[0] > 0:
-        cost_of_step += NEWTON * work_of_newton(problem)
-    for k in range(MOST_STEPS):
+        cost_of_step += NEWTON_COST * work_of_newton(problem)
+    for k in range(MAX_STEPS):
         if stopped(work.watch, cost_of_step):
-            copy(work.best, q)
-            h.floors[last] = floor
-            return k, False, moved
-        if mends == 0:
-            size = newton_step(problem, work, targets, q, h, count, farthest, False)
-            note_pressed(h)
+            steps = k
+            break
+        if restorations == 0:
+            size = newton_step(problem, work, targets, q, h, count, max_move, False)
+            record_active_bounds(h)
         else:
-            size = newton_step(problem, work, targets, q, h, last, problem.params[LARGEST_STEP], mends <= PRESSED)
-        if mends == 0 and size < SHORT:
-            copy(work.best, q)
-            h.floors[last] = floor
-            return k, True, moved
-        if mends == 0 and size > QUIET:
-            floor = min(STRONGER * h.dampings[last], FIRMEST)
-        worst = look(problem, work, targets, q, h)
-        if worst <= F(1) or gains(h, count, KEPT, KEPT, least):
-            moved = moved or gains(h, count, SAME, SAME, SAME)
-            hold_best(h, count)
+            at_bounds = restorations <= RESTORATIONS_AT_BOUNDS
+            size = newton_step(problem, work, targets, q, h, last, problem.params[LARGEST_STEP], at_bounds)
+        if restorations == 0 and size < MIN_STEP:
+            steps, converged = k, True
+            break
+        if restorations == 0 and size > SMALL_STEP:
+            kept_damping = min(INCREASE * h.dampings[last], MAX_KEPT_DAMPING)
+        worst = evaluate_levels(problem, work, targets, q, h)
+        if worst <= F(1) or has_gained(h, count, MAX_LOSS, MAX_LOSS, last_gain):
+            moved = moved or has_gained(h, count, EQUAL_ERRORS, EQUAL_ERRORS, EQUAL_ERRORS)
+            update_best(h, count)
             copy(q, work.best)
             if worst <= F(1):
                 return k, True, False
-            mends = 0
-            fresh = False
-            relax(h, count, WEAKER)
-            farthest = min(WIDER * farthest, problem.params[LARGEST_STEP])
+            restorations = 0
+            undamped = False
+            decrease_damping(h, count, DECREASE)
+            max_move = min(EXPAND * max_move, problem.params[LARGEST_STEP])
             continue
-        ends = size < SHORT or keeps(h, last)
-        if ends and 0 < mends <= PRESSED and not keeps(h, last):
-            mends, ends = PRESSED, False  # they cannot with those bounds met
-        mends += 1
-        if ends or mends > MENDS:
-            mends = 0
+        ends = size < MIN_STEP or upper_levels_kept(h, last)
+        if ends and 0 < restorations <= RESTORATIONS_AT_BOUNDS and not upper_levels_kept(h, last):
+            restorations, ends = RESTORATIONS_AT_BOUNDS, False  # they cannot restore the levels within those bounds
+        restorations += 1
+        if ends or restorations > MAX_RESTORATIONS:
+            restorations = 0
             copy(work.best, q)
-            look(problem, work, targets, q, h)
-            strongest = dampen(h, count)
-            farthest *= NARROWER
-            if strongest > HEAVIEST:
-                if fresh:
-                    h.floors[last] = floor
-                    return k, True, moved
-                fresh = True
-                floor = F(0)
-                relax(h, count, F(0))
-                farthest = problem.params[LARGEST_STEP]
+            evaluate_levels(problem, work, targets, q, h)
+            strongest = increase_damping(h, count)
+            max_move *= SHRINK
+            if strongest > MAX_DAMPING:
+                if undamped:
+                    steps, converged = k, True
+                    break
+                undamped = True
+                kept_damping = F(0)
+                decrease_damping(h, count, F(0))
+                max_move = problem.params[LARGEST_STEP]
     copy(work.best, q)
-    h.floors[last] = floor
-    return MOST_STEPS, False, moved
+    h.damping_floors[last] = kept_damping
+    return steps, converged, moved

@@ -1,8 +1,8 @@
-"""The edge of reach, softened: a chain that is drawn straight turns its joints by the root of the distance.
+"""Soft IK: soften the edge of reach, where joint angles change with the square root of the target's distance.
 
-Over the last part of a chain's reach, and beyond it, a target counts as nearer than it is: with reach R and part s, one
-at distance d > (1 - s) R as if it were at (1 - s) R + s R (1 - exp(-(d - (1 - s) R) / (s R))), which stays below R and
-has no corner. The miss that this leaves is a miss.
+A target near the end of a chain's reach R, or beyond, is moved closer. With a share s, a target at the distance
+d > (1 - s) R moves to (1 - s) R + s R (1 - exp(-(d - (1 - s) R) / (s R))). This is smooth and stays below R. The
+remaining distance counts as a miss.
 """
 
 import math
@@ -28,8 +28,8 @@ from synovia.kernels.math.vectors import load, norm, scale, sub
 
 
 @device
-def span(problem, g):
-    """Return (reach of goal g's chain, the joint that it counts from); -1 where slides or a free root have no edge."""
+def chain_length(problem, g):
+    """Return (reach of goal g's chain, row of its first joint); row -1 if slides or a free root extend the reach."""
     row = problem.goals[g, GOAL_ROW]
     total = norm(load(problem.goal_data, g, GOAL_ORIGIN))
     reach = total
@@ -50,17 +50,17 @@ def span(problem, g):
 
 @device
 def soften(problem, frames, targets, part, e):
-    """Take from the residuals of positions what lies in the last part of reach.
+    """Replace the residuals of positions by those to the softened targets.
 
     Returns:
-        The largest of those errors in units of the tolerance: a goal that holds by chance, on the way from one softened
-        place to the next, does not stop there.
+        The largest of these residuals in units of the tolerance. So a descent does not stop where a goal is met by
+        chance on the way to its softened target.
     """
     worst = F(0)
     for g in range(problem.goals.shape[0]):
         if not problem.goals[g, PARTS] & POSITION:
             continue
-        reach, base = span(problem, g)
+        reach, base = chain_length(problem, g)
         if base < 0:
             continue
         _, t = target_frame(targets, g)

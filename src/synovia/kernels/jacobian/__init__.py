@@ -1,1 +1,1 @@
-"""Methods that follow the Jacobian."""
+"""Solvers that step along the Jacobian of the goals."""

@@ -1,12 +1,11 @@
-"""Levenberg-Marquardt for one end effector on a serial chain of hinges and slides: the arm, in registers.
+"""Levenberg-Marquardt for an arm: one end effector on a serial chain of hinges and slides, in registers.
 
-The same method as ``levenberg`` with the same settings, written for six rows: forward kinematics keeps the frame in
-registers, and J Jᵀ + λ is factorised without an array. The formulas are in ``arm_step``.
+This is the method of ``levenberg`` with the same settings, written for six residuals. Forward kinematics keeps the
+frame in registers, and J Jᵀ + λ is factorised without an array. ``arm_step`` has the formulas.
 
-A step follows the curve of the goal, not its tangent alone (geodesic acceleration, Transtrum & Sethna 2012): with the
-factors that are there already, the equations are solved once more for -r″/2, r″ being how the goal would accelerate
-along the step. That takes two cross products for each joint and saves an eighth to a quarter of all steps. Damping that
-is constant stays what it is by name, damped least squares.
+With error-scaled damping, a step includes geodesic acceleration (Transtrum & Sethna 2012): the same factors solve the
+equations again for -r″/2, where r″ is the acceleration of the residual along the step. This takes two cross products a
+joint and saves an eighth to a quarter of all steps.
 """
 
 import math
@@ -14,18 +13,18 @@ import math
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline
 from synovia.kernels.compiler.views import stack
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.reach import prove_arm
+from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import target_frame
+from synovia.kernels.jacobian.active_set import PUSH_NOISE
 from synovia.kernels.jacobian.arm_step import (
     add_column,
+    carried,
     clamp,
     diagonal6,
     dot6,
     free_column,
     hinge_column,
-    joint_frame,
 )
-from synovia.kernels.jacobian.descent import PUSHES
 from synovia.kernels.layout import (
     ANGULAR,
     AXIS,
@@ -60,15 +59,15 @@ from synovia.kernels.math.rotations import (
     matmul_t,
     turn_z,
 )
-from synovia.kernels.math.trigonometry import BLOCK, PI, near, sincos_block
-from synovia.kernels.math.vectors import add, cross, dot, load, scale, store, sub
-from synovia.kernels.search.descent import AIM, FALLS, falls_slowly
+from synovia.kernels.math.trigonometry import BLOCK, PI, remove_whole_turns, sincos_block
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, scale, store, sub
+from synovia.kernels.search.descent import FALLS, INSIDE, falls_slowly
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter_numbers
+from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import copy
 
-SMALL_TURN = F(0.1)  # radians, up to which a turn counts by the radian in a step
-MOST_BENT = F(0.25)  # squared share of a step that following the curve may add: where it asks for more it is no guide
+SMALL_TURN = F(0.1)  # radians up to which an orientation error has its full weight
+MAX_CURVE_SHARE = F(0.25)  # most acceleration, squared and relative to the step: a longer one is not reliable
 
 
 @inline
@@ -81,17 +80,16 @@ def arm_forward(problem, q, axes):
     p = (F(0), F(0), F(0))
     for first in range(0, n, BLOCK):
         for j in range(BLOCK):
-            X[0, j] = near(q[tree.ints[first + j, FIRST_Q]]) if first + j < n else F(0)
+            X[0, j] = remove_whole_turns(q[tree.ints[first + j, FIRST_Q]]) if first + j < n else F(0)
         sincos_block(X, S, C)
         for j in range(min(BLOCK, n - first)):
             i = first + j
             G, g = load_rotation(tree.fixed, i, ORIENTATION), load(tree.fixed, i, ORIGIN)
-            shift = F(0)
             if tree.ints[i, KIND] == HINGE:
                 G = turn_z(G, S[0, j], C[0, j])
-            else:
-                shift = q[tree.ints[i, FIRST_Q]]
-            R, p = joint_frame(R, p, G, g, shift)
+            R, p = carried(R, p, G, g)
+            if tree.ints[i, KIND] != HINGE:
+                p = axpy(q[tree.ints[i, FIRST_Q]], column(R, 2), p)
             store(axes, i, AXIS, column(R, 2))
             store(axes, i, PIVOT, p)
     return matmul(R, load_rotation(problem.goal_data, 0, GOAL_ORIENTATION)), add(
@@ -100,21 +98,21 @@ def arm_forward(problem, q, axes):
 
 
 @inline
-def turn_weight(weight, turned2):
-    """Return the weight in a step of a turn that is off by the root of ``turned2``: less where it is far off.
+def rotation_weight(weight, angle2):
+    """Return the weight of an orientation error in a step; ``angle2`` is the square of its angle.
 
-    Half a turn then counts as much as the reach, the largest errors of both. By the radian alone, turns would rule the
-    damping, and six hinges take a sixth more steps. Small ones do count so: near a singular pose, where they would be
-    damped away, a track would jump.
+    Large angles weigh less, so that half a turn counts as much as the reach. With a constant weight, orientation errors
+    dominate the damping, and arms of six hinges take a sixth more steps. Small angles keep their full weight:
+    otherwise they would be damped away near singular poses, and tracks would jump.
     """
-    return weight / min(max(F(1), math.sqrt(turned2) / SMALL_TURN), PI)
+    return weight / min(max(F(1), math.sqrt(angle2) / SMALL_TURN), PI)
 
 
 @inline
-def arm_normal(problem, q, axes, p, e, wr, damping):
-    """Write the Jacobian without the joints that are held at a limit; return J Jᵀ + λ, its lower triangle (21)."""
+def normal_matrix(problem, q, axes, p, e, wr, damping):
+    """Write the Jacobian without the joints held at a limit; return the lower triangle (21) of J Jᵀ + λ."""
     wp, reach = problem.goal_data[0, POSITION_WEIGHT] / problem.reach, problem.reach
-    slack = PUSHES * (abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(e[3]) + abs(e[4]) + abs(e[5]))
+    slack = PUSH_NOISE * (abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(e[3]) + abs(e[4]) + abs(e[5]))
     A = diagonal6(F, damping)
     for i in range(problem.tree.ints.shape[0]):
         z = load(axes, i, AXIS)
@@ -132,40 +130,40 @@ def arm_normal(problem, q, axes, p, e, wr, damping):
 
 @inline
 def column_dot(axes, i, y):
-    """Return the product of the Jacobian's column i with y."""
+    """Return the product of column i of the Jacobian with y."""
     u, w = load(axes, i, LINEAR), load(axes, i, ANGULAR)
     return dot6((u[0], u[1], u[2], w[0], w[1], w[2]), y)
 
 
 @inline
-def arm_bend(problem, axes, wr, y):
-    """Return half of what the goal, and its turn, would be off the tangent after the step Jᵀ y, weighted: -r″/2.
+def half_acceleration(problem, axes, wr, y):
+    """Return -r″/2, the weighted acceleration (linear, angular) of the residual along the step Jᵀ y.
 
-    A joint that moves after others is carried by their turn t: its own part c of the goal's velocity and w of its turn
-    change at the rates (2 t + w) × c and t × w.
+    Let t be the angular velocity of the joints before joint i. Its contributions c to the goal's velocity and w to its
+    angular velocity change at the rates (2 t + w) × c and t × w.
     """
-    t = pull = twist = (F(0), F(0), F(0))
+    t = linear = angular = (F(0), F(0), F(0))
     for i in range(problem.tree.ints.shape[0]):
         d = column_dot(axes, i, y)
         w = scale(d if problem.tree.ints[i, KIND] == HINGE else F(0), load(axes, i, AXIS))
-        twist = add(twist, cross(t, w))
-        pull = add(pull, cross(add(add(t, t), w), scale(d, load(axes, i, LINEAR))))
+        angular = add(angular, cross(t, w))
+        linear = add(linear, cross(add(add(t, t), w), scale(d, load(axes, i, LINEAR))))
         t = add(t, w)
-    return scale(F(-0.5), pull), scale(F(-0.5) * wr, twist)
+    return scale(F(-0.5), linear), scale(F(-0.5) * wr, angular)
 
 
 @inline
 def arm_step(problem, q, axes, p, e, wr, damping):
-    """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ (e - r″/2) without the joints that are held at a limit, and clamp."""
+    """Move q by dq = Jᵀ (J Jᵀ + λ)⁻¹ (e - r″/2), without the joints held at a limit, and clamp it to the limits."""
     tree = problem.tree
-    factors = factor6(arm_normal(problem, q, axes, p, e, wr, damping))
+    factors = factor6(normal_matrix(problem, q, axes, p, e, wr, damping))
     y = finish6(factors, e)
     if problem.params[ERROR_DAMPING] > F(0):
-        pull, twist = arm_bend(problem, axes, wr, y)
-        z = finish6(factors, (pull[0], pull[1], pull[2], twist[0], twist[1], twist[2]))
-        straight2 = max(dot6(y, e) - damping * dot6(y, y), F(0))  # |Jᵀ y|², as (J Jᵀ + λ) y = e
-        bent2 = dot(pull, (z[0], z[1], z[2])) + dot(twist, (z[3], z[4], z[5])) - damping * dot6(z, z)
-        k = F(1) if bent2 <= MOST_BENT * straight2 else math.sqrt(MOST_BENT * straight2 / bent2)
+        linear, angular = half_acceleration(problem, axes, wr, y)
+        z = finish6(factors, (linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]))
+        step2 = max(dot6(y, e) - damping * dot6(y, y), F(0))  # |Jᵀ y|², as (J Jᵀ + λ) y = e
+        curve2 = dot(linear, (z[0], z[1], z[2])) + dot(angular, (z[3], z[4], z[5])) - damping * dot6(z, z)
+        k = F(1) if curve2 <= MAX_CURVE_SHARE * step2 else math.sqrt(MAX_CURVE_SHARE * step2 / curve2)
         y = (y[0] + k * z[0], y[1] + k * z[1], y[2] + k * z[2], y[3] + k * z[3], y[4] + k * z[4], y[5] + k * z[5])
     for i in range(tree.ints.shape[0]):
         d = column_dot(axes, i, y)
@@ -177,30 +175,30 @@ def arm_step(problem, q, axes, p, e, wr, damping):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Descend from q until the goal holds, the error stops falling fast enough, or the steps are spent."""
+    """Descend from q until the goal is met, the error falls too slowly, or the steps are spent."""
     T, t = target_frame(targets, 0)
     wp, weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach, problem.goal_data[0, ROTATION_WEIGHT]
-    placed = problem.goals[0, PARTS] & POSITION
-    turns = problem.goals[0, PARTS] & ROTATION
-    most2 = (AIM * problem.tolerance) ** 2
-    most_turned2 = (AIM * problem.tolerance_angle) ** 2
-    mark = F(0)
+    has_position = problem.goals[0, PARTS] & POSITION
+    has_rotation = problem.goals[0, PARTS] & ROTATION
+    max_distance2 = (INSIDE * problem.tolerance) ** 2
+    max_angle2 = (INSIDE * problem.tolerance_angle) ** 2
+    earlier = F(0)
     lowest = F(0)
     for k in range(problem.max_steps + 1):
         R, p = arm_forward(problem, q, work.frames)
         d = sub(t, p)
-        w = log_rotation(matmul_t(T, R)) if turns else (F(0), F(0), F(0))
-        far2, turned2 = dot(d, d) if placed else F(0), dot(w, w)
-        cost = wp * wp * far2 + weight * weight * turned2  # as the goal counts it: a miss is settled so
+        w = log_rotation(matmul_t(T, R)) if has_rotation else (F(0), F(0), F(0))
+        distance2, angle2 = dot(d, d) if has_position else F(0), dot(w, w)
+        cost = wp * wp * distance2 + weight * weight * angle2  # with the weights of the goal, as for polishing
         if k == 0 or cost < FALLS * lowest:
             lowest = cost
             copy(q, work.trial)
-        if (far2 <= most2) & (turned2 <= most_turned2):
+        if (distance2 <= max_distance2) & (angle2 <= max_angle2):
             return k, cost
-        slowly, mark = falls_slowly(problem, k, lowest, mark)
+        slowly, earlier = falls_slowly(problem, k, lowest, earlier)
         if slowly or k == problem.max_steps or stopped(work.watch, problem.columns):
             break
-        wr = turn_weight(weight, turned2)
+        wr = rotation_weight(weight, angle2)
         d = scale(wp, d)
         w = scale(wr, w)
         arm_step(
@@ -218,5 +216,7 @@ def attempt(problem, work, targets, q):
 
 @entry
 def arm(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter_numbers, prove_arm, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems with one goal on an arm; see ``multistart``."""
+    return multistart(
+        attempt, random_scalars, prove_arm_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

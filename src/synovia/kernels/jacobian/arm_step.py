@@ -1,8 +1,8 @@
-"""The formulas of a Levenberg-Marquardt step of an arm, each written once: for one problem and for SIMD lanes.
+"""The formulas of a Levenberg-Marquardt step of an arm, for one problem and for SIMD batches.
 
-``arm`` applies them to one arm, in registers; ``simd.arm_step`` to thirty-two arms side by side. They take and return
-numbers and tuples of one type K, and select instead of branching, so that a loop over lanes becomes vector
-instructions. Constants are wrapped in K: in single precision nothing widens.
+``arm`` applies them to one arm, in registers, and ``simd.arm_step`` to a batch of thirty-two arms. They take and return
+numbers and tuples of one type K, and select instead of branching, so that a loop over a batch becomes vector
+instructions. Constants have the type K, so that single precision stays single.
 """
 
 from synovia.kernels.compiler.jit import inline
@@ -11,13 +11,18 @@ from synovia.kernels.math.vectors import add, axpy, cross, scale, sub
 
 
 @inline
-def joint_frame(R, p, G, g, shift):
-    """Return the frame of a joint in the world, from its parent's (R, p), its place there (G, g) and its slide.
+def carried(R, p, G, g):
+    """Return the frame (G, g) of a body in the world, from the frame (R, p) of the body that carries it."""
+    return matmul(R, G), add(p, apply(R, g))
 
-    A hinge's turn is part of G, or is applied to the answer; which of them is faster differs.
+
+@inline
+def joint_frame(R, p, G, g, shift):
+    """Return a joint's world frame from its parent's (R, p), its frame in the parent (G, g) and its shift along z.
+
+    The rotation of a hinge is either part of G or applied to the result, whichever is faster for the caller.
     """
-    p = add(p, apply(R, g))
-    R = matmul(R, G)
+    R, p = carried(R, p, G, g)
     return R, axpy(shift, (R[2], R[5], R[8]), p)
 
 
@@ -29,7 +34,7 @@ def hinge_column(z, pivot, p, wp, wr):
 
 @inline
 def free_column(K, x, low, high, u, w, e, slack):
-    """Return a column, or zeros if its joint is at a limit and Jᵀ e pushes it against that by more than ``slack``."""
+    """Return a column, or zeros if its joint is at a limit and Jᵀ e pushes it outwards by more than ``slack``."""
     g = dot6((u[0], u[1], u[2], w[0], w[1], w[2]), e)
     o = K(0)
     if ((x <= low) & (g < -slack)) | ((x >= high) & (g > slack)):
@@ -80,6 +85,6 @@ def dot6(x, y):
 
 @inline
 def clamp(x, low, high):
-    """Return x brought into [low, high]."""
+    """Return x clamped to [low, high]."""
     x = low if x < low else x
     return high if x > high else x

@@ -1,42 +1,41 @@
-"""The pose of a ball chain that reaches a target and turns its bones least: Newton's method in three numbers.
+"""Newton's method for a chain of balls that reaches a target and rotates its bones least.
 
-With unit vectors d_i along the bones now, and lengths L_i, it is sought to
+Given unit vectors d_i along the bones and their lengths L_i, find new directions u_i that
 
     maximise Σ L_i d_i·u_i    such that    Σ L_i u_i = T,  |u_i| <= 1,
 
-T being the vector from root to target: every bone keeps to its direction as well as the target allows. This is convex;
-its dual is a function of three multipliers v alone,
+where T is the vector from root to target. This problem is convex. Its dual has three variables, the multipliers v:
 
     minimise Φ(v) = Σ L_i |d_i + v| - T·v,    ∇Φ = Σ L_i u_i - T,    ∇²Φ = Σ L_i / |d_i + v| (1 - u_i u_iᵀ),
 
-with u_i = (d_i + v) / |d_i + v|. So there is one answer, a step costs one look at each bone, and a chain of a thousand
-joints takes as many steps as one of ten. Where one long bone would have to vanish (w = 0, |u_i| < 1) the answer is no
-pose, and another start is tried. The dual of such a problem: Boyd & Vandenberghe (2004), chapter 5.
+with u_i = (d_i + v) / |d_i + v|. So the answer is unique, a step costs one pass over the bones, and a chain of a
+thousand joints takes as many steps as one of ten. If the optimum shortens a bone (d_i + v = 0, |u_i| < 1), it is not a
+pose, and another start is tried. Duality: Boyd & Vandenberghe (2004), chapter 5.
 """
 
 import math
 
 from synovia.kernels.compiler.jit import F, algorithm, device, device_dot, entry, inline, perform
 from synovia.kernels.compiler.watch import halted, stopped
-from synovia.kernels.goals.reach import prove
+from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.goals.residuals import target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, take_turns
+from synovia.kernels.heuristic.fabrik_chain import lay_out, turn_joints
 from synovia.kernels.heuristic.loop import leave_line
 from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, scale, store, sub
-from synovia.kernels.search.descent import AIM
+from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.search.multistart import multistart
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 
-GAINS = F(1e-4)  # share of the slope's promise that a step must keep (Armijo)
+ARMIJO = F(1e-4)  # share of the predicted decrease that a step must achieve
 HALVINGS = 30
-SLACK = F(1e-15)  # rounding of Φ, of the chain's length
-SINGULAR = F(1e-12)  # of the trace of ∇²Φ, added to its diagonal
+ROUNDING = F(1e-15)  # of Φ, relative to the length of the chain
+SINGULAR = F(1e-12)  # share of the trace of ∇²Φ that is added to its diagonal
 
 
 @device
 def directions(points, n, D):
-    """Write the unit vector along each bone into the rows of D (3, 2n), and its length behind the first row."""
+    """Write the unit vectors along the bones to the first n columns of D (3, 2n), and the lengths to D[0, n:]."""
     for i in range(n):
         u = sub(load(points, i + 1, PLACE), load(points, i, PLACE))
         size2 = dot(u, u)
@@ -72,7 +71,7 @@ def dual(D, n, v):
 
 @inline
 def solve3(H, g):
-    """Return the solution of a symmetric positive definite system of three, given by its lower triangle."""
+    """Solve a symmetric positive definite 3x3 system, given by its lower triangle."""
     more = SINGULAR * (H[0] + H[2] + H[5])
     a, b, d = H[0] + more, H[1] / (H[0] + more), H[3] / (H[0] + more)
     c = H[2] + more - b * b * a
@@ -85,8 +84,8 @@ def solve3(H, g):
 
 
 @device
-def lie(points, n, root, D, v):
-    """Write the best points: from the root along d + v, bone after bone."""
+def write_points(points, n, root, D, v):
+    """Write the best joint positions: from the root along d + v, bone after bone."""
     p = root
     store(points, 0, BEST, p)
     for i in range(n):
@@ -99,28 +98,28 @@ def lie(points, n, root, D, v):
 
 @algorithm
 def attempt(problem, work, targets, q):
-    """Step until the goal holds or Φ falls no more, then turn the joints."""
+    """Iterate until the goal is met or Φ stops falling; then rotate the joints."""
     n = problem.tree.ints.shape[0]
     points, D = work.points, work.J
     _, t = target_frame(targets, 0)
     total = lay_out(problem, work, q)
     root = load(points, 0, PLACE)
     T = sub(t, root)
-    most = AIM * problem.tolerance
+    max_distance = INSIDE * problem.tolerance
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
     steps = 0
     lowest = norm(sub(t, load(points, n, PLACE)))
-    if lowest <= most:
+    if lowest <= max_distance:
         return 0, lowest * lowest * weight * weight
-    if norm(T) >= total - most:  # straight towards it
+    if norm(T) >= total - max_distance:  # out of reach: straighten the chain towards the target
         store(points, 0, BEST, root)
         for i in range(n):
             store(points, i + 1, BEST, axpy(points[i, BONE] / norm(T), T, load(points, i, BEST)))
-        take_turns(problem, work, q)
+        turn_joints(problem, work, q)
         missed = norm(T) - total
         return 1, missed * missed * weight * weight
-    for nudged in range(2):
-        if nudged == 1:
+    for side_step in range(2):
+        if side_step == 1:
             perform(leave_line, problem, work, targets, q)
             lay_out(problem, work, q)
         directions(points, n, D)
@@ -128,9 +127,9 @@ def attempt(problem, work, targets, q):
         best = v
         f, u, H = dual(D, n, v)
         g = sub(u, T)
-        if nudged == 1:
+        if side_step == 1:
             lowest = norm(g)
-        while lowest > most and steps < problem.max_steps and not stopped(work.watch, n):
+        while lowest > max_distance and steps < problem.max_steps and not stopped(work.watch, n):
             dv = scale(F(-1), solve3(H, g))
             slope = dot(g, dv)
             size = F(1)
@@ -138,28 +137,30 @@ def attempt(problem, work, targets, q):
                 tried = axpy(size, dv, v)
                 new, u, H = dual(D, n, tried)
                 new -= dot(T, tried)
-                if new <= f + GAINS * size * slope + SLACK * total:
+                if new <= f + ARMIJO * size * slope + ROUNDING * total:
                     break
                 size *= F(0.5)
             else:
                 break
             steps += 1
             moved = norm(sub(u, T))
-            stuck = f - new <= SLACK * total and moved >= lowest
+            stuck = f - new <= ROUNDING * total and moved >= lowest
             v, f, g = tried, new, sub(u, T)
             if moved < lowest:
                 lowest = moved
                 best = v
             if stuck:
                 break
-        lie(points, n, root, D, best)
-        if lowest <= most or steps >= problem.max_steps or halted(work.watch):
+        write_points(points, n, root, D, best)
+        if lowest <= max_distance or steps >= problem.max_steps or halted(work.watch):
             break
-    take_turns(problem, work, q)
+    turn_joints(problem, work, q)
     return steps, lowest * lowest * weight * weight
 
 
 @entry
 def chain_newton(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems with one position goal on a chain of balls; see ``multistart``."""
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

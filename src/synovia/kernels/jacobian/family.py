@@ -1,38 +1,32 @@
-"""The Jacobian family: the steps of ``methods``, with what all of them share.
+"""The Jacobian family: descend by the steps of ``methods``, with clamps and joint limits.
 
-Residual and Jacobian of the goals, in either form; the clamp of the error; the step, held at limits and clamped. What a
-body would like beside its goals comes with ``secondary_steps``. Levenberg-Marquardt and damped least squares without
-these extras have kernels of their own, ``arm`` and ``levenberg``.
+A step computes the Jacobian in either form, clamps the error, solves for the step within the limits, and clamps it.
+``secondary_steps`` adds secondary objectives. Levenberg-Marquardt and damped least squares without these options have
+faster kernels, ``arm`` and ``levenberg``.
 """
 
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry
-from synovia.kernels.goals.reach import prove
-from synovia.kernels.goals.residuals import to_units
-from synovia.kernels.jacobian.clamps import clamp_errors
-from synovia.kernels.jacobian.derivative import write_jacobian
+from synovia.kernels.goals.reach import prove_unreachable
+from synovia.kernels.jacobian.active_set import apply_dq, squared_length
 from synovia.kernels.jacobian.methods import limited_step
-from synovia.kernels.jacobian.workspace import open_room
+from synovia.kernels.jacobian.shared import clamp_errors, open_scratch, write_jacobian
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING, LARGEST_ERROR, LARGEST_TURN, METHOD
 from synovia.kernels.search.descent import FALLS, descend
 from synovia.kernels.search.multistart import multistart, multistart_general
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
-from synovia.kernels.tree.variables import step
 
 
 @device
 def goal_step(problem, work, q):
-    """Write dq: the step of the chosen method for the error, clamped, of the goals; J and e are at q."""
+    """Write dq, the step of the chosen method for the clamped error of the goals; J and e are at q."""
     params = problem.params
-    cost = F(0)
-    for i in range(work.e.shape[0]):
-        cost += work.e[i] * work.e[i]
+    damping = params[DAMPING] + params[ERROR_DAMPING] * squared_length(work.e)
     clamp_errors(problem, work.e, params[LARGEST_ERROR])
-    damping = params[DAMPING] + params[ERROR_DAMPING] * cost
-    limited_step(problem, work, open_room(work), q, np.int64(params[METHOD]), damping, params[LARGEST_TURN])
+    limited_step(problem, work, open_scratch(work), q, np.int64(params[METHOD]), damping, params[LARGEST_TURN])
 
 
 @algorithm
@@ -40,8 +34,7 @@ def move(problem, work, targets, q):
     """Take one step towards the goals."""
     write_jacobian(problem, work, targets, q)
     goal_step(problem, work, q)
-    to_units(problem, work.dq)
-    step(problem.variables, problem.limits, q, work.dq, F(1))
+    apply_dq(problem, work, q, F(1))
     forward(problem.tree, q, work.frames)
     return F(1), F(0)
 
@@ -55,11 +48,15 @@ def attempt(problem, work, targets, q):
 
 @entry
 def family(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems; see ``multistart``."""
-    return multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems with positions and rotations in the world alone; see ``multistart``."""
+    return multistart(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )
 
 
 @entry
 def family_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve rows of problems with general goals."""
-    return multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first)
+    """Solve rows of problems with any goals; see ``multistart``."""
+    return multistart_general(
+        attempt, random_start, prove_unreachable, ints, floats, targets, starts, out, scratch, warm, first
+    )

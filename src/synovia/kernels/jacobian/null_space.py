@@ -1,134 +1,132 @@
-"""Null-space motion: what the goals leave free goes where the body likes it.
+"""Null-space motion: lower the secondary objectives H without moving the goals.
 
     dq = J⁺e + (J⁺J - 1) ∇H,   or   (J Jᵀ) b = e + J ∇H,  dq = Jᵀb - ∇H.
 
-The projector 1 - J⁺J must come from a factorisation without damping: a damped one lets the wish leak into the goals.
+The projector 1 - J⁺J needs a factorisation without damping: a damped one lets the objectives disturb the goals.
 """
 
-from synovia.kernels.compiler.jit import F, device
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.residuals import residual, to_units
-from synovia.kernels.jacobian.clamps import clamp_largest
-from synovia.kernels.jacobian.derivative import write_jacobian
-from synovia.kernels.jacobian.descent import PUSHES, hold_at_limits, largest
-from synovia.kernels.jacobian.methods import PSEUDO_INVERSE, REDOS, limited_step
-from synovia.kernels.jacobian.secondary import stiffest, write_gradient
+from synovia.kernels.goals.residuals import residual
+from synovia.kernels.jacobian.active_set import PUSH_NOISE, apply_dq, hold_at_limits, largest
+from synovia.kernels.jacobian.methods import MAX_REDOS, PSEUDO_INVERSE, limited_step
+from synovia.kernels.jacobian.secondary import largest_curvature, write_gradient
+from synovia.kernels.jacobian.shared import clamp_largest, write_jacobian
 from synovia.kernels.layout import LARGEST_TURN
 from synovia.kernels.math.linear import gram
 from synovia.kernels.math.semidefinite import solve_semidefinite
-from synovia.kernels.search.descent import AIM
+from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_step
-from synovia.kernels.tree.variables import step
 
-WIDEST = F(0.3)  # radians or reaches of one slide along the solutions
-STILL = F(1e-6)  # the same below which a slide has ended
-CORRECTIONS = 10  # steps back onto the goals after a slide
-GROW, SHRINK = F(1.5), F(0.5)  # of the gain, after a slide that helped and one that did not
-ENDED = F(1e-9)  # relative fall of H below which a slide has ended
+MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or reaches
+MIN_NULL_STEP = F(1e-6)  # shorter steps end the descent
+CORRECTIONS = 10  # most steps back to the goals after a null-space step
+INCREASE, DECREASE = F(1.5), F(0.5)  # factors of the gain, after a step that lowered H and one that did not
+CONVERGED = F(1e-9)  # relative fall of H that ends the descent
 
 
 @device
-def project(room, m, out):
-    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. Room holds J, and z in the row below it.
+def project_to_null_space(scratch, m, out):
+    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. The scratch W met J, and z in the row below it.
 
-    Twice: rounding that an ill-conditioned J Jᵀ leaves in the rows of J is taken out by the second pass.
+    A second pass removes the rounding errors of an ill-conditioned J Jᵀ.
     """
     n = out.shape[0]
     for j in range(n):
-        out[j] = room.W[m, j]
+        out[j] = scratch.W[m, j]
     for _ in range(2):
-        gram(room.W, room.U, F(0))
+        gram(scratch.W, scratch.U, F(0))
         for i in range(m):
-            room.b[i] = F(0)
+            scratch.b[i] = F(0)
             for j in range(n):
-                room.b[i] += room.W[i, j] * out[j]
+                scratch.b[i] += scratch.W[i, j] * out[j]
             for j in range(i):
-                room.U[j, i] = room.U[i, j]
-        solve_semidefinite(room.U, room.b, room.order, m)
+                scratch.U[j, i] = scratch.U[i, j]
+        solve_semidefinite(scratch.U, scratch.b, scratch.order, m)
         for i in range(m):
             for j in range(n):
-                out[j] -= room.b[i] * room.W[i, j]
+                out[j] -= scratch.b[i] * scratch.W[i, j]
 
 
-@device
-def free_motion(problem, work, room, q, gain):
-    """Write room.z = -gain (1 - J⁺J) ∇H with J as it stands, without the directions that a limit holds."""
+@apart
+def null_space_step(problem, work, scratch, q, gain):
+    """Write scratch.z = -gain (1 - J⁺J) ∇H for the present J, without the directions that limits hold."""
     m, n = work.J.shape
     for j in range(n):
         for i in range(m):
-            room.W[i, j] = work.J[i, j]
-        room.W[m, j] = -gain * room.gradient[j]
-    for redo in range(REDOS):
-        project(room, m, room.z)
-        slack = PUSHES * largest(room.z)
-        _, held = hold_at_limits(problem, q, room.W, room.z, slack, redo > 0)  # out of J and of the wish alike
+            scratch.W[i, j] = work.J[i, j]
+        scratch.W[m, j] = -gain * scratch.gradient[j]
+    for redo in range(MAX_REDOS):
+        project_to_null_space(scratch, m, scratch.z)
+        slack = PUSH_NOISE * largest(scratch.z)
+        _, held = hold_at_limits(problem, q, scratch.W, scratch.z, slack, redo > 0)  # removes them from J and ∇H
         if held < 0:
             break
 
 
 @device
-def first_gain(problem):
-    """Return the step length at which the stiffest wish is met at once: one over its second derivative."""
-    bend = stiffest(problem)
-    return F(1) / bend if bend > F(0) else F(1)
+def initial_gain(problem):
+    """Return the first step length along -∇H: one over the largest second derivative of H."""
+    curvature = largest_curvature(problem)
+    return F(1) / curvature if curvature > F(0) else F(1)
 
 
 @device
-def back_onto_goals(problem, work, room, targets, q):
-    """Step back onto the goals, at least once; return (steps, cost, whether they hold)."""
+def return_to_goals(problem, work, scratch, targets, q):
+    """Step back to the goals, at least once; return (steps, cost, whether the goals are met)."""
     cost = F(0)
     for k in range(CORRECTIONS + 1):
         forward(problem.tree, q, work.frames)
         cost, worst = residual(problem, q, work.frames, targets, work.e)
-        if k > 0 and worst <= AIM:
+        if k > 0 and worst <= INSIDE:
             return k, cost, True
         if k == CORRECTIONS:
             break
         write_jacobian(problem, work, targets, q)
-        limited_step(problem, work, room, q, PSEUDO_INVERSE, F(0), problem.params[LARGEST_TURN])
-        to_units(problem, work.dq)
-        step(problem.variables, problem.limits, q, work.dq, F(1))
+        limited_step(problem, work, scratch, q, np.int64(PSEUDO_INVERSE), F(0), problem.params[LARGEST_TURN])
+        apply_dq(problem, work, q, F(1))
     return CORRECTIONS, cost, False
 
 
 @device
-def slide(problem, work, room, targets, q, cost, most):
-    """Move q, which meets the goals, along the poses that meet them until H is lowest; return (steps, cost).
+def descend_null_space(problem, work, scratch, targets, q, cost, max_steps):
+    """Minimise H over the poses that meet the goals, from q, which meets them; return (steps, cost).
 
-    A slide along the null space leaves the goals by its square, so each is followed by steps back. Only poses that meet
-    the goals and lower H are kept; the length of a slide follows from that.
+    A step in the null space changes the goals to second order, so each is followed by steps back to the goals. Only
+    poses that meet the goals and lower H are accepted; the gain grows after an accepted step and shrinks otherwise.
     """
-    gain = first_gain(problem)
+    gain = initial_gain(problem)
     lowest = F(0)
-    tried, returned, holds = False, False, True
+    tried, returned, met = False, False, True
     k = 0
     new_cost = cost
-    while k < most:
-        H = write_gradient(problem, work, targets, q, room.gradient)
-        if not tried or (holds and H < lowest):
-            ended = tried and lowest - H < ENDED * abs(lowest)
+    while k < max_steps:
+        H = write_gradient(problem, work, targets, q, scratch.gradient)
+        if not tried or (met and H < lowest):
+            ended = tried and lowest - H < CONVERGED * abs(lowest)
             lowest, cost = H, new_cost
             copy(q, work.trial)
             if ended:
                 break
-            gain *= GROW if tried else F(1)
+            gain *= INCREASE if tried else F(1)
         elif not returned:
             copy(work.trial, q)
-            gain *= SHRINK
+            gain *= DECREASE
             returned = True
             continue
         tried, returned = True, False
-        free_motion(problem, work, room, q, gain)
-        size = largest(room.z)
-        if size < STILL or stopped(work.watch, work_of_step(problem)):
+        null_space_step(problem, work, scratch, q, gain)
+        size = largest(scratch.z)
+        if size < MIN_NULL_STEP or stopped(work.watch, work_of_step(problem)):
             break
-        gain *= min(F(1), WIDEST / size)
-        copy(room.z, work.dq)
-        clamp_largest(work.dq, WIDEST)
-        to_units(problem, work.dq)
-        step(problem.variables, problem.limits, q, work.dq, F(1))
-        taken, new_cost, holds = back_onto_goals(problem, work, room, targets, q)
+        gain *= min(F(1), MAX_NULL_STEP / size)
+        copy(scratch.z, work.dq)
+        clamp_largest(work.dq, MAX_NULL_STEP)
+        apply_dq(problem, work, q, F(1))
+        taken, new_cost, met = return_to_goals(problem, work, scratch, targets, q)
         k += 1 + taken
     copy(work.trial, q)
     return k, cost

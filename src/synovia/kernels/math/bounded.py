@@ -1,22 +1,22 @@
-"""A quadratic within bounds: min y·(H + λ) y / 2 - g·y with lower <= y <= upper, by block principal pivoting.
+"""Solve a quadratic program with bounds, min y·(H + λ) y / 2 - g·y for lower <= y <= upper, by block pivoting.
 
-Guess which bounds hold, solve for the rest, then let go of every bound that pulls inward and hold every number beyond
-its bound, all at once (Júdice & Pires 1994). A few rounds suffice. Where the number of those that are wrong has not
-fallen for some rounds, only the last of them changes (Murty 1974), which cannot run in a circle.
+Guess which bounds are active and solve for the free unknowns. Then release every bound with a multiplier of the wrong
+sign, and hold every unknown beyond its bound, all at once (Júdice & Pires 1994). A few rounds suffice. If the number
+of wrong marks does not fall for some rounds, change only the last one (Murty 1974), which cannot cycle.
 """
 
 from synovia.kernels.compiler.jit import F, device
-from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, JUDGED
+from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, NEXT_HELD
 from synovia.kernels.math.linear import solve_ldl
 
-ROUNDS = 60  # most solves; from the second step on one or two are usual
-CHANCES = 3  # rounds in a row without progress before the careful rule
-SLIP = F(1e-15)  # beyond a bound, radians or reaches, that is rounding
+ROUNDS = 60  # most solves; one or two are usual from the second step on
+PATIENCE = 3  # rounds in a row without progress before marks change one by one
+ROUNDING = F(1e-15)  # excess of a bound (radians or reaches) that counts as rounding
 
 
 @device
-def guess(box, g, near, slack):
-    """Hold what touches a bound and is pushed against it by more than ``slack``, which is rounding."""
+def mark_held(box, g, near, slack):
+    """Mark the unknowns that touch a bound and that g pushes against it by more than ``slack`` (rounding)."""
     for i in range(g.shape[0]):
         box[i, HELD] = F(0)
         if box[i, BOX_UPPER] <= near and g[i] > slack:
@@ -26,21 +26,21 @@ def guess(box, g, near, slack):
 
 
 @device
-def shares(box, g, near, slack):
-    """Mark what is held, and return the largest part of g that no bound holds back and the largest that one does."""
-    guess(box, g, near, slack)
-    left = F(0)
+def free_and_held_gradient(box, g, near, slack):
+    """Mark the active bounds; return the largest part of g that is free and the largest that a bound holds."""
+    mark_held(box, g, near, slack)
+    free = F(0)
     held = F(0)
     for i in range(g.shape[0]):
-        can = abs(min(max(g[i], box[i, BOX_LOWER]), box[i, BOX_UPPER]))
-        left = max(left, can)
-        held = max(held, abs(g[i]) - can)
-    return left, held
+        allowed = abs(min(max(g[i], box[i, BOX_LOWER]), box[i, BOX_UPPER]))
+        free = max(free, allowed)
+        held = max(held, abs(g[i]) - allowed)
+    return free, held
 
 
 @device
-def solve_rest(H, damping, g, box, K, y):
-    """Write y: held numbers at their bounds, the rest from the linear system; return whether that is a minimum."""
+def solve_free(H, damping, g, box, K, y):
+    """Write y: held unknowns at their bounds, the rest from the linear system. Return whether that is a minimum."""
     n = g.shape[0]
     for i in range(n):
         if box[i, HELD] != F(0):
@@ -65,10 +65,10 @@ def solve_rest(H, damping, g, box, K, y):
 
 
 @device
-def judge(H, damping, g, box, y, slack):
-    """Write in the box the mark that each number should have; return (how many have another one, the last of them).
+def check_marks(H, damping, g, box, y, slack):
+    """Write the mark that each unknown should have (NEXT_HELD); return (the number of wrong marks, the last of them).
 
-    What is free must lie within its bounds; what is held must push against its bound.
+    A free unknown must be within its bounds. The gradient must push a held unknown against its bound.
     """
     count = 0
     last = 0
@@ -76,9 +76,9 @@ def judge(H, damping, g, box, y, slack):
         held = box[i, HELD]
         mark = held
         if held == F(0):
-            if y[i] > box[i, BOX_UPPER] + SLIP:
+            if y[i] > box[i, BOX_UPPER] + ROUNDING:
                 mark = F(1)
-            elif y[i] < box[i, BOX_LOWER] - SLIP:
+            elif y[i] < box[i, BOX_LOWER] - ROUNDING:
                 mark = F(-1)
         else:
             push = g[i] - damping * y[i]
@@ -86,7 +86,7 @@ def judge(H, damping, g, box, y, slack):
                 push -= H[i, j] * y[j]
             if held * push < -slack:
                 mark = F(0)
-        box[i, JUDGED] = mark
+        box[i, NEXT_HELD] = mark
         if mark != held:
             count += 1
             last = i
@@ -95,31 +95,30 @@ def judge(H, damping, g, box, y, slack):
 
 @device
 def bounded_step(H, damping, g, box, K, y, slack):
-    """Write y, from the bounds that the box marks as holding, and mark those that hold in the end; K is overwritten.
+    """Write the minimum y, starting with the active bounds that the box marks, and mark the final ones. K is scratch.
 
-    A row of the box is (lower, upper, mark: -1, 0 or 1, room for another mark, ...); ``slack`` is a multiplier of the
-    wrong sign that is rounding.
+    ``slack`` is a multiplier of the wrong sign that counts as rounding.
 
     Returns:
-        Whether y is a minimum; if not, H + λ is not positive definite on what is left free.
+        Whether y is a minimum; if not, H + λ is not positive definite on the free unknowns.
     """
     n = g.shape[0]
     fewest = n + 1
-    chances = CHANCES
+    patience = PATIENCE
     for _ in range(ROUNDS):
-        if not solve_rest(H, damping, g, box, K, y):
+        if not solve_free(H, damping, g, box, K, y):
             return False
-        count, last = judge(H, damping, g, box, y, slack)
+        count, last = check_marks(H, damping, g, box, y, slack)
         if count == 0:
             return True
         if count < fewest:
             fewest = count
-            chances = CHANCES
+            patience = PATIENCE
         else:
-            chances -= 1
-        for i in range(n if chances >= 0 else 0):
-            box[i, HELD] = box[i, JUDGED]
-        box[last, HELD] = box[last, JUDGED]
+            patience -= 1
+        for i in range(n if patience >= 0 else 0):
+            box[i, HELD] = box[i, NEXT_HELD]
+        box[last, HELD] = box[last, NEXT_HELD]
     for i in range(n):
         y[i] = min(max(y[i], box[i, BOX_LOWER]), box[i, BOX_UPPER])
     return True

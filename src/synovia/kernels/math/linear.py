@@ -1,4 +1,4 @@
-"""Small symmetric systems: loops over arrays for any size, and one unrolled factorisation for an arm's six rows."""
+"""Small symmetric linear systems: loops for any size, and an unrolled factorisation for six unknowns."""
 
 from synovia.kernels.compiler.jit import F, apart_dot, device_dot, inline
 
@@ -42,9 +42,9 @@ def transpose(A):
 
 @device_dot
 def _solve(A, b, n):
-    """Solve A x = b in place over the first n unknowns, for A as ``solve_ldl`` takes it.
+    """Solve A x = b in place for the first n unknowns by A = L D Lᵀ, without square roots; see ``solve_ldl``.
 
-    A = L D Lᵀ, without square roots; a pivot that rounding made not positive drops its unknown.
+    An unknown whose pivot is not positive, by rounding, becomes 0.
     """
     for i in range(n):
         for j in range(i):
@@ -78,7 +78,7 @@ def solve_ldl(A, b):
 
 @apart_dot
 def solve_part(A, b, n):
-    """Solve A x = b in place over the first n unknowns, as ``solve_ldl`` does for all."""
+    """Solve A x = b in place for the first n unknowns; see ``solve_ldl``."""
     _solve(A, b, n)
 
 
@@ -107,7 +107,7 @@ def times_t(J, x, out):
 def factor6_of(one, a):
     """Return the factors of a 6x6 symmetric positive definite A = L D Lᵀ; a is its lower triangle row by row (21).
 
-    Unrolled: every number stays in a register, seven times faster than loops over an array. ``one`` has their type.
+    Unrolled, so that all numbers stay in registers: seven times faster than loops. ``one`` sets the float type.
 
     Returns:
         L below its diagonal of ones, row by row (15), then the inverses of D (6).
@@ -136,7 +136,7 @@ def factor6_of(one, a):
 
 @inline
 def finish6(f, b):
-    """Return x of A x = b for factors f of ``factor6_of``."""
+    """Solve A x = b with the factors f of ``factor6_of``."""
     l10, l20, l21, l30, l31, l32, l40, l41, l42, l43, l50, l51, l52, l53, l54, d0, d1, d2, d3, d4, d5 = f
     y0, b1, b2, b3, b4, b5 = b
     y1 = b1 - l10 * y0
@@ -161,5 +161,5 @@ def solve6_of(one, a, b):
 
 @inline
 def factor6(a):
-    """Return the factors of a 6x6 system in this build's float type; see ``factor6_of``."""
+    """Return the factors of a 6x6 system in the float type F; see ``factor6_of``."""
     return factor6_of(F(1), a)

@@ -1,6 +1,6 @@
 """Rotations: matrices as tuples of nine (row-major), unit quaternions as tuples of four (x, y, z, w).
 
-Frames in arrays are rows of twelve: nine of the matrix, three of the origin.
+A frame in an array is a row of twelve numbers: nine of the matrix, then three of the origin.
 """
 
 import math
@@ -9,8 +9,8 @@ from synovia.kernels.compiler.jit import F, inline
 from synovia.kernels.math.trigonometry import PI, arcsine, sincos
 from synovia.kernels.math.vectors import add, cross, dot, perpendicular, scale
 
-SMALL = F(1e-4)  # below, series replace quotients: their error ~ SMALL^4 is under double precision
-OPPOSITE = F(1e-16)  # squared sine under which two directions are opposite: a cross product knows its own no better
+SMALL = F(1e-4)  # below, series replace quotients; their error ~ SMALL^4 is below double precision
+OPPOSITE = F(1e-16)  # squared sine below which directions are opposite: the rounding of a cross product
 
 
 @inline
@@ -36,19 +36,15 @@ def matmul(A, B):
 
 
 @inline
+def transposed(A):
+    """Return Aᵀ."""
+    return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
+
+
+@inline
 def matmul_t(A, B):
     """Return A Bᵀ."""
-    return (
-        A[0] * B[0] + A[1] * B[1] + A[2] * B[2],
-        A[0] * B[3] + A[1] * B[4] + A[2] * B[5],
-        A[0] * B[6] + A[1] * B[7] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[1] + A[5] * B[2],
-        A[3] * B[3] + A[4] * B[4] + A[5] * B[5],
-        A[3] * B[6] + A[4] * B[7] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[1] + A[8] * B[2],
-        A[6] * B[3] + A[7] * B[4] + A[8] * B[5],
-        A[6] * B[6] + A[7] * B[7] + A[8] * B[8],
-    )
+    return matmul(A, transposed(B))
 
 
 @inline
@@ -64,11 +60,7 @@ def apply(A, v):
 @inline
 def apply_t(A, v):
     """Return Aᵀ v."""
-    return (
-        A[0] * v[0] + A[3] * v[1] + A[6] * v[2],
-        A[1] * v[0] + A[4] * v[1] + A[7] * v[2],
-        A[2] * v[0] + A[5] * v[1] + A[8] * v[2],
-    )
+    return apply(transposed(A), v)
 
 
 @inline
@@ -123,7 +115,7 @@ def store_rotation(a, i, k, A):
 
 @inline
 def log_rotation(E):
-    """Return the rotation vector (axis times angle, angle in [0, pi]) of the matrix E, right up to half a turn."""
+    """Return the rotation vector (axis times angle in [0, pi]) of the matrix E, accurate up to half a turn."""
     v = (F(0.5) * (E[7] - E[5]), F(0.5) * (E[2] - E[6]), F(0.5) * (E[3] - E[1]))  # sin(angle) axis
     c = F(0.5) * (E[0] + E[4] + E[8] - F(1))
     if c >= F(0):
@@ -133,7 +125,7 @@ def log_rotation(E):
     s = math.sqrt(dot(v, v))
     if s > SMALL:
         return scale(math.atan2(s, c) / s, v)
-    # close to half a turn: the symmetric part of E, less cos(angle), is (1 - cos(angle)) axis axisᵀ; its longest column
+    # near half a turn: take the axis from (E + Eᵀ) / 2 - cos(angle) = (1 - cos(angle)) axis axisᵀ, its longest column
     x, y, z = E[0] - c, E[4] - c, E[8] - c
     if x >= y and x >= z:
         u = (x, F(0.5) * (E[1] + E[3]), F(0.5) * (E[2] + E[6]))
@@ -234,7 +226,7 @@ def quat_exp(v):
 
 @inline
 def quat_log(a):
-    """Return the rotation vector of a unit quaternion, the one of at most half a turn."""
+    """Return the rotation vector of a unit quaternion, of at most half a turn."""
     v = (a[0], a[1], a[2])
     s = math.sqrt(dot(v, v))
     w = a[3]
@@ -245,9 +237,9 @@ def quat_log(a):
 
 @inline
 def quat_between(a, b):
-    """Return the smallest turn that takes direction a to direction b (any lengths).
+    """Return the smallest rotation from direction a to direction b (of any lengths).
 
-    Opposite directions turn about a fixed perpendicular of a; a vector without direction gives no turn.
+    Opposite directions turn about a fixed perpendicular of a. A zero vector gives the identity.
     """
     length2 = dot(a, a) * dot(b, b)
     if not length2 > F(0):

@@ -1,19 +1,19 @@
-"""Systems whose matrix may be singular, as J Jᵀ of a straight arm: factorisation with the largest pivot first."""
+"""Linear systems with a matrix that may be singular, such as J Jᵀ of a straight arm, by pivoted elimination."""
 
 import numpy as np
 
 from synovia.kernels.compiler.jit import F, device_dot
 
-RANK = F(1e-12)  # of the largest pivot: singular values below a millionth of the largest count as zero
+RANK = F(1e-12)  # of the largest pivot: singular values below 1e-6 of the largest count as zero
 
 
 @device_dot
 def solve_semidefinite(A, b, order, n):
     """Solve A x = b in place for a symmetric positive semi-definite (n, n) block A with b in its range.
 
-    A is given by both triangles and overwritten. Symmetric elimination, the largest pivot first. It ends when no pivot
-    is left that is more than rounding: the unknowns that remain are set to zero, which is a solution too. Nothing is
-    damped.
+    Eliminate symmetrically, the largest pivot first, without damping. When all pivots that remain are rounding, set
+    their unknowns to zero, which solves the system too. Both triangles of A are read and overwritten; ``order`` (n,)
+    is scratch.
 
     Returns:
         The rank.

@@ -1,31 +1,25 @@
-"""A joint between two neighbours that stand where they are: the circle in which two spheres meet.
+"""Place a joint between two fixed neighbours: on the circle in which two spheres intersect.
 
-Aristidou & Lasenby (2011, section 4) put such a joint there at once, with conformal geometric algebra; two spheres meet
-in a circle about the line of their centres, which takes a square root.
+Aristidou & Lasenby (2011, section 4) do so by conformal geometric algebra. Here one square root gives the circle about
+the line of the two centres.
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.math.rotations import apply, apply_t, quat_apply, quat_between
-from synovia.kernels.math.vectors import axpy, dot, norm, normalize, perpendicular, scale, sub
+from synovia.kernels.math.vectors import axpy, dot, norm, normalize, perpendicular, reject, scale, sub
 
-ON_AXIS = F(1e-9)  # of a radius: nearer to the axis a point says nothing about the side
+ON_AXIS = F(1e-9)  # of a radius: a point nearer to the axis does not define a side
 CONCENTRIC = F(1e-12)  # of a radius
-
-
-@inline
-def across(v, u):
-    """Return the part of v normal to the unit vector u."""
-    return axpy(-dot(v, u), u, v)
 
 
 @device
 def nearest_on_circle(a, ra, b, rb, p, side):
     """Return the point at distance ra from a and rb from b that is nearest to p.
 
-    Spheres that do not meet, or only touch, leave the point of the first that is nearest to the second. A point p on
-    the axis does not choose: then ``side`` does, a direction, and without one of its own any, always the same.
+    If the spheres do not intersect or only touch, return the point of the first that is nearest to the second. If p is
+    on the axis, the direction ``side`` chooses; if ``side`` is along the axis too, a fixed perpendicular does.
     """
     d = sub(b, a)
     away = norm(d)
@@ -40,10 +34,10 @@ def nearest_on_circle(a, ra, b, rb, p, side):
     if h2 <= F(0):
         return axpy(ra if x > F(0) else -ra, u, a)
     centre = axpy(x, u, a)
-    v = across(sub(p, centre), u)
+    v = reject(sub(p, centre), u)
     size = norm(v)
     if size <= ON_AXIS * ra:
-        v = across(side, u)
+        v = reject(side, u)
         size = norm(v)
         if size <= ON_AXIS * norm(side):
             v, size = perpendicular(u), F(1)
@@ -52,14 +46,14 @@ def nearest_on_circle(a, ra, b, rb, p, side):
 
 @device
 def bend_at_rest(R, base, along, here, there):
-    """Return the side to which the joint between two bones bends at rest, carried over to where their ends are now.
+    """Return the side to which the joint between two bones bends at rest, turned to the present ends of the bones.
 
     Args:
-        R: World rotation of the frame in which the vectors at rest are given, so that the answer turns with it.
+        R: World rotation of the frame of the vectors at rest.
         base: Vector of the first bone at rest.
-        along: Vector of both bones at rest. Where they lie straight the side is any, always the same.
-        here: Where the first bone starts, in the world.
-        there: Where the second ends.
+        along: Vector of both bones at rest. If they are in line, the side is a fixed perpendicular.
+        here: Start of the first bone, in the world.
+        there: End of the second bone, in the world.
     """
     size2 = dot(along, along)
     bend = axpy(-dot(base, along) / size2, along, base) if size2 > F(0) else base

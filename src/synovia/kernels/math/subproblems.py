@@ -1,7 +1,7 @@
-"""The subproblems of Paden and Kahan: turns about given axes that bring given points where they should be.
+"""Paden-Kahan subproblems: turns about given axes that take a point to a target.
 
-The third (a distance) is in ``two_segments``; here are the first (a point to a point) and the fourth (a point to a
-plane), and three turns in a row that make a rotation.
+Here are the first (point to point) and the fourth (point to plane), and three turns that compose a given rotation. The
+third (point to a distance) is in ``two_segments``.
 """
 
 import math
@@ -12,11 +12,11 @@ from synovia.kernels.math.rotations import apply, apply_t
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale
 
-ALONG = F(1e-9)  # sine under which a direction lies on an axis: a turn about it does nothing
+ALONG = F(1e-9)  # sine below which a direction is parallel to an axis, so that a turn about it has no effect
 
 
 class Turn(NamedTuple):
-    """The component along a direction of a point that turns about an axis: constant + size cos(angle - middle)."""
+    """The component along a direction of a point turned about an axis: constant + size cos(angle - middle)."""
 
     constant: float
     size: float
@@ -32,7 +32,7 @@ def spin(z, p, sc):
 
 @inline
 def opposite(sc):
-    """Return sine and cosine of the turn back."""
+    """Return sine and cosine of the opposite angle."""
     return -sc[0], sc[1]
 
 
@@ -52,26 +52,23 @@ def turn_of(z, p, h):
 
 @inline
 def turn_to(z, p, t):
-    """Return the turn about z that takes p to t, as seen along z (subproblem 1)."""
+    """Return the turn about z that takes p to t, both seen along z (subproblem 1)."""
     return math.atan2(dot(z, cross(p, t)), dot(p, t) - dot(p, z) * dot(t, z))
 
 
 @inline
 def turns_to_plane(z, p, h, d):
-    """Return (middle, half): the turns about z that give the turned p the component d along h are middle ± half.
+    """Return (middle, half): the turns middle ± half about z give p the component d along h (subproblem 4).
 
-    Subproblem 4. Where d is out of range half is 0 or π, the nearest.
+    If d is out of range, half is 0 or π, the closest.
     """
     turn = turn_of(z, p, h)
-    return turn.middle, half_of(turn, norm(p), d)
+    return turn.middle, half_width(turn, norm(p), d)
 
 
 @inline
-def half_of(turn, length, d):
-    """Return how far to both sides of its middle a turn gives the component d; 0 or π, the nearest, out of range.
-
-    ``length`` is that of the point, against which a turn that does nothing shows.
-    """
+def half_width(turn, length, d):
+    """Return half of ``turns_to_plane`` for a turn and a point of this length."""
     if turn.size <= ALONG * ALONG * length:
         return F(0)
     x = min(max((F(1) - (d - turn.constant) / turn.size) * F(0.5), F(0)), F(1))
@@ -80,10 +77,10 @@ def half_of(turn, length, d):
 
 @inline
 def three_turns(z1, z2, z3, R, side):
-    """Return (turns about z1, z2, z3 in a row that make the rotation R, whether two of the axes fall together).
+    """Return (three turns about z1, z2, z3 that compose the rotation R, whether the outer axes are parallel).
 
-    ``side`` is 1 or -1, for the two ways that there are. Where the outer axes fall together only the sum of their turns
-    matters; the last then stays.
+    ``side`` is 1 or -1 and selects one of the two solutions. If the outer axes become parallel, only the sum of their
+    turns matters, and the last turn is 0.
     """
     goal = apply(R, z3)
     middle, half = turns_to_plane(z2, z3, z1, dot(z1, goal))

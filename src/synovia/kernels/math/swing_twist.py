@@ -16,9 +16,9 @@ from synovia.kernels.layout import LIMIT_FRAME, SWING_X, SWING_X_BACK, SWING_Y, 
 from synovia.kernels.math.rotations import PI, quat_apply, quat_conj, quat_exp, quat_mul
 from synovia.kernels.math.vectors import scale
 
-EDGE = F(1e-9)  # how far beyond its limit a value still counts as inside (radians)
-FOLDED = PI - F(4e-6)  # largest swing beside another limit: beyond it, rounding moves its way and the twist by EDGE
-ROUNDS = 100  # most Newton steps for the ellipse's multiplier; a few are usual, about 40 on an ellipse thin as a line
+EDGE = F(1e-9)  # excess (radians) that still counts as inside
+FOLDED = PI - F(4e-6)  # largest swing beside another limit: beyond, rounding changes its direction and twist by EDGE
+ROUNDS = 100  # most Newton steps for the multiplier of the ellipse; a few are usual, about 40 on a very thin ellipse
 
 
 @inline
@@ -31,7 +31,7 @@ def split(q):
     if c > F(1e-12):
         ct, st = w / c, z / c
     else:
-        ct, st = F(1), F(0)  # half a turn of swing: any twist would do
+        ct, st = F(1), F(0)  # half a turn of swing: the twist is undefined
     u, v = x * ct - y * st, x * st + y * ct
     s = math.sqrt(u * u + v * v)  # sin(swing / 2)
     k = F(2) * math.atan2(s, c) / s if s > F(1e-12) else F(2)
@@ -82,15 +82,15 @@ def nearest_on_ellipse(x, y, a, b):
     """Return the point of the ellipse (x/a)² + (y/b)² = 1 nearest to a point outside it; all four numbers >= 0.
 
     The nearest point is (a² x / (t + a²), b² y / (t + b²)) for the one t >= 0 that puts it on the ellipse (Eberly,
-    *Distance from a point to an ellipse*). There is no closed form. The left side of the ellipse's equation is convex
-    and falls in t, so Newton's method from a point before the root climbs to it and never passes it; unlike bisection
-    it keeps its relative precision where a is a billion times smaller than b.
+    *Distance from a point to an ellipse*). There is no closed form. The left side of the equation is convex and falls
+    in t, so Newton's method from below approaches the root and never passes it. Unlike bisection, it keeps its relative
+    precision where a is a billion times smaller than b.
     """
     if x <= F(0):
         return F(0), min(y, b)
     if y <= F(0):
         return min(x, a), F(0)
-    t = max(F(0), a * (x - a), b * (y - b))  # at most one coordinate alone is on the ellipse: before the root
+    t = max(F(0), a * (x - a), b * (y - b))  # one coordinate alone is at most on the ellipse: a lower bound of the root
     u = a * x / (t + a * a)
     v = b * y / (t + b * b)
     for _ in range(ROUNDS):
@@ -122,13 +122,13 @@ def nearest_twist(twist, lower, upper):
 
 
 @inline
-def clearance(limit, k, q):
-    """Return how far (radians) the rotation q lies beyond limit k, negative inside: the larger of swing and twist."""
+def signed_excess(limit, k, q):
+    """Return how far (radians) the rotation q exceeds limit k, negative inside: the larger of swing and twist."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     a, b = half_angles(limit, k, sx, sy)
     f = math.sqrt((sx / a) * (sx / a) + (sy / b) * (sy / b))
     swing = (f - F(1)) * min(a, b)
-    if f > F(1):  # the true distance: measured along the radius, rounding would count for much on a thin ellipse
+    if f > F(1):  # the true distance, because on a thin ellipse the radial one magnifies rounding
         u, v = nearest_on_ellipse(abs(sx), abs(sy), a, b)
         swing = math.sqrt((abs(sx) - u) * (abs(sx) - u) + (abs(sy) - v) * (abs(sy) - v))
     lower, upper = limit[k, TWIST_LOWER], limit[k, TWIST_UPPER]
@@ -143,8 +143,8 @@ def clearance(limit, k, q):
 
 @inline
 def excess(limit, k, q):
-    """Return how far (radians) the rotation q lies beyond limit k; 0 inside."""
-    return max(F(0), clearance(limit, k, q))
+    """Return how far (radians) the rotation q exceeds limit k; 0 inside."""
+    return max(F(0), signed_excess(limit, k, q))
 
 
 @device
@@ -159,11 +159,10 @@ def nearest_swing(limit, k, sx, sy):
 
 @inline
 def unfold(limit, k, sx, sy):
-    """Return an allowed swing vector, shortened to just before half a turn where another limit needs that.
+    """Return an allowed swing vector, shortened to just below half a turn if the twist or the swing has limits.
 
-    At half a turn a rotation has no twist of its own: another twist is a swing in another direction. Close to it the
-    rounding of a quaternion (1e-16) counts 1e-16 / cos(swing / 2) in both. So where the twist or the direction of the
-    swing has limits, the swing ends before.
+    At half a turn the twist is undefined: another twist is the same rotation as a swing in another direction. Close to
+    it, the rounding of a quaternion (1e-16) changes both by 1e-16 / cos(swing / 2).
     """
     squared = sx * sx + sy * sy
     if squared > FOLDED * FOLDED and (
@@ -177,12 +176,11 @@ def unfold(limit, k, sx, sy):
 
 @device
 def project(limit, k, q):
-    """Return the allowed rotation with the swing vector nearest to that of q in the plane and the nearest twist.
+    """Return the allowed rotation nearest to q: the nearest swing vector in the plane, and the nearest twist.
 
-    The plane ends at half a turn: a swing a little beyond it in an allowed direction is seen on the other side, and
-    goes to the limit there although the limit that it passed is a smaller turn away.
-
-    The swing ends just before half a turn where ``unfold`` says so.
+    The plane of swing vectors ends at half a turn. A swing a little beyond it appears on the opposite side, and is
+    projected onto the limit there, although the limit that it passed is nearer. See ``unfold`` for swings just below
+    half a turn.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     x, y = nearest_swing(limit, k, sx, sy)
@@ -202,10 +200,10 @@ def normals(limit, k, q, slack):
     w'·v s / sin s along v, and the twist by w'·z + tan(s / 2) w'·v.
 
     Returns:
-        swing: 1 on the ellipse, else 0.
+        swing: 1 if q is on the ellipse, else 0.
         swing_normal: Unit vector.
-        twist: 1 at the upper end, -1 at the lower end, else 0; always 0 where the twist may go all the way round.
-        twist_normal: Unit vector in which the twist grows fastest.
+        twist: 1 at the upper end, -1 at the lower end, else 0; always 0 for a range of a whole turn.
+        twist_normal: Unit vector along which the twist grows fastest.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     s = math.sqrt(sx * sx + sy * sy)

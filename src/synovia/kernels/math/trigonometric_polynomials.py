@@ -1,8 +1,8 @@
-"""All real roots of a trigonometric polynomial: where closed forms end in an equation of the fourth or eighth degree.
+"""Find all real roots of a trigonometric polynomial, for closed forms that end in an equation of degree 4 or 8.
 
-With z = exp(iθ) a polynomial of degree n in cos θ and sin θ is z⁻ⁿ times one of degree 2n in z, whose real angles are
-the roots on the unit circle. Its coefficients come from 2n + 1 samples by a discrete Fourier transform, which loses no
-digits, and all roots at once by the method of Ehrlich and Aberth.
+With z = exp(iθ), a polynomial of degree n in cos θ and sin θ is z⁻ⁿ times a polynomial of degree 2n in z. Its real
+angles are the roots on the unit circle. A discrete Fourier transform of 2n + 1 samples gives the coefficients without
+cancellation, and the method of Ehrlich and Aberth finds all roots at once.
 """
 
 import math
@@ -11,11 +11,11 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.math.trigonometry import PI, sincos
 
 LARGEST_DEGREE = 4
-ROOM = 4 * (2 * LARGEST_DEGREE + 1)  # numbers of scratch memory: coefficients and roots, each real and imaginary
+SCRATCH_SIZE = 4 * (2 * LARGEST_DEGREE + 1)  # coefficients and roots, each real and imaginary
 ROUNDS = 80
-NOTHING = F(1e-13)  # of the largest coefficient: what rounding leaves of one that is zero
+ZERO = F(1e-13)  # of the largest coefficient: rounding of one that is zero
 ON_CIRCLE = F(1e-3)  # distance from the unit circle within which a root may be real: double roots split by rounding
-SETTLED = F(1e-15)
+CONVERGED = F(1e-15)  # largest change of a root in the last round
 
 
 @inline
@@ -36,14 +36,14 @@ def horner(c, first, n, z):
 
 
 @device
-def real_roots(samples, n, room, angles):
+def real_angles(samples, n, scratch, angles):
     """Write the angles of the real roots of a trigonometric polynomial of degree n; return how many there are.
 
     Args:
-        samples: Its values at ``sample_angle(j, n)``, j = 0 ... 2n.
-        n: Its degree, at most ``LARGEST_DEGREE``.
-        room: Scratch memory, ``ROOM`` numbers.
-        angles: Room for 2n angles, radians in (-π, π]; double roots may come twice.
+        samples: Values of the polynomial at ``sample_angle(j, n)``, j = 0 ... 2n.
+        n: Degree, at most ``LARGEST_DEGREE``.
+        scratch: Scratch memory of ``SCRATCH_SIZE`` numbers.
+        angles: Takes up to 2n angles, radians in (-π, π]; double roots may come twice.
     """
     largest = F(0)
     for k in range(-n, n + 1):
@@ -52,12 +52,12 @@ def real_roots(samples, n, room, angles):
             s, c = sincos(-F(k) * sample_angle(j, n))
             re += samples[j] * c
             im += samples[j] * s
-        room[2 * (k + n)] = re
-        room[2 * (k + n) + 1] = im
+        scratch[2 * (k + n)] = re
+        scratch[2 * (k + n) + 1] = im
         largest = max(largest, abs(re), abs(im))
     first = 0
-    while n > 0 and abs(room[2 * first]) + abs(room[2 * first + 1]) <= NOTHING * largest:
-        first += 1  # the coefficients of z⁻ᵏ and zᵏ are conjugate: both ends go
+    while n > 0 and abs(scratch[2 * first]) + abs(scratch[2 * first + 1]) <= ZERO * largest:
+        first += 1  # the coefficients of z⁻ᵏ and zᵏ are conjugate: drop both
         n -= 1
     if n == 0:
         return 0
@@ -65,30 +65,30 @@ def real_roots(samples, n, room, angles):
     at = 2 * (2 * LARGEST_DEGREE + 1)
     for i in range(degree):
         s, c = sincos(F(2) * PI * F(i) / F(degree) + F(0.4))
-        room[at + 2 * i], room[at + 2 * i + 1] = F(1.1) * c, F(1.1) * s
+        scratch[at + 2 * i], scratch[at + 2 * i + 1] = F(1.1) * c, F(1.1) * s
     for _ in range(ROUNDS):
         most = F(0)
         for i in range(degree):
-            z = complex(room[at + 2 * i], room[at + 2 * i + 1])
-            value, slope = horner(room, first, n, z)
+            z = complex(scratch[at + 2 * i], scratch[at + 2 * i + 1])
+            value, slope = horner(scratch, first, n, z)
             away = complex(F(0), F(0))
             for j in range(degree):
                 if j != i:
-                    gap = z - complex(room[at + 2 * j], room[at + 2 * j + 1])
+                    gap = z - complex(scratch[at + 2 * j], scratch[at + 2 * j + 1])
                     if gap != complex(F(0), F(0)):
                         away += F(1) / gap
             below = slope - value * away
             if below == complex(F(0), F(0)):
                 continue
             step = value / below
-            room[at + 2 * i] -= step.real
-            room[at + 2 * i + 1] -= step.imag
+            scratch[at + 2 * i] -= step.real
+            scratch[at + 2 * i + 1] -= step.imag
             most = max(most, abs(step.real) + abs(step.imag))
-        if most <= SETTLED:
+        if most <= CONVERGED:
             break
     count = 0
     for i in range(degree):
-        x, y = room[at + 2 * i], room[at + 2 * i + 1]
+        x, y = scratch[at + 2 * i], scratch[at + 2 * i + 1]
         if abs(math.sqrt(x * x + y * y) - F(1)) <= ON_CIRCLE:
             angles[count] = math.atan2(y, x)
             count += 1

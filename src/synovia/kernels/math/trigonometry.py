@@ -1,4 +1,4 @@
-"""Sine and cosine without calls, so that loops over them vectorise."""
+"""Sine and cosine without calls of libm, so that loops over them vectorise."""
 
 import math
 
@@ -7,14 +7,14 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, inline
 
 PI = F(math.pi)
-FAR = F(1e9)  # radians; above, whole turns are taken off first: quarters of a turn must fit in an int32
-WHOLE = F(2.0**52)  # from here on there are no fractions
-BLOCK = 8  # angles at once: two vectors on most processors
+FAR = F(1e9)  # radians; above, whole turns are removed first, so that quarters of a turn fit in an int32
+WHOLE = F(2.0**52)  # from here on floats have no fraction
+BLOCK = 8  # angles in one call: two vector registers on most processors
 
 
 @inline
 def quarter(x, n):
-    """Return (sin x, cos x) of a number that lies within an eighth of a turn of n quarters."""
+    """Return (sin x, cos x) for an x within an eighth of a turn of n quarter turns."""
     m = F(n)
     r = x - m * F(1.5707963267341256) - m * F(6.077100506303966e-11) - m * F(2.0222662487959506e-21)
     z = r * r
@@ -24,8 +24,8 @@ def quarter(x, n):
     c = F(2.08757008419747316778e-9) + z * F(-1.13585365213876817300e-11)
     c = F(2.48015872888517045348e-5) + z * (F(-2.75573141792967388112e-7) + z * c)
     c = F(1) - F(0.5) * z + z * z * (F(4.16666666666665929218e-2) + z * (F(-1.38888888888730564116e-3) + z * c))
-    # The quadrant by products with 0, 1 and -1, which are exact: for a choice by a whole number LLVM would branch, and
-    # the processor guess wrong as often as not.
+    # Select the quadrant by exact products with 0, 1 and -1: LLVM turns a choice by an integer into a branch, which
+    # the processor predicts badly.
     odd = F(n & np.int32(1))
     even = F(1) - odd
     a = (even * s + odd * c) * (F(1) - F(n & np.int32(2)))
@@ -34,8 +34,8 @@ def quarter(x, n):
 
 
 @inline
-def near(x):
-    """Return x less the whole turns in it, if it is far from zero."""
+def remove_whole_turns(x):
+    """Return x without its whole turns if |x| is large, else x."""
     if abs(x) > FAR:
         turns = x / (F(2) * PI)
         whole = WHOLE if turns >= F(0) else -WHOLE
@@ -47,25 +47,25 @@ def near(x):
 
 @inline
 def nearest_quarter(x):
-    """Return how many quarters of a turn are nearest to x."""
+    """Return the number of quarter turns nearest to x."""
     t = x * F(0.6366197723675814)
     return np.int32(t + (F(0.5) if t >= F(0) else F(-0.5)))
 
 
 @inline
 def sincos(x):
-    """Return (sin x, cos x): reduction by pi/2 in three parts (Cody-Waite), then minimax polynomials.
+    """Return (sin x, cos x) by reduction with pi/2 in three parts (Cody-Waite), then minimax polynomials.
 
-    About 1 ulp for |x| < 1e5, and free of calls, so that loops over it vectorise; libm takes five times as long.
-    Further out the error is that of x itself, an ulp of x; always sin² + cos² = 1.
+    The error is about 1 ulp for |x| < 1e5, and for larger x that of an ulp of x; always sin² + cos² = 1. Loops over it
+    vectorise, and libm takes five times as long.
     """
-    x = near(x)
+    x = remove_whole_turns(x)
     return quarter(x, nearest_quarter(x))
 
 
 @inline
 def sincos_block(X, S, C):
-    """Write sine and cosine of the ``BLOCK`` numbers in row 0 of X, none far from zero: as vector instructions."""
+    """Write sine and cosine of the ``BLOCK`` angles in row 0 of X, all below ``FAR``, by vector instructions."""
     for j in range(BLOCK):
         x = X[0, j]
         S[0, j], C[0, j] = quarter(x, nearest_quarter(x))
@@ -73,9 +73,9 @@ def sincos_block(X, S, C):
 
 @inline
 def arcsine(x):
-    """Return (a, b) with a / b = asin(√x) / √x to 1e-14, for x from 0 to 1/2; the caller may divide by more at once.
+    """Return (a, b) with a / b = asin(√x) / √x to 1e-14, for x in [0, 1/2]; callers fold b into their own division.
 
-    The rational function that agrees with it in eleven Chebyshev points. An arctangent from libm takes thrice as long.
+    The rational function interpolates in eleven Chebyshev points. An arctangent of libm takes three times as long.
     """
     a = F(-0.815156464554371) + x * (F(0.1107140502049874) + x * F(-0.0028336182508565564))
     a = F(1) + x * (F(-2.4928285883275794) + x * (F(2.2048225858898243) + x * a))

@@ -1,4 +1,4 @@
-"""Vectors of three numbers as tuples: they live in registers and read like the formulas they come from."""
+"""Vectors of three numbers as tuples, which the compiler keeps in registers."""
 
 import math
 
@@ -50,6 +50,12 @@ def norm(a):
 
 
 @inline
+def reject(a, u):
+    """Return the part of a normal to the unit vector u."""
+    return axpy(-dot(a, u), u, a)
+
+
+@inline
 def normalize(a, fallback):
     """Return a / |a|, or ``fallback`` where a has no direction."""
     length2 = dot(a, a)
@@ -60,7 +66,7 @@ def normalize(a, fallback):
 
 @inline
 def perpendicular(a):
-    """Return a unit vector normal to a, the same one every time: a crossed with the axis it leans on least."""
+    """Return a fixed unit vector normal to a: its cross product with the axis of its smallest component."""
     x, y, z = abs(a[0]), abs(a[1]), abs(a[2])
     if x <= y and x <= z:
         u = (F(0), a[2], -a[1])

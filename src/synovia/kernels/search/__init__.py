@@ -1,1 +1,1 @@
-"""What surrounds every algorithm: attempts from many starts, when to stop, and what a miss means."""
+"""Search around every algorithm: attempts from many starts, stop rules, polishing and classification of misses."""

@@ -1,12 +1,13 @@
-"""The descent: steps from a start until every goal holds, or until one of the stop rules ends the attempt.
+"""Descend: repeat a solver's step from a start until every goal is met or a stop rule ends the attempt.
 
-The rules are the same for all solvers. An attempt ends when the steps are spent, when the watch says so (time or work),
-or when the cost has not fallen enough in the last ``patience`` steps: then another start is cheaper than more steps.
-Solvers that have no room for a function call in a step, or that compare poses by levels, have loops of their own around
-these rules (``falls_slowly``, ``AIM``).
+The stop rules are the same for all solvers. An attempt ends when its steps are spent, when the watch stops it (time or
+work), or when the cost has not fallen enough in the last ``patience`` steps: then another start is cheaper than more
+steps. Three solvers have loops of their own with the same rules (``falls_slowly``, ``INSIDE``): ``jacobian.arm``, which
+keeps its frames in registers; ``jacobian.chain_newton``, which iterates on multipliers and not on q; and
+``hierarchy.descent``, which compares poses level by level.
 
-A solver brings its step as an algorithm, in the form that ``multistart`` describes. It moves q, leaves ``work.frames``
-at q, and returns its largest turn (radians) first.
+A solver brings its step as an algorithm, in the form that ``multistart`` describes. The step moves q, updates
+``work.frames`` to q, and returns its largest rotation (radians) first.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
@@ -16,57 +17,58 @@ from synovia.kernels.layout import PROGRESS
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 
-AIM = F(1) - F(1e-6)  # stop just inside the tolerance: the verdict is reached with other rounding
-FALLS = F(1) - F(1e-12)  # less is rounding: a pose that cannot be improved is given back as it came
-STILL = F(1e-9)  # largest turn of a step (radians) that counts as none
+INSIDE = F(1) - F(1e-6)  # factor on the tolerance: the final check rounds differently, so stop just inside
+FALLS = F(1) - F(1e-12)  # factor by which a cost must fall: a smaller fall is rounding, and q is returned unchanged
+STILL = F(1e-9)  # rotation of a step (radians) below which it did not move
 
 
 @inline
-def falls_slowly(problem, k, lowest, mark):
-    """Return whether the cost has fallen too little to go on after step k, and the cost to compare with next time."""
+def falls_slowly(problem, k, lowest, earlier):
+    """Return whether the cost fell too little to go on after step k, and the cost to compare with next time."""
     if k % problem.patience != 0:
-        return False, mark
-    return k > 0 and lowest > problem.params[PROGRESS] * mark, lowest
+        return False, earlier
+    return k > 0 and lowest > problem.params[PROGRESS] * earlier, lowest
 
 
 @device
-def descend(move, leave, kept, work_of_move, problem, work, targets, q):
+def descend(move, leave_line, kept_factor, work_of_move, problem, work, targets, q):
     """Repeat the step ``move`` from q.
 
     Args:
         move: The step.
-        leave: What moves q away from where no step begins, once; the second time the attempt ends there. None: nothing.
-        kept: Factor by which a pose must lower the cost to be kept.
-        work_of_move: About how much work a step is, see ``watch``.
+        leave_line: Algorithm that moves q once if a step did not move it, as on a straight chain. If that happens
+            again, the attempt ends. None: keep stepping.
+        kept_factor: Factor by which a pose must lower the cost to become the best.
+        work_of_move: Estimated work of a step, see ``watch``.
         problem: The problem.
         work: Scratch memory.
         targets: The targets.
-        q: Where to begin; it is left at the best pose.
+        q: The start; holds the best pose afterwards.
 
     Returns:
-        (steps, the cost of the best pose, whether every goal holds there).
+        (steps, cost of the best pose, whether it meets every goal).
     """
-    mark = F(0)
+    earlier = F(0)
     lowest = F(0)
     best = F(0)
-    left = False
+    has_left = False
     forward(problem.tree, q, work.frames)
     for k in range(problem.max_steps + 1):
         cost, worst = residual(problem, q, work.frames, targets, work.e)
         lowest = cost if k == 0 or cost < lowest else lowest
-        if k == 0 or cost < kept * best:
+        if k == 0 or cost < kept_factor * best:
             best = cost
             copy(q, work.trial)
-        if worst <= AIM:
+        if worst <= INSIDE:
             return k, cost, True
-        slowly, mark = falls_slowly(problem, k, lowest, mark)
+        slowly, earlier = falls_slowly(problem, k, lowest, earlier)
         if slowly or k == problem.max_steps or stopped(work.watch, work_of_move):
             break
-        turned, _ = perform(move, problem, work, targets, q)
-        if leave is not None and turned < STILL:
-            if left:
+        largest_turn, _ = perform(move, problem, work, targets, q)
+        if leave_line is not None and largest_turn < STILL:
+            if has_left:
                 break
-            left = True
-            perform(leave, problem, work, targets, q)
+            has_left = True
+            perform(leave_line, problem, work, targets, q)
     copy(work.trial, q)
     return k, best, False

@@ -1,20 +1,19 @@
-"""The end of a miss: a descent to where nothing improves the pose, and the search for a better one elsewhere.
+"""Finish a missed problem: polish its pose until it converges, and search for a better pose from random starts.
 
-An attempt stops when its error no longer falls fast enough, which is right while other starts may reach the goals. The
-answer of a miss must also stay where it is when the same problem is solved again from there. So each pose that missed
-is polished until it rests.
+An attempt stops when its error falls too slowly, because another start may reach the goals. The answer of a missed
+problem must also stay the same when the problem is solved again from there. So each missed pose is polished.
 
-A descent ends in the minimum nearest to its start, and where the target is out of reach that may be far from the best
-pose. So a miss is solved from random starts too. Each of these is sketched by a few steps, and the ``FINALISTS`` with
-the lowest costs are polished. The start of the problem comes first: its answer is left only for one that is clearly
-better. The random starts are the same ones every time, so an answer that is solved again stays.
+A descent ends in the minimum nearest to its start. If the target is out of reach, a much better pose may exist
+elsewhere. So a coarse descent of a few steps runs from each of several random starts, and the ``FINALISTS`` with the
+lowest costs are polished. The first answer is replaced only by a clearly better one. The random starts are the same
+every time, so solving an answer again returns it.
 
-Solvers bring up to four algorithms, in the form that ``multistart`` describes:
+A solver brings up to four algorithms, in the form that ``multistart`` describes:
 
-``sketch``  descends roughly from q, by ``problem.max_steps`` steps at most; by none it leaves frames and residual at q
-``polish``  descends to rest; returns (steps, 1 if q rests). None: the sketch is repeated until it gains nothing
-``settle``  the first polish, which may also read the start of the problem (see ``put_start``). None: like ``polish``
-``better``  returns 1 if q is clearly better than the pose that is kept. None: if its cost is lower by a factor
+``coarse``        descends by at most ``problem.max_steps`` steps; with no steps it only updates frames and residual
+``polish``        descends to a minimum; returns (steps, 1 if it converged). None: repeat ``coarse`` until it converges
+``first_polish``  polishes the first answer; may read the start of the problem (see ``store_start``). None: ``polish``
+``is_better``     returns 1 if q is clearly better than the stored best pose. None: compare the costs
 """
 
 import math
@@ -24,93 +23,84 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, apart, device, inline, perform
 from synovia.kernels.compiler.views import bits, matrix
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
-from synovia.kernels.goals.reach import at_bound, prove
+from synovia.kernels.goals.reach import at_bound, prove_unreachable
 from synovia.kernels.layout import (
     COST,
-    CUT,
-    ENDED,
     FINALISTS,
     FINISH,
+    NO_GAIN,
     OTHERS,
     REACHED,
-    RESTED,
     STATE,
     STATUS,
     STEPS,
+    STOP_REASON,
+    STOPPED_BY,
     TRIES,
     UNREACHABLE,
     WINNER,
 )
-from synovia.kernels.search.multistart import follow, holds, solve_rows
-from synovia.kernels.search.restarts import scatter
+from synovia.kernels.search.multistart import meets_goals, set_followers, solve_rows
+from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, open_row, with_steps
 from synovia.kernels.tree.variables import seed_state
 
-LOWER = F(0.999)  # of a cost: a pose is left only for one that is lower by this factor
-MOST = 25  # attempts beyond those that looked for a pose that reaches
-ALIKE = F(1e-3)  # of a cost: sketches that differ by less are taken for the same minimum
-SKETCH_STEPS = 20  # of the heuristics, from a random start: enough to tell which poses are worth more
+CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
+MAX_RESTARTS = 25  # coarse descents of one missed problem
+SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
+COARSE_STEPS = 20  # of the heuristics, from a random start: enough to rank the minima
+BEST = FINALISTS  # row of the stored poses that holds the best one
 
 
 @inline
-def keep(work, q):
-    """Keep the best pose so far while others are tried."""
-    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[FINALISTS])
+def store_best(work, q):
+    """Store q as the best pose."""
+    copy(q, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)[BEST])
 
 
 @inline
-def take_back(work, q):
-    """Write to q the pose that is kept."""
-    kept = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
+def load_pose(work, k, q):
+    """Write stored pose k to q; return its attempt."""
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
     for i in range(q.shape[0]):
-        q[i] = kept[FINALISTS, i]
+        q[i] = stored[k, i]
+    return stored[k, q.shape[0] + 1]
 
 
 @inline
-def take_finalist(work, k, q):
-    """Write finalist k to q; return its attempt."""
-    finalists = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2)
-    for i in range(q.shape[0]):
-        q[i] = finalists[k, i]
-    return finalists[k, q.shape[0] + 1]
+def store_start(work, start, attempt):
+    """Store the start of the problem, and the attempt that led to q, in the row of the first finalist."""
+    stored = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + 2)
+    copy(start, stored[0])
+    stored[0, start.shape[0] + 1] = attempt
 
 
 @inline
-def put_start(work, start, attempt):
-    """Leave the start of the problem, and the attempt that led to q, in the place of the first finalist."""
-    place = matrix(work.watch, OTHERS, FINALISTS + 1, start.shape[0] + 2)
-    copy(start, place[0])
-    place[0, start.shape[0] + 1] = attempt
+def restarts_left(problem, row):
+    """Return the number of restarts that a missed problem may still take.
 
-
-@inline
-def attempts_left(problem, row):
-    """Return how many attempts a miss may still take: what is proved out of reach has had one, all else has had all.
-
-    None where nothing moves.
+    A problem that was proved unreachable has had one attempt, any other has had all of them. A problem without columns
+    has no restarts.
     """
     if problem.columns == 0:
         return 0
-    most = min(MOST, problem.attempts - 1)
+    most = min(MAX_RESTARTS, problem.attempts - 1)
     return max(0, most + 1 - int(row[TRIES])) if row[STATUS] == UNREACHABLE else most
 
 
 @apart
-def cost_of(sketch, problem, work, targets, q):
-    """Return the cost of q as the sketch counts it."""
-    return perform(sketch, with_steps(problem, 0), work, targets, q)[1]
+def cost_of(coarse, problem, work, targets, q):
+    """Return the cost of q as the coarse descent defines it."""
+    return perform(coarse, with_steps(problem, 0), work, targets, q)[1]
 
 
 @device
-def put_in(work, count, q, cost, attempt, alike):
-    """Put a sketch among the finalists, which are in the order of their costs; return how many there are.
-
-    One whose cost is no number is left out.
-    """
+def insert_finalist(work, count, q, cost, attempt, tolerance):
+    """Insert q into the finalists, which are sorted by cost; return their number. A cost of NaN is left out."""
     finalists, nq = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + 2), q.shape[0]
     place = count if cost < F(math.inf) else FINALISTS
     for k in range(count):
-        if abs(cost - finalists[k, nq]) <= alike * cost:
+        if abs(cost - finalists[k, nq]) <= tolerance * cost:
             return count
     while place > 0 and finalists[place - 1, nq] > cost:
         place -= 1
@@ -126,128 +116,137 @@ def put_in(work, count, q, cost, attempt, alike):
 
 
 @apart
-def sketch_others(sketch, problem, work, targets, q, row, alike):
-    """Sketch from random starts and keep the finalists; the row counts attempts and steps.
+def coarse_restarts(coarse, problem, work, targets, q, row, tolerance):
+    """Run the coarse descent from random starts and store the finalists; add its attempts and steps to the row.
 
-    q is kept and overwritten. Sketches whose costs differ by no more than the share ``alike`` count as one.
+    q is stored as the best pose and then overwritten. Two poses whose costs differ by at most ``tolerance``
+    (relative) count as one.
 
     Returns:
-        Number of finalists, each with its cost and attempt behind its joint values.
+        Number of finalists.
     """
-    keep(work, q)
+    store_best(work, q)
     count = 0
-    for _ in range(attempts_left(problem, row)):
+    for _ in range(restarts_left(problem, row)):
         if halted(work.watch):
             break
-        take_back(work, q)
+        load_pose(work, BEST, q)
         attempt = int(row[TRIES])
         seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
-        perform(scatter, problem, work, targets, q)
-        follow(problem, q)
-        taken, cost = perform(sketch, problem, work, targets, q)
-        follow(problem, q)
+        perform(random_start, problem, work, targets, q)
+        set_followers(problem, q)
+        taken, cost = perform(coarse, problem, work, targets, q)
+        set_followers(problem, q)
         row[TRIES] += F(1)
         row[STEPS] += F(taken)
-        count = put_in(work, count, q, cost, attempt, alike)
+        count = insert_finalist(work, count, q, cost, attempt, tolerance)
     return count
 
 
 @apart
-def polished(sketch, polish, problem, work, targets, q, row):
-    """Bring q to rest; return whether it rests. The row counts the steps."""
+def run_polish(coarse, polish, problem, work, targets, q, row):
+    """Polish q; return whether it converged. The steps are added to the row."""
     if polish is not None:
-        taken, rests = perform(polish, problem, work, targets, q)
+        taken, converged = perform(polish, problem, work, targets, q)
         row[STEPS] += taken
         row[FINISH] = taken
-        follow(problem, q)
-        return rests > 0
+        set_followers(problem, q)
+        return converged > 0
     steps = problem.attempts * problem.max_steps - np.int64(row[STEPS])
-    cost = cost_of(sketch, problem, work, targets, q)
-    rests = False
+    cost = cost_of(coarse, problem, work, targets, q)
+    converged = False
     while steps > 0 and not halted(work.watch):
-        taken, now = perform(sketch, with_steps(problem, min(problem.max_steps, steps)), work, targets, q)
-        follow(problem, q)
+        taken, new_cost = perform(coarse, with_steps(problem, min(problem.max_steps, steps)), work, targets, q)
+        set_followers(problem, q)
         row[STEPS] += taken
         steps -= taken
-        rests = not (now < LOWER * cost or halted(work.watch))  # one that was cut short shows nothing
-        cost = now if now < cost else cost
-        if rests:
+        converged = not (new_cost < CLEARLY_LOWER * cost or halted(work.watch))  # a halted descent proves nothing
+        cost = new_cost if new_cost < cost else cost
+        if converged:
             break
     row[COST] = cost
-    return rests
+    return converged
 
 
 @apart
-def look_elsewhere(sketch, polish, better, steps, alike, problem, work, targets, errors, q, row, rests):
-    """Leave q for a pose that is clearly better, if random starts lead to one; return whether it rests."""
-    lowest = cost_of(sketch, problem, work, targets, q)
-    few = with_steps(problem, min(problem.max_steps, steps))
-    count = sketch_others(sketch, few, work, targets, q, row, alike)
+def search_elsewhere(coarse, polish, is_better, steps, tolerance, problem, work, targets, errors, q, row, converged):
+    """Replace q by a clearly better pose if random starts lead to one; return whether the answer converged."""
+    lowest = cost_of(coarse, problem, work, targets, q)
+    count = coarse_restarts(
+        coarse, with_steps(problem, min(problem.max_steps, steps)), work, targets, q, row, tolerance
+    )
     finish = row[FINISH]
-    best = finish
     for k in range(count):
         if halted(work.watch):
             break
-        attempt = take_finalist(work, k, q)
-        ended = polished(sketch, polish, problem, work, targets, q, row)
-        reached = holds(problem, work, targets, q, errors)
-        if better is None:
-            cost = cost_of(sketch, problem, work, targets, q)
-            found = cost < LOWER * lowest
+        attempt = load_pose(work, k, q)
+        ended = run_polish(coarse, polish, problem, work, targets, q, row)
+        reached = meets_goals(problem, work, targets, q, errors)
+        if is_better is None:
+            cost = cost_of(coarse, problem, work, targets, q)
+            found = cost < CLEARLY_LOWER * lowest
             if reached or found:
                 lowest = cost
         else:
-            found = perform(better, problem, work, targets, q)[0] > 0
+            found = perform(is_better, problem, work, targets, q)[0] > 0
         if reached or found:
-            rests = ended
-            best = row[FINISH]
+            converged = ended
+            finish = row[FINISH]
             row[WINNER] = attempt
-            keep(work, q)
+            store_best(work, q)
         if reached:
             break
-    take_back(work, q)
+    load_pose(work, BEST, q)
     row[COST] = lowest
-    row[FINISH] = best
-    return rests
+    row[FINISH] = finish
+    return converged
 
 
 @apart
-def finish_rows(sketch, polish, settle, better, steps, alike, problem, work, starts, out, first, last, searches):
-    """Polish the rows that missed, from row ``first`` to before ``last``; with ``searches`` look elsewhere too.
+def finish_rows(
+    coarse, polish, first_polish, is_better, steps, tolerance, problem, work, starts, out, first, last, search
+):
+    """Polish the missed rows from ``first`` to before ``last``; with ``search`` try random starts too.
 
-    A sketch takes at most so many ``steps``; ``alike`` is explained at ``sketch_others``.
+    A coarse descent takes at most ``steps`` steps; ``coarse_restarts`` explains ``tolerance``.
     """
     for b in range(first, last):
         row = out[b]
         if row[STATUS] == REACHED:
             continue
-        q, errors, kept = open_row(problem, row)
+        q, errors, targets = open_row(problem, row)
         begin_work(work.watch, problem.most_work)
-        put_start(work, starts[min(b, starts.shape[0] - 1)], row[WINNER])
-        if settle is None:
-            rests = polished(sketch, polish, problem, work, kept, q, row)
+        store_start(work, starts[min(b, starts.shape[0] - 1)], row[WINNER])
+        if first_polish is None:
+            converged = run_polish(coarse, polish, problem, work, targets, q, row)
         else:
-            rests = polished(sketch, settle, problem, work, kept, q, row)
+            converged = run_polish(coarse, first_polish, problem, work, targets, q, row)
         if (
-            not holds(problem, work, kept, q, errors)
-            and searches
-            and attempts_left(problem, row) > 0
-            and not at_bound(problem, work.frames, kept, errors)
+            not meets_goals(problem, work, targets, q, errors)
+            and search
+            and restarts_left(problem, row) > 0
+            and not at_bound(problem, work.frames, targets, errors)
         ):
-            rests = look_elsewhere(sketch, polish, better, steps, alike, problem, work, kept, errors, q, row, rests)
-        ended = max(row[CUT], work.watch[ENDED], F(0))
-        if polish is None:  # attempts that come to rest slowly: those that the work left out might have gone on
-            rests = rests and ended == F(0)
-        row[CUT] = RESTED if rests and not interrupted(work.watch) else ended
+            converged = search_elsewhere(
+                coarse, polish, is_better, steps, tolerance, problem, work, targets, errors, q, row, converged
+            )
+        ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
+        if polish is None:  # a slow attempt that the work limit cut short might have gone on
+            converged = converged and ended == F(0)
+        row[STOPPED_BY] = NO_GAIN if converged and not interrupted(work.watch) else ended
 
 
 @inline
 def solve_and_finish(attempt, problem, work, targets, starts, out, warm, first):
-    """Solve rows by attempts that come to rest slowly (see ``solve_rows``), and finish those that missed."""
-    code = solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
-    if code >= 0 and code & 1:  # in a track that has begun (warm) the loop ended at the first miss, and stays near it
+    """Solve rows by attempts that converge slowly (see ``solve_rows``), and finish the missed ones.
+
+    With ``warm`` the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
+    """
+    code = solve_rows(attempt, random_start, prove_unreachable, problem, work, targets, starts, out, warm, first)
+    if code >= 0 and code & 1:
+        last = code >> 1
+        search = not warm or last == 1
         finish_rows(
-            attempt, None, None, None, SKETCH_STEPS, ALIKE, problem, work, starts, out, first, code >> 1,
-            not warm or code >> 1 == 1,
-        )  # fmt: skip
+            attempt, None, None, None, COARSE_STEPS, SAME_MINIMUM, problem, work, starts, out, first, last, search
+        )
     return code

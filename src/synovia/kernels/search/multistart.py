@@ -1,14 +1,16 @@
 """Multistart: run an algorithm from the start pose and from random poses, and keep and verify the best answer.
 
-``multistart(attempt, scatter, prove, ...)``, or ``multistart_general`` for general goals, is compiled once for each
-algorithm, with three things inside it: the algorithm, the way restarts begin (``restarts``) and the proof that ends
-them (``reach``).
+``multistart(attempt, random_start, prove, ...)``, or ``multistart_general`` for general goals, is compiled once for
+each algorithm. It takes the algorithm, the rule that draws the start of a restart (``restarts``), and the proof that a
+target is out of reach (``reach``). Each solver has two entry points, one for positions and rotations in the world and
+one for all goals. They are written out, because only a function at the top of a module is kept in the compile cache.
+
 An attempt has the form
 
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
 
-and leaves in q the best values that it met, within the limits. What a miss means is told by ``classify``.
+It writes the best values that it found to q, within the limits. ``classify`` finds the status of a miss.
 """
 
 import math
@@ -19,15 +21,13 @@ from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.residuals import (
     all_given,
     complete_targets,
+    first_invalid_target,
     measure,
-    refused_target,
-    replace_targets,
+    write_given_targets,
 )
-from synovia.kernels.goals.swivel import forget, remember
+from synovia.kernels.goals.swivel import forget_poles, remember_poles
 from synovia.kernels.layout import (
     COST,
-    CUT,
-    ENDED,
     FINISH,
     FOLLOWER,
     LEADER,
@@ -37,27 +37,29 @@ from synovia.kernels.layout import (
     STATE,
     STATUS,
     STEPS,
+    STOP_REASON,
+    STOPPED_BY,
     TRIES,
     UNREACHABLE,
     WINNER,
 )
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work
-from synovia.kernels.tree.variables import lead, seed_state
+from synovia.kernels.tree.variables import follower_value, seed_state
 
-BETTER = F(0.999)  # a restart must lower the cost at least so much, or repeated calls would wander between equals
+BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated calls then return the same minimum
 
 
 @inline
-def follow(problem, q):
-    """Set the joints that follow another."""
+def set_followers(problem, q):
+    """Set the joints whose values follow from another joint's (mimic joints)."""
     for k in range(problem.followers.shape[0]):
-        q[problem.followers[k, FOLLOWER]] = lead(problem.coupling, k, q[problem.followers[k, LEADER]])
+        q[problem.followers[k, FOLLOWER]] = follower_value(problem.coupling, k, q[problem.followers[k, LEADER]])
 
 
 @device
-def is_finite(q):
-    """Return whether every number of q is one."""
+def all_finite(q):
+    """Return whether every number of q is finite."""
     for i in range(q.shape[0]):
         if not abs(q[i]) < F(math.inf):
             return False
@@ -65,59 +67,59 @@ def is_finite(q):
 
 
 @device
-def holds(problem, work, targets, q, errors):
-    """Return whether q, whose followers may be behind, meets the goals; write the errors."""
-    follow(problem, q)
+def meets_goals(problem, work, targets, q, errors):
+    """Return whether q meets the goals, after an update of its follower joints; write the errors."""
+    set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     return measure(problem, q, work.frames, targets, errors) <= F(1)
 
 
 @inline
-def multistart(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems of positions and rotations alone; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
 
 
 @inline
-def multistart_general(attempt, scatter, prove, ints, floats, targets, starts, out, scratch, warm, first):
+def multistart_general(attempt, random_start, prove, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems with any goals; see ``solve_rows``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first)
+    return solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first)
 
 
 @device
-def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, warm, first):
+def solve_rows(attempt, random_start, prove, problem, work, targets, starts, out, warm, first):
     """Solve one problem a row, from row ``first`` on; starts are inside the limits.
 
-    With ``warm`` each row starts where the one before ended, only a restart that reaches its goals is taken, and the
-    loop ends at the first miss, so that it can be settled before the next row starts there.
+    With ``warm`` each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
+    goals, and the loop ends at the first miss, so that it can be polished before the next row starts there.
 
     Returns:
-        Twice the rows that are done, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first target
-        that is refused.
+        Twice the number of finished rows, plus 1 if one of them missed; or -1 - (goal + goals * row) for the first
+        target that is refused.
     """
     missed = 0
     for b in range(first, out.shape[0]):
         row = out[b]
-        q, errors, kept = open_row(problem, row)
-        refused = refused_target(problem, targets[b])
+        q, errors, completed = open_row(problem, row)
+        refused = first_invalid_target(problem, targets[b])
         if refused >= 0:
             return -1 - refused - problem.goals.shape[0] * b
-        follows = warm and b > 0
-        start = vector(out[b - 1], OUT_HEAD, problem.nq) if follows else starts[min(b, starts.shape[0] - 1)]
+        continues = warm and b > 0
+        start = vector(out[b - 1], OUT_HEAD, problem.nq) if continues else starts[min(b, starts.shape[0] - 1)]
         copy(start, q)
-        if follows:  # what has no target stays where the first start has it, not where the last answer drifted
+        if continues:  # a goal without a target keeps the pose of the first start, so that it does not drift
             _, _, before = open_row(problem, out[b - 1])
             for g in range(before.shape[0]):
-                copy(before[g], kept[g])
-            replace_targets(problem, targets[b], kept)
-            remember(problem.general, problem, work, before, q)
+                copy(before[g], completed[g])
+            write_given_targets(problem, targets[b], completed)
+            remember_poles(problem.general, problem, work, before, q)
         else:
-            forget(problem.general, problem, work)
+            forget_poles(problem.general, problem, work)
             if not all_given(problem, targets[b]):
                 forward(problem.tree, q, work.frames)
-            complete_targets(problem, work.frames, targets[b], kept)
+            complete_targets(problem, work.frames, targets[b], completed)
         steps = 0
         status = STALLED
         lowest = F(0)
@@ -128,32 +130,32 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
             if tries > 0:
                 copy(start, q)
                 seed_state(bits(work.watch, STATE, 1), problem.seed, tries)
-                perform(scatter, problem, work, kept, q)
-                follow(problem, q)
-            taken, cost = perform(attempt, problem, work, kept, q)
-            follow(problem, q)
-            if not is_finite(q):  # whatever an algorithm may do: no answer holds what is no number
+                perform(random_start, problem, work, completed, q)
+                set_followers(problem, q)
+            taken, cost = perform(attempt, problem, work, completed, q)
+            set_followers(problem, q)
+            if not all_finite(q):  # an algorithm failed: an answer never holds NaN or infinity
                 copy(start, q)
                 cost = F(math.inf)
             forward(problem.tree, q, work.frames)
             tries += 1
             steps += taken
-            if measure(problem, q, work.frames, kept, errors) <= F(1):
+            if measure(problem, q, work.frames, completed, errors) <= F(1):
                 status = REACHED
                 winner = tries - 1
                 lowest = cost
                 break
-            if tries == 1 or (not follows and cost < BETTER * lowest):
+            if tries == 1 or (not continues and cost < BETTER * lowest):
                 lowest = cost
                 winner = tries - 1
                 copy(q, work.best)
-            if tries == 1 and perform(prove, problem, work, kept, q)[0] > 0:
+            if tries == 1 and perform(prove, problem, work, completed, q)[0] > 0:
                 status = UNREACHABLE
                 break
         if status != REACHED:
             if tries > 0:
                 copy(work.best, q)
-            if interrupted(work.watch) and holds(problem, work, kept, q, errors):
+            if interrupted(work.watch) and meets_goals(problem, work, completed, q, errors):
                 status = REACHED
         row[STATUS] = status
         row[STEPS] = steps
@@ -161,8 +163,8 @@ def solve_rows(attempt, scatter, prove, problem, work, targets, starts, out, war
         row[WINNER] = winner
         row[COST] = lowest if tries > 0 else F(math.inf)
         row[FINISH] = F(0)
-        row[CUT] = work.watch[ENDED]
-        if status != REACHED or interrupted(work.watch):  # for Python to look at
+        row[STOPPED_BY] = work.watch[STOP_REASON]
+        if status != REACHED or interrupted(work.watch):  # Python then finishes the row
             missed = 1
             if warm and not interrupted(work.watch):
                 return 2 * (b + 1) + 1

@@ -1,4 +1,7 @@
-"""The last descent: a pose that missed becomes one that cannot be improved, and is given back when asked for again."""
+"""Polish a missed pose by Newton's method within the limits, until no step improves it.
+
+Polishing the result again returns it unchanged.
+"""
 
 import math
 
@@ -7,47 +10,47 @@ from synovia.kernels.compiler.views import bits
 from synovia.kernels.compiler.watch import halted, stopped
 from synovia.kernels.goals.curvature import curvature
 from synovia.kernels.goals.residuals import jacobian, residual
-from synovia.kernels.jacobian.descent import LARGEST_TURN, damped_step, largest, length
+from synovia.kernels.jacobian.active_set import LARGEST_TURN, damped_step, largest, length
 from synovia.kernels.layout import HELD, STATE
-from synovia.kernels.math.bounded import bounded_step, shares, solve_rest
+from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, solve_free
 from synovia.kernels.math.linear import gram_t, times_t, transpose
-from synovia.kernels.tree.chart import NEAR, bends, bounds, move, to_box
+from synovia.kernels.tree.chart import NEAR, add_chart_curvature, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_newton
-from synovia.kernels.tree.variables import nudge, seed_state
+from synovia.kernels.tree.variables import perturb, seed_state
 
-SETTLED = F(1e-12)  # relative fall of the cost below which descent has ended
-QUIET = 4  # such steps in a row
-FLAT = F(1e-12)  # gradient against residual below which nothing is left but rounding
-CLOSE = F(1e-5)  # Newton step (radians, reaches) whose gain drowns in rounding: there the gradient decides
-ROUNDING = F(1e-13)  # of a cost
-SHORT = F(1e-15)  # step (radians, reaches) below which descent has ended
-TRIES = 40  # dampings of one step
-ASIDE = F(1e-3)  # radians, reaches: enough to leave a saddle, too little to be seen
-BENDS = F(1e-6)  # curvature against residual that is one
-LOWER = F(0.999)  # what a saddle is left for: its cost times this, or an answer that is asked for again would wander
+CONVERGED = F(1e-12)  # relative fall of the cost that counts as none
+CONVERGED_STEPS = 4  # such steps in a row end the descent
+GRADIENT_NOISE = F(1e-12)  # gradient relative to the residual below which it is rounding
+CLOSE = F(1e-5)  # Newton step (radians, reaches) whose gain is below rounding: it is accepted without one
+ROUNDING = F(1e-13)  # relative, of a cost
+MIN_STEP = F(1e-15)  # step (radians, reaches) that ends the descent
+MAX_DAMPINGS = 40  # tried dampings of one step
+SADDLE_STEP = F(1e-3)  # radians, reaches: leaves a saddle, yet invisible
+NEGATIVE_CURVATURE = F(1e-6)  # of the Hessian, relative to the residual
+SADDLE_GAIN = F(0.999)  # factor by which the cost must fall to leave a saddle: solving again returns the same answer
 
 
 @device
-def pull(problem, work, targets, q):
-    """Write J and the gradient g = Jᵀe in the directions of the box, with the bounds, and mark those that hold.
+def bounded_gradient(problem, work, targets, q):
+    """Write J, the gradient g = Jᵀe and the bounds in the coordinates of the box, and mark the active bounds.
 
-    dq is left with the gradient in angular velocities.
+    dq holds the gradient in angular velocities afterwards.
 
     Returns:
-        The largest part of the gradient that no bound holds back, and the largest that one does: the multiplier.
+        The largest entry of the gradient that no bound holds back, and the largest multiplier of a bound.
     """
     jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.dq)
-    bounds(problem, q, work.box)
+    write_bounds(problem, q, work.box)
     to_box(problem, work.box, work.J)
     times_t(work.J, work.e, work.g)
-    return shares(work.box, work.g, NEAR, FLAT * length(work.e))
+    return free_and_held_gradient(work.box, work.g, NEAR, GRADIENT_NOISE * length(work.e))
 
 
 @device
-def drop_held(work):
-    """Take what a bound holds out of J and g."""
+def drop_active(work):
+    """Set the columns of J and the entries of g at active bounds to zero."""
     for v in range(work.g.shape[0]):
         if work.box[v, HELD] != F(0):
             work.g[v] = F(0)
@@ -56,13 +59,19 @@ def drop_held(work):
 
 
 @device
-def hessian(problem, work, targets, q):
-    """Write H, second derivatives included, in the directions of the box."""
-    curvature(problem, q, work.frames, targets, work.H)
+def hessian_to_box(problem, work, q):
+    """Transform H from angular velocities to the coordinates of the box; dq holds the gradient."""
     for _ in range(2):
         to_box(problem, work.box, work.H)
         transpose(work.H)
-    bends(problem, q, work.box, work.dq, work.H)
+    add_chart_curvature(problem, q, work.box, work.dq, work.H)
+
+
+@device
+def hessian(problem, work, targets, q):
+    """Write the Hessian H of half the cost, second derivatives included, in the coordinates of the box."""
+    curvature(problem, q, work.frames, targets, work.H)
+    hessian_to_box(problem, work, q)
     gram_t(work.J, work.K, F(0))
     for i in range(work.H.shape[0]):
         for j in range(i):
@@ -72,8 +81,8 @@ def hessian(problem, work, targets, q):
 
 
 @device
-def fall(work, damping):
-    """Return by how much the model says that the cost falls: 2 g·y - y·H y, or with JᵀJ for H."""
+def predicted_fall(work, damping):
+    """Return the fall of the cost that the quadratic model predicts: 2 g·y - y·H y, or with JᵀJ for H."""
     total = F(0)
     full = work.H.shape[0] > 0
     for i in range(work.g.shape[0]):
@@ -89,37 +98,37 @@ def fall(work, damping):
 
 
 @device
-def settle(problem, work, targets, q, most):
-    """Descend from q to a local minimum: Newton's method, each step the minimum of a quadratic within the limits.
+def newton_descent(problem, work, targets, q, max_steps):
+    """Descend from q to a local minimum by Newton's method; each step minimises a quadratic within the limits.
 
-    It is damped so that each step lowers the cost; the damping follows the gain ratio (Nielsen 1999). With many columns
-    JᵀJ stands for the Hessian, and what is held is left out.
+    Damping makes each step lower the cost, and follows the gain ratio (Nielsen 1999). With more than NEWTON_COLUMNS
+    columns JᵀJ replaces the Hessian, and columns at active bounds are left out.
 
     Returns:
-        (steps taken, 1 if q is stationary or reached, else 0).
+        (steps taken, 1 if q is stationary or meets the goals, else 0).
     """
     damping = F(1e-3)
     grow = F(2)
-    quiet = 0
+    small_falls = 0
     full = work.H.shape[0] > 0
     cost_of_step = work_of_newton(problem)
     forward(problem.tree, q, work.frames)
     cost, worst = residual(problem, q, work.frames, targets, work.e)
-    for k in range(most):
+    for k in range(max_steps):
         if worst <= F(1):
             return k, 1
         if stopped(work.watch, cost_of_step):
             return k, 0
-        left, _ = pull(problem, work, targets, q)
-        rounding = FLAT * math.sqrt(cost)
+        left, _ = bounded_gradient(problem, work, targets, q)
+        rounding = GRADIENT_NOISE * math.sqrt(cost)
         if left <= rounding:
             return k, 1
         if full:
             hessian(problem, work, targets, q)
         else:
-            drop_held(work)
+            drop_active(work)
         accepted = False
-        for _ in range(TRIES):
+        for _ in range(MAX_DAMPINGS):
             if stopped(work.watch, cost_of_step):
                 break
             extra = damping * max(F(1), cost)
@@ -129,22 +138,22 @@ def settle(problem, work, targets, q, most):
             else:
                 damped_step(work, extra)
             size = largest(work.dq)
-            if downhill and size < SHORT:
+            if downhill and size < MIN_STEP:
                 return k, 1
             if downhill:
                 copy(q, work.trial)
                 move(problem, work.trial, work.dq, min(F(1), LARGEST_TURN / size))
                 forward(problem.tree, work.trial, work.frames)
                 new_cost, new_worst = residual(problem, work.trial, work.frames, targets, work.e)
-                polishes = full and size < CLOSE and new_cost <= cost * (F(1) + ROUNDING)
-                if new_cost < cost or polishes:
+                refines = full and size < CLOSE and new_cost <= cost * (F(1) + ROUNDING)
+                if new_cost < cost or refines:
                     accepted = True
-                    gain = (cost - new_cost) / max(fall(work, extra), F(1e-300))
+                    gain = (cost - new_cost) / max(predicted_fall(work, extra), F(1e-300))
                     h = F(2) * gain - F(1)
-                    if not polishes:
+                    if not refines:
                         damping = max(damping * max(F(1) / F(3), F(1) - h * h * h), F(1e-12))
                     grow = F(2)
-                    quiet = quiet + 1 if cost - new_cost < SETTLED * cost else 0
+                    small_falls = small_falls + 1 if cost - new_cost < CONVERGED * cost else 0
                     cost, worst = new_cost, new_worst
                     copy(work.trial, q)
                     break
@@ -152,54 +161,56 @@ def settle(problem, work, targets, q, most):
                 residual(problem, q, work.frames, targets, work.e)
             damping *= grow
             grow *= F(2)
-        if not accepted or quiet >= QUIET:
+        if not accepted or small_falls >= CONVERGED_STEPS:
             forward(problem.tree, q, work.frames)
             residual(problem, q, work.frames, targets, work.e)
             return k + 1, 0 if halted(work.watch) else 1
-    return most, 0
+    return max_steps, 0
 
 
 @device
 def is_saddle(problem, work, targets, q, cost, steps):
-    """Return whether the cost bends down somewhere around a pose that is stationary; frames and residual are at q.
+    """Return whether a stationary pose is a saddle: the Hessian has negative curvature. Frames and residual are at q.
 
-    Without second derivatives (many columns) only a pose that no step has left is suspected.
+    Without second derivatives (many columns), a pose counts as a saddle if the descent took no step.
     """
     if work.H.shape[0] == 0:
         return steps == 0
-    pull(problem, work, targets, q)
+    bounded_gradient(problem, work, targets, q)
     hessian(problem, work, targets, q)
-    return not solve_rest(work.H, BENDS * math.sqrt(cost), work.g, work.box, work.K, work.dq)
+    return not solve_free(work.H, NEGATIVE_CURVATURE * math.sqrt(cost), work.g, work.box, work.K, work.dq)
 
 
 @device
-def come_to_rest(problem, work, targets, q, most):
-    """Settle q, and leave a saddle: a chain that points straight away from its target feels no gradient at all.
+def polish_to_minimum(problem, work, targets, q, max_steps):
+    """Descend from q to a minimum, and leave saddles.
 
-    It is tried a little to both sides, the same ones every time; at a minimum nothing is tried, so it stays.
+    A chain that points straight away from its target is at a saddle: its gradient is zero. From a saddle the descent
+    is repeated after a small random step and after its opposite, the same ones every time. A minimum is returned
+    unchanged.
 
     Returns:
-        (steps taken, 1 if q is stationary or reached, else 0).
+        (steps taken, 1 if q is stationary or meets the goals, else 0).
     """
     steps = 0
-    ended = 0
+    was_stationary = 0
     lowest = F(0)
     for side in range(3):
         if side > 0:
             copy(work.best, q)
             seed_state(bits(work.watch, STATE, 1), problem.seed, 0)
-            aside = ASIDE if side == 1 else -ASIDE
-            nudge(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
-        taken, still = settle(problem, work, targets, q, most)
+            aside = SADDLE_STEP if side == 1 else -SADDLE_STEP
+            perturb(problem.variables, problem.limits, q, bits(work.watch, STATE, 1), aside, problem.reach)
+        taken, converged = newton_descent(problem, work, targets, q, max_steps)
         steps += taken
         cost, worst = residual(problem, q, work.frames, targets, work.e)
         if side == 0:
-            ended = still
+            was_stationary = converged
             lowest = cost
             copy(q, work.best)
-            if worst <= F(1) or still == 0 or not is_saddle(problem, work, targets, q, cost, taken):
-                return steps, ended
-        elif worst <= F(1) or cost < LOWER * lowest:
-            return steps, still
+            if worst <= F(1) or converged == 0 or not is_saddle(problem, work, targets, q, cost, taken):
+                return steps, was_stationary
+        elif worst <= F(1) or cost < SADDLE_GAIN * lowest:
+            return steps, converged
     copy(work.best, q)
-    return steps, ended
+    return steps, was_stationary

@@ -1,6 +1,6 @@
-"""Where a restart begins: a random pose within the limits, the same one for the same seed and attempt.
+"""Random start poses within the limits: the same pose for the same seed and attempt.
 
-Slides that may go much farther than the reach are drawn near a target.
+Slides whose range is much longer than the reach are drawn near a target.
 """
 
 import numpy as np
@@ -33,8 +33,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, randomize, randomize_number, uniform
 
-GENTLER = F(0.2)  # factor on the turns of free balls, never, once or twice
-MANNERS = 3
+SMALLER_TURNS = F(0.2)  # factor on the rotations of free balls, applied zero, one or two times
+TURN_KINDS = 3  # number of those choices
 
 
 @inline
@@ -47,11 +47,11 @@ def is_wide(problem, row):
 
 
 @device
-def near_target(problem, work, targets, q):
-    """Draw wide slides again: around where they bring one of the goals, drawn too, closest to its target.
+def draw_wide_slides(problem, work, targets, q):
+    """Draw wide slides again, near the values that bring one goal closest to its target; the goal is drawn too.
 
-    They are then at most the reach away from there. Uniform within limits of a kilometre, or left where they were, they
-    would hardly ever help. ``work.trial`` holds q before anything was drawn.
+    A drawn value is at most the reach away from there. A value drawn uniformly from limits of a kilometre would hardly
+    ever help. ``work.trial`` holds q before anything was drawn.
     """
     n = problem.tree.ints.shape[0]
     wide = 0
@@ -66,14 +66,14 @@ def near_target(problem, work, targets, q):
     forward(problem.tree, q, work.frames)
     _, p = goal_frame(problem, work.frames, g)
     _, t = target_frame(targets, g)
-    way = sub(t, p)
+    offset = sub(t, p)
     while row >= 0:
         if is_wide(problem, row):
             z = column(load_rotation(work.frames, row, ORIENTATION), 2)
-            by = dot(z, way)
-            way = axpy(-by, z, way)
+            shift = dot(z, offset)
+            offset = axpy(-shift, z, offset)
             ratio = problem.tree.couple[row, RATIO]
-            q[problem.tree.ints[row, FIRST_Q]] += by / ratio if ratio != F(0) else F(0)
+            q[problem.tree.ints[row, FIRST_Q]] += shift / ratio if ratio != F(0) else F(0)
         row = problem.tree.ints[row, PARENT]
     for i in range(n):
         if is_wide(problem, i):
@@ -83,28 +83,28 @@ def near_target(problem, work, targets, q):
 
 
 @algorithm
-def scatter(problem, work, targets, q):
-    """Fill every variable of q.
+def random_start(problem, work, targets, q):
+    """Fill every variable of q with random values.
 
-    Balls without limits are turned fully, a fifth or a twenty-fifth of it: a chain of a hundred of them turned fully is
-    a coil from which nothing far is reached (31 of 40 targets, with gentler ones all 40).
+    The rotations of balls without limits are uniform, or a fifth or a twenty-fifth of that. A chain of a hundred balls
+    with uniform rotations is a coil, from which few far targets are reached (31 of 40; with smaller rotations 40).
     """
     copy(q, work.trial)
     randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))
-    share = GENTLER ** np.int64(MANNERS * uniform(bits(work.watch, STATE, 1)))
+    share = SMALLER_TURNS ** np.int64(TURN_KINDS * uniform(bits(work.watch, STATE, 1)))
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == TURN and not is_limited(problem.limits, k):
             at = problem.variables[k, BLOCK_Q]
             store_quat(q, at, quat_exp(scale(share, quat_log(load_quat(q, at)))))
-    near_target(problem, work, targets, q)
+    draw_wide_slides(problem, work, targets, q)
     return 0, F(0)
 
 
 @algorithm
-def scatter_numbers(problem, work, targets, q):
-    """Fill every variable of an arm, which has numbers alone; arms need not wait for ball joints to be compiled."""
+def random_scalars(problem, work, targets, q):
+    """Fill every variable of an arm, which has no ball joints: without their code it compiles faster."""
     copy(q, work.trial)
     for k in range(problem.variables.shape[0]):
         randomize_number(problem.limits, k, q, problem.variables[k, BLOCK_Q], bits(work.watch, STATE, 1))
-    near_target(problem, work, targets, q)
+    draw_wide_slides(problem, work, targets, q)
     return 0, F(0)

@@ -1,1 +1,1 @@
-"""Kernels that solve many problems side by side in the lanes of vector registers."""
+"""Kernels that solve a batch of problems in lockstep, one in each lane of the vector registers (SIMD)."""

@@ -1,7 +1,6 @@
-"""One step of Levenberg-Marquardt for thirty-two arms side by side, by the formulas of ``jacobian.arm_step``.
+"""One step of Levenberg-Marquardt for a SIMD batch of arms, by the formulas of ``jacobian.arm_step``.
 
-Arrays are [number, lane]; each loop over lanes is straight-line code, which LLVM turns into vector instructions. The
-type of the arrays decides the precision: every constant is wrapped in ``K``.
+Arrays are [number, lane] (see ``batch``). Their type K sets the precision: every constant is converted to it.
 """
 
 import math
@@ -36,19 +35,18 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.linear import solve6_of
 from synovia.kernels.math.rotations import apply, load_rotation, matmul, matmul_t, turn_z
 from synovia.kernels.math.vectors import add, dot, load, scale, sub
+from synovia.kernels.simd.batch import FORWARD, LANES, as_type, lane_vector, put_vector
 
-LANES = 32  # 8 are too few to vectorise, 64 no longer fit in the nearest cache
-BACK = 1e-6  # cos²(θ/2) below which an error is taken as this close to half a turn
-FORWARD = 0x7FFFFFFF  # a row number that is known not to count from the end
+BACK = 1e-6  # least cos²(θ/2) of a rotation error, which is near half a turn
 
 # Rows of the error: weighted (0-5), then these
-FAR2, TURNED2, LANE_COST = 6, 7, 8  # squared distance and angle, and the cost as the goal counts it
+FAR2, TURNED2, LANE_COST = 6, 7, 8  # squared distance, squared angle, weighted cost
 ERROR_WIDTH = 9
 
 
 @inline
 def lane_sincos(K, x):
-    """Return (sin x, cos x) as ``sincos`` does, in the type K."""
+    """Return (sin x, cos x) as ``sincos`` does, in the type K and without a branch."""
     t = x * K(0.6366197723675814)
     n = np.int32(t + (K(0.5) if t >= K(0) else K(-0.5)))
     m = K(n)
@@ -85,31 +83,11 @@ def lane_rotation(X, r, l):
 
 
 @inline
-def lane_vector(X, r, l):
-    """Return the vector in rows r to r + 2 of lane l."""
-    return X[r, l], X[r + 1, l], X[r + 2, l]
-
-
-@inline
-def put_vector(X, r, l, v):
-    """Write a vector to rows r to r + 2 of lane l."""
-    X[r, l] = v[0]
-    X[r + 1, l] = v[1]
-    X[r + 2, l] = v[2]
-
-
-@inline
 def put_rotation(X, r, l, A):
     """Write a matrix to rows r to r + 8 of lane l."""
     put_vector(X, r, l, (A[0], A[1], A[2]))
     put_vector(X, r + 3, l, (A[3], A[4], A[5]))
     put_vector(X, r + 6, l, (A[6], A[7], A[8]))
-
-
-@inline
-def as_type(K, v):
-    """Return a vector in the type K."""
-    return K(v[0]), K(v[1]), K(v[2])
 
 
 @inline
@@ -235,10 +213,10 @@ def lane_normal(problem, Q, P, axes, E, J, S):
 
 @inline
 def lane_step(problem, Q, E, J, S, Y):
-    """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ e in every lane, and clamp; Y is room.
+    """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ e in every lane, and clamp; Y is scratch memory.
 
-    Unlike ``jacobian.arm`` it stays on the tangent: following the curve as there saved about a seventh of the steps and
-    made each about a seventh longer, so it gained nothing.
+    Unlike ``jacobian.arm`` it does not follow the curvature: that saved about a seventh of the steps, but made each
+    about a seventh longer.
     """
     K = Q.dtype.type
     for l in range(LANES):

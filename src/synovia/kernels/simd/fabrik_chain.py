@@ -1,12 +1,8 @@
-"""FABRIK for many targets of one chain of unlimited balls in lockstep: thirty-two chains at once, one in each lane.
+"""FABRIK for a SIMD batch of targets of one chain of unlimited balls (see ``batch``).
 
-The points move as in ``fabrik_chain``, bone for bone; what differs is their order in memory, [number, lane], so that
-one instruction of the processor moves several chains. A bone waits for the one before it: alone such a chain leaves
-most of the processor idle, thirty-two fill it.
-
-A lane whose chain has arrived takes up the next target. Joint values and the verdict come from forward kinematics in
-double precision, whatever the lanes work in. A chain that does not arrive in its first attempt is left to the scalar
-kernel, with its proofs, restarts and answers.
+The points move as in ``heuristic.fabrik_chain``, bone for bone; only their order in memory differs. Each bone needs the
+result of the one before it, so a single chain leaves most of the processor idle; thirty-two chains fill it. A chain
+whose first attempt fails is left to the scalar kernel.
 """
 
 import math
@@ -16,39 +12,33 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.views import matrix, stack
 from synovia.kernels.compiler.watch import stopped
-from synovia.kernels.goals.residuals import all_given, complete_targets, measure, refused_target, target_frame
-from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, take_turns
-from synovia.kernels.layout import (
-    BEST,
-    BONE,
-    COST,
-    CUT,
-    FINISH,
-    PLACE,
-    POSITION_WEIGHT,
-    PROGRESS,
-    REACHED,
-    STATUS,
-    STEPS,
-    TRIES,
-    WINNER,
-)
+from synovia.kernels.goals.residuals import all_given, complete_targets, first_invalid_target, target_frame
+from synovia.kernels.heuristic.fabrik_chain import lay_out, placed, turn_joints
+from synovia.kernels.layout import BEST, BONE, PLACE, POSITION_WEIGHT, PROGRESS, STATUS
 from synovia.kernels.math.vectors import dot, load, norm, store, sub
-from synovia.kernels.search.descent import AIM
-from synovia.kernels.search.multistart import follow
-from synovia.kernels.simd.arm import LEFT
-from synovia.kernels.simd.arm_step import FORWARD, LANES, as_type, lane_vector, put_vector
+from synovia.kernels.search.descent import INSIDE
+from synovia.kernels.simd.batch import (
+    FORWARD,
+    LANES,
+    LEFT,
+    as_type,
+    count_left,
+    lane_vector,
+    leave_from,
+    put_vector,
+    verify,
+)
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 
-ROW, STEP, LOOK = 0, 1, 2  # integers of a lane: its problem (-1: none), iterations, the iteration of the next look
-NOW, LOWEST, MARK = 0, 1, 2  # numbers of a lane: squared error now, the lowest, the lowest at the last look
-SINGLE_AIM = F(0.95)  # of the tolerance, in single precision: rounding of a thousand bones adds a fiftieth of it
+ROW, STEP, CHECK = 0, 1, 2  # counters of a lane: problem (-1: none), iterations, the iteration of the next check
+NOW, LOWEST, MARK = 0, 1, 2  # costs of a lane: squared error now, the lowest, the lowest at the last check
+SINGLE_AIM = F(0.95)  # of the tolerance, in single precision: rounding of a thousand bones adds a fiftieth
 
 
 @inline
 def pull(P, V, i, length):
-    """Bring point i of every lane to a bone's length from V, on the line to where it is, and V there too."""
+    """Move point i of every lane to a bone's length from V, on the line to its old place, and V to the same point."""
     K = P.dtype.type
     k = (3 * i) & FORWARD
     for l in range(LANES):
@@ -67,7 +57,7 @@ def iterate_lanes(points, n, P, V, root, goal):
         pull(P, V, i, K(points[i, BONE]))
     for l in range(LANES):
         put_vector(V, 0, l, root)
-    # the tip is at its target already: the last point counts as there
+    # the backward pass leaves the last point at the target
     k = (3 * n) & FORWARD
     for l in range(LANES):
         put_vector(P, k, l, lane_vector(goal, 0, l))
@@ -76,43 +66,33 @@ def iterate_lanes(points, n, P, V, root, goal):
 
 
 @inline
-def lane_costs(V, goal, state):
+def lane_costs(V, goal, costs):
     """Write the squared distance of every lane's tip from its target, and the lowest so far."""
     for l in range(LANES):
         d = sub(lane_vector(goal, 0, l), lane_vector(V, 0, l))
         cost = dot(d, d)
-        state[NOW, l] = cost
-        low = state[LOWEST, l]
-        state[LOWEST, l] = cost if cost < low else low
+        costs[NOW, l] = cost
+        low = costs[LOWEST, l]
+        costs[LOWEST, l] = cost if cost < low else low
 
 
 @device
-def answer(problem, work, row, steps, cost):
-    """Write the answer whose points are the best ones, after so many iterations, if it holds in double precision."""
-    q, errors, kept = open_row(problem, row)
+def write_answer(problem, work, row, steps, cost):
+    """Write the answer with the best points, if it meets the goals in double precision."""
     if steps > 0:
-        take_turns(problem, work, q)
-    follow(problem, q)
-    forward(problem.tree, q, work.frames)
-    if measure(problem, q, work.frames, kept, errors) <= F(1):
-        weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
-        row[STATUS] = REACHED
-        row[STEPS] = steps
-        row[TRIES] = F(1)
-        row[WINNER] = F(0)
-        row[COST] = cost * weight * weight
-        row[FINISH] = F(0)
-        row[CUT] = F(0)
+        turn_joints(problem, work, open_row(problem, row)[0])
+    weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach
+    verify(problem, work, row, steps, F(0), cost * weight * weight)
 
 
 @device
-def begin(problem, work, targets, starts, out, b, total, most2, lanes, state, P, goal, l):
-    """Put problem b into lane l, unless its start is the answer or its target is out of reach.
+def load_problem(problem, work, targets, starts, out, b, total, most2, counters, costs, P, goal, l):
+    """Load problem b into lane l, unless its start is the answer or its target is out of reach.
 
     Returns:
-        The goal whose target is refused, or -1.
+        The goal with an invalid target, or -1.
     """
-    refused = refused_target(problem, targets[b])
+    refused = first_invalid_target(problem, targets[b])
     if refused >= 0:
         return refused
     K = P.dtype.type
@@ -130,98 +110,91 @@ def begin(problem, work, targets, starts, out, b, total, most2, lanes, state, P,
     d = sub(t, load(work.points, n, PLACE))
     cost = dot(d, d)
     if cost <= most2:
-        answer(problem, work, row, 0, cost)
+        write_answer(problem, work, row, 0, cost)
         return -1
     if norm(sub(t, load(work.points, 0, PLACE))) > total:
         return -1
     for i in range(n + 1):
         put_vector(P, 3 * i, l, as_type(K, load(work.points, i, PLACE)))
     put_vector(goal, 0, l, as_type(K, t))
-    state[LOWEST, l] = cost
-    state[MARK, l] = cost
-    lanes[ROW, l] = b
-    lanes[STEP, l] = 0
-    lanes[LOOK, l] = min(problem.patience, problem.max_steps)
+    costs[LOWEST, l] = cost
+    costs[MARK, l] = cost
+    counters[ROW, l] = b
+    counters[STEP, l] = 0
+    counters[CHECK, l] = min(problem.patience, problem.max_steps)
     return -1
 
 
 @inline
-def goes_on(problem, lanes, state, l):
-    """Return whether a lane that has not arrived goes on: a look every few iterations, as in ``fabrik_chain``."""
-    k = lanes[STEP, l]
-    if k >= problem.max_steps or not state[NOW, l] < math.inf:
+def goes_on(problem, counters, costs, l):
+    """Return whether a lane that has not arrived goes on; checked every few iterations, as in ``fabrik_chain``."""
+    k = counters[STEP, l]
+    if k >= problem.max_steps or not costs[NOW, l] < math.inf:
         return False
-    if state[LOWEST, l] > problem.params[PROGRESS] * state[MARK, l]:
+    if costs[LOWEST, l] > problem.params[PROGRESS] * costs[MARK, l]:
         return False
-    state[MARK, l] = state[LOWEST, l]
-    lanes[LOOK, l] = min(k + problem.patience, problem.max_steps)
+    costs[MARK, l] = costs[LOWEST, l]
+    counters[CHECK, l] = min(k + problem.patience, problem.max_steps)
     return True
 
 
 @entry
-def fabrik_lanes(ints, floats, targets, starts, out, scratch, room):
-    """Solve rows of problems in lanes of the type of ``room``; rows with status LEFT are for ``fabrik_chain`` to solve.
+def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
+    """Solve a batch of problems in the type of ``memory``; ``fabrik_chain`` solves the rows with status LEFT.
 
-    ``room`` is memory for the points: 3 (joints + 1) numbers a lane.
+    ``memory`` is for the points: 3 (joints + 1) numbers a lane.
 
     Returns:
-        The number of rows that are left, or -1 - row for the first target that is refused.
+        The number of rows that are left, or -1 - row for the first invalid target.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    K = room.dtype.type
+    K = memory.dtype.type
     n = problem.tree.ints.shape[0]
-    P = matrix(room, 0, 3 * (n + 1), LANES)
-    V, goal, state = stack(room, 3, LANES), stack(room, 3, LANES), stack(room, 3, LANES)
-    lanes = stack(ints, 3, LANES)
+    P = matrix(memory, 0, 3 * (n + 1), LANES)
+    V, goal, costs = stack(memory, 3, LANES), stack(memory, 3, LANES), stack(memory, 3, LANES)
+    counters = stack(ints, 3, LANES)
     q, _, _ = open_row(problem, out[0])
     copy(starts[0], q)
     total = lay_out(problem, work, q)
     root = as_type(K, load(work.points, 0, PLACE))
-    most2 = (AIM * problem.tolerance) ** 2
-    near2 = most2 if F(K(AIM)) == AIM else (SINGLE_AIM * problem.tolerance) ** 2
+    most2 = (INSIDE * problem.tolerance) ** 2
+    near2 = most2 if F(K(INSIDE)) == INSIDE else (SINGLE_AIM * problem.tolerance) ** 2
     for l in range(LANES):
-        lanes[ROW, l] = -1
-        lanes[STEP, l] = 0
-        lanes[LOOK, l] = 0
-        state[LOWEST, l] = 0
+        counters[ROW, l] = -1
+        counters[STEP, l] = 0
+        counters[CHECK, l] = 0
+        costs[LOWEST, l] = 0
         put_vector(goal, 0, l, root)
         put_vector(V, 0, l, root)
         for i in range(n + 1):
             put_vector(P, 3 * i, l, root)
-    following = 0
-    live = 0
-    while following < out.shape[0] or live > 0:
+    next_row = 0
+    busy = 0
+    while next_row < out.shape[0] or busy > 0:
         if stopped(work.watch, LANES * n):
-            for b in range(following, out.shape[0]):
-                out[b, STATUS] = LEFT
+            leave_from(out, next_row)
             break
-        lane_costs(V, goal, state)
+        lane_costs(V, goal, costs)
         for l in range(LANES):
-            arrived = state[NOW, l] <= near2
-            if arrived or lanes[STEP, l] >= lanes[LOOK, l]:
-                b = np.int64(lanes[ROW, l])
+            arrived = costs[NOW, l] <= near2
+            if arrived or counters[STEP, l] >= counters[CHECK, l]:
+                b = np.int64(counters[ROW, l])
                 if b >= 0 and arrived:
                     for i in range(n + 1):
                         p = lane_vector(P, 3 * i, l)
                         store(work.points, i, BEST, (F(p[0]), F(p[1]), F(p[2])))
-                    answer(problem, work, out[b], lanes[STEP, l], F(state[NOW, l]))
-                if b < 0 or arrived or not goes_on(problem, lanes, state, l):
-                    live -= b >= 0
-                    lanes[ROW, l] = -1
-                    while following < out.shape[0] and lanes[ROW, l] < 0:
-                        if (
-                            begin(
-                                problem, work, targets, starts, out, following, total, most2, lanes, state, P, goal, l
-                            )
-                            >= 0
-                        ):
-                            return -1 - following
-                        following += 1
-                    live += lanes[ROW, l] >= 0
-            lanes[STEP, l] += 1
+                    write_answer(problem, work, out[b], counters[STEP, l], F(costs[NOW, l]))
+                if b < 0 or arrived or not goes_on(problem, counters, costs, l):
+                    busy -= b >= 0
+                    counters[ROW, l] = -1
+                    while next_row < out.shape[0] and counters[ROW, l] < 0:
+                        refused = load_problem(
+                            problem, work, targets, starts, out, next_row, total, most2, counters, costs, P, goal, l
+                        )
+                        if refused >= 0:
+                            return -1 - next_row
+                        next_row += 1
+                    busy += counters[ROW, l] >= 0
+            counters[STEP, l] += 1
         iterate_lanes(work.points, n, P, V, root, goal)
-    left = 0
-    for b in range(out.shape[0]):
-        if out[b, STATUS] < F(0):
-            left += 1
-    return left
+    return count_left(out)

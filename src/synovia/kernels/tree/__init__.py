@@ -1,1 +1,1 @@
-"""Joints: the packed problem, forward kinematics, the variables of q and their limits."""
+"""The joint tree: the packed problem, forward kinematics, joint variables and their limits."""

@@ -1,4 +1,7 @@
-"""Ball joints set at once: to a turn in the world, within their limits, and swivelled about a line until inside."""
+"""Set ball joints in closed form: rotate one in the world, or swivel a limb about a line until its limits hold.
+
+A limb is the pair of segments from a root joint to a tip. Its root and its wrist (the joint at the tip) are balls.
+"""
 
 from typing import NamedTuple
 
@@ -20,27 +23,30 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.swing_twist import excess, project
-from synovia.kernels.math.trigonometry import sincos
+from synovia.kernels.math.two_segments import turn_about
 from synovia.kernels.tree.variables import is_limited
 
-FEEL = 36  # steps of half a turn when a swivel inside the limits is sought
-HALVINGS = 48
-INSIDE = F(1e-11)  # radians beyond a limit that count as on it
+SCAN_STEPS = 36  # samples of half a turn, to both sides, when searching for an allowed swivel
+HALVINGS = 48  # bisections at the edge of an allowed range
+ON_LIMIT = F(1e-11)  # radians beyond a limit that still count as inside
 
 
 @inline
-def base_of(problem, frames, q, row):
+def ball_rest_rotation(problem, frames, q, row):
     """Return the world rotation of a ball joint before its own motion."""
     at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
     return matmul_t(load_rotation(frames, row, ORIENTATION), quat_matrix(load_quat(q, at)))
 
 
 @inline
-def turned(problem, frames, q, row, turn):
-    """Return the quaternion of a ball joint after a turn (quaternion) in the world; on the side of the one before."""
+def turned_ball(problem, frames, q, row, turn):
+    """Return the quaternion of a ball joint after it turns in the world by the quaternion ``turn``.
+
+    Of the two quaternions of this rotation, return the one on the side of the present value.
+    """
     at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
     old = load_quat(q, at)
-    base = matrix_quat(base_of(problem, frames, q, row))
+    base = matrix_quat(ball_rest_rotation(problem, frames, q, row))
     new = quat_normalize(quat_mul(quat_mul(quat_conj(base), quat_mul(turn, base)), old))
     if new[0] * old[0] + new[1] * old[1] + new[2] * old[2] + new[3] * old[3] < F(0):
         return -new[0], -new[1], -new[2], -new[3]
@@ -48,72 +54,74 @@ def turned(problem, frames, q, row, turn):
 
 
 @device
-def set_turn(problem, frames, q, row, turn):
-    """Turn a ball joint in the world by a quaternion, then to the nearest allowed rotation; return its world rotation.
+def rotate_ball(problem, frames, q, row, turn):
+    """Turn a ball joint in the world by a quaternion, project it into its limit, and return its new world rotation.
 
-    ``frames`` are those before the turn.
+    ``frames`` are the world frames before the turn.
     """
     k = problem.tree.ints[row, VARIABLE]
-    base = base_of(problem, frames, q, row)
-    new = turned(problem, frames, q, row, turn)
+    base = ball_rest_rotation(problem, frames, q, row)
+    new = turned_ball(problem, frames, q, row, turn)
     if is_limited(problem.limits, k):
         new = project(problem.limits, k, new)
     store_quat(q, problem.variables[k, BLOCK_Q], new)
     return matmul(base, quat_matrix(new))
 
 
-class Hand(NamedTuple):
-    """The ball at the end of a limb that is to take a rotation in the world."""
+class Wrist(NamedTuple):
+    """The ball at the tip of a limb, and the world rotation that it should take."""
 
-    row: np.int64  # -1: there is none
-    before: tuple[float, float, float, float]  # its world rotation without its own motion, at no swivel
+    row: np.int64  # -1 without a wrist
+    before: tuple[float, float, float, float]  # its world rotation without its own motion, at swivel angle 0
     wanted: tuple[float, float, float, float]  # in the world
 
 
 @inline
-def no_hand():
-    """Return a hand that asks for nothing."""
-    return Hand(np.int64(-1), (F(0), F(0), F(0), F(1)), (F(0), F(0), F(0), F(1)))
+def no_wrist():
+    """Return a wrist that has no target."""
+    return Wrist(np.int64(-1), (F(0), F(0), F(0), F(1)), (F(0), F(0), F(0), F(1)))
 
 
 @inline
-def own_turn(hand, swivel):
-    """Return the quaternion of the hand's own motion after the limb was swivelled."""
-    return quat_mul(quat_conj(quat_mul(swivel, hand.before)), hand.wanted)
+def wrist_motion(wrist, swivel):
+    """Return the joint quaternion that gives the wrist its target rotation after a swivel of the limb."""
+    return quat_mul(quat_conj(quat_mul(swivel, wrist.before)), wrist.wanted)
 
 
 @inline
-def beyond(problem, frames, q, row, aimed, line, hand, angle):
-    """Return by how much root and hand are beyond their limits after a turn and a swivel about a line (radians)."""
-    s, c = sincos(F(0.5) * angle)
-    swivel = (s * line[0], s * line[1], s * line[2], c)
+def limit_excess(problem, frames, q, row, aimed, line, wrist, angle):
+    """Return how far (radians) the root or the wrist exceeds its limit after the turn ``aimed`` and a swivel.
+
+    ``line`` is the unit axis of the swivel.
+    """
+    swivel = turn_about(line, angle)
     out = F(0)
     k = problem.tree.ints[row, VARIABLE]
     if is_limited(problem.limits, k):
-        out = excess(problem.limits, k, turned(problem, frames, q, row, quat_mul(swivel, aimed)))
-    if hand.row >= 0:
-        k = problem.tree.ints[hand.row, VARIABLE]
+        out = excess(problem.limits, k, turned_ball(problem, frames, q, row, quat_mul(swivel, aimed)))
+    if wrist.row >= 0:
+        k = problem.tree.ints[wrist.row, VARIABLE]
         if is_limited(problem.limits, k):
-            out = max(out, excess(problem.limits, k, own_turn(hand, swivel)))
+            out = max(out, excess(problem.limits, k, wrist_motion(wrist, swivel)))
     return out
 
 
 @device
-def swivel_inside(problem, frames, q, row, aimed, line, hand, wanted):
-    """Return (the swivel about a line nearest to the wanted one that keeps root and hand inside, whether one does).
+def nearest_allowed_swivel(problem, frames, q, row, aimed, line, wrist, wanted):
+    """Return (the swivel nearest to ``wanted`` that keeps root and wrist within their limits, whether there is one).
 
-    The limits of balls leave arcs of the circle of swivels; they are felt for in steps of 5 degrees to both sides, and
-    the edge that is met is halved down to rounding.
+    Ball limits allow only some arcs of the full circle. Search them in steps of 5 degrees to both sides of ``wanted``,
+    then bisect the edge of the first arc down to rounding.
     """
-    for i in range(FEEL + 1):
+    for i in range(SCAN_STEPS + 1):
         for side in (F(1), F(-1)):
-            angle = wanted + side * F(i) * PI / F(FEEL)
-            if beyond(problem, frames, q, row, aimed, line, hand, angle) <= INSIDE:
-                outside = angle - side * PI / F(FEEL)
+            angle = wanted + side * F(i) * PI / F(SCAN_STEPS)
+            if limit_excess(problem, frames, q, row, aimed, line, wrist, angle) <= ON_LIMIT:
+                outside = angle - side * PI / F(SCAN_STEPS)
                 if i > 0:
                     for _ in range(HALVINGS):
                         middle = F(0.5) * (angle + outside)
-                        if beyond(problem, frames, q, row, aimed, line, hand, middle) <= INSIDE:
+                        if limit_excess(problem, frames, q, row, aimed, line, wrist, middle) <= ON_LIMIT:
                             angle = middle
                         else:
                             outside = middle

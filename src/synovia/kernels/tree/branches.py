@@ -1,7 +1,7 @@
-"""What each joint carries, as lists: a pass over a tree then looks at each bone once, however long the chains are.
+"""Children of each joint as linked lists, so that a pass over the tree visits each bone once.
 
-Points are the rows of the tree and, after them, its goals. Columns of ``points``: the first point that a row carries,
-the next one beside it, and the span of a row's subtree in depth-first order.
+Points are the rows of the tree, then its goals. A point has these columns in ``points``: its first child (CHILD), its
+next sibling (SIBLING), and the span of its subtree in depth-first order (ENTER to LEAVE).
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -9,18 +9,15 @@ from synovia.kernels.layout import CHILD, ENTER, GOAL_ROW, LEAVE, PARENT, PARTS,
 
 
 @inline
-def carrier(problem, j):
-    """Return the row that carries point j (a row, or the number of rows plus a goal)."""
+def parent_of_point(problem, j):
+    """Return the parent row of point j. A point is a row, or the number of rows plus a goal."""
     n = problem.tree.ints.shape[0]
     return problem.tree.ints[j, PARENT] if j < n else problem.goals[j - n, GOAL_ROW]
 
 
 @device
 def list_branches(problem, points):
-    """Write, for each row, the first point that it carries, each point's next sibling, and the span of its subtree.
-
-    So that an iteration looks at each bone once: chains of a thousand joints cost a hundred times those of ten.
-    """
+    """Write the first child and the next sibling of each point, and the span of its subtree."""
     tree = problem.tree
     n = tree.ints.shape[0]
     last = n + problem.goals.shape[0]
@@ -30,9 +27,9 @@ def list_branches(problem, points):
         points[j, ENTER] = F(-1)
         points[j, LEAVE] = F(-1)
     for j in range(last - 1, -1, -1):
-        a = carrier(problem, j)
-        asks = j < n or problem.goals[j - n, PARTS] != 0  # a goal for no place is no point
-        if a >= 0 and asks:
+        a = parent_of_point(problem, j)
+        has_target = j < n or problem.goals[j - n, PARTS] != 0  # a goal without a target pose is left out
+        if a >= 0 and has_target:
             points[j, SIBLING] = points[a, CHILD]
             points[a, CHILD] = j
     count = 0
@@ -50,23 +47,23 @@ def list_branches(problem, points):
                     break
                 deeper = int(points[j, SIBLING])
                 if deeper < 0:
-                    j = carrier(problem, j)
+                    j = parent_of_point(problem, j)
             j = deeper
 
 
 @inline
-def carries(points, i, j):
-    """Return whether joint i is an ancestor of point j, or the point itself."""
+def is_ancestor(points, i, j):
+    """Return whether joint i is an ancestor of point j or is j itself."""
     return points[i, ENTER] <= points[j, ENTER] < points[i, LEAVE]
 
 
 @inline
-def following(problem, points, i, j, deeper):
-    """Return the point after j in the subtree of joint i, below j itself only with ``deeper``; -1 after the last."""
+def next_point(problem, points, i, j, deeper):
+    """Return the point after j in the subtree of joint i, -1 at its end. Skip the children of j unless ``deeper``."""
     if deeper and points[j, CHILD] >= F(0):
         return int(points[j, CHILD])
     while points[j, SIBLING] < F(0):
-        j = carrier(problem, j)
+        j = parent_of_point(problem, j)
         if j == i:
             return -1
     return int(points[j, SIBLING])

@@ -1,12 +1,12 @@
-"""Coordinates in which limits are bounds: every limited ball moves by its swing vector and its twist.
+"""Step coordinates (a chart) in which joint limits are simple bounds: limited balls move by swing vector and twist.
 
-At a pose each ball has three directions of its own: the swing along the outward normal of its ellipse, the swing along
-the ellipse, and the twist. All other columns keep theirs. A step then has a lower and an upper bound for each number,
-whatever the joint. Angular velocities would not do: a step along a limit leaves it by its square, to the inside, where
-the limit is lost until the next step runs into it, and so on for ever.
+At a pose, each limited ball has three step directions: the swing along the outward normal of its limit ellipse, the
+swing along the ellipse, and the twist. All other joints keep their Jacobian columns. Every step component then has a
+lower and an upper bound, the box. Angular velocities as coordinates would not work: the limit curves away from a step
+along it, so the step ends inside, the limit counts as free, the next step runs into it again, and so on.
 
-A row of the box belongs to one column: lower bound, upper bound, two marks (see ``bounded``), and the angular velocity
-in the joint's frame (3) that its unit is.
+A row of the box belongs to one Jacobian column: lower bound, upper bound, two marks (see ``bounded``), and the angular
+velocity, in the joint's frame (3), of one unit of the column.
 """
 
 import math
@@ -41,20 +41,20 @@ from synovia.kernels.math.swing_twist import (
 from synovia.kernels.math.vectors import dot, load, scale, store
 from synovia.kernels.tree.variables import clamp_block, is_limited
 
-NEAR = F(1e-9)  # radians or reaches from a bound within which it is touched
-NUDGE = F(1e-4)  # radians, for central differences of the directions
+NEAR = F(1e-9)  # distance (radians or reaches) within which a step touches a bound
+DIFFERENCE = F(1e-4)  # radians: step of central differences of the directions
 INFINITE = F(math.inf)
 
 
 @device
-def velocity(limit, k, s, twist, way):
-    """Return the angular velocity, in the joint's frame, of a ball whose (sx, sy, twist) move at the rates ``way``.
+def velocity(limit, k, s, twist, rate):
+    """Return the angular velocity, in the joint's frame, of a ball whose (sx, sy, twist) change at ``rate``.
 
-    The swing's is the right Jacobian of the exponential map (Sola et al. 2018, eq. 143) at (sx, sy, 0); the twist
-    carries it along.
+    The swing contributes by the right Jacobian of the exponential map (Sola et al. 2018, eq. 143) at (sx, sy, 0),
+    turned back by the twist.
     """
     sx, sy = s
-    x, y, z = way
+    x, y, z = rate
     squared = sx * sx + sy * sy
     angle = math.sqrt(squared)
     if angle > F(1e-3):
@@ -71,22 +71,25 @@ def velocity(limit, k, s, twist, way):
 
 
 @inline
-def goes_round(limit, k, sx, sy):
-    """Return whether the swing has no end on this side: half a turn is the same on both."""
+def swing_is_unbounded(limit, k, sx, sy):
+    """Return whether the swing is unlimited on this side, as for half-angles of half a turn."""
     a, b = half_angles(limit, k, sx, sy)
     return min(a, b) >= PI - EDGE
 
 
 @device
 def support(limit, k, x, y):
-    """Return how far the ellipse reaches in the direction (x, y)."""
+    """Return the support function of the limit ellipse: its extent in the direction (x, y)."""
     a, b = half_angles(limit, k, x, y)
     return math.sqrt(a * x * a * x + b * y * b * y)
 
 
 @device
-def outward(limit, k, s):
-    """Return (place on the way out: 1 on the ellipse, its slope, unit normal, curvature) of a swing vector."""
+def ellipse_normal(limit, k, s):
+    """Return (f, slope, n, curvature) of the limit ellipse at a swing vector.
+
+    f is 0 at the centre and 1 on the ellipse, ``slope`` the length of its gradient, and n its unit outward normal.
+    """
     x, y = s
     if x * x + y * y < F(1e-24):
         x, y = F(1e-12), F(0)
@@ -94,13 +97,13 @@ def outward(limit, k, s):
     f = math.sqrt((x / a) * (x / a) + (y / b) * (y / b))
     gx, gy = x / (a * a * f), y / (b * b * f)
     slope = math.sqrt(gx * gx + gy * gy)
-    bend = F(1) / (a * a * b * b * f * slope * slope * slope)
-    return f, slope, (gx / slope, gy / slope), bend
+    curvature = F(1) / (a * a * b * b * f * slope * slope * slope)
+    return f, slope, (gx / slope, gy / slope), curvature
 
 
 @device
 def direction(n, c):
-    """Return direction c of a ball as rates of (sx, sy, twist); n is the outward normal of its ellipse."""
+    """Return step direction c of a ball as rates of (sx, sy, twist). n is the outward normal of its ellipse."""
     if c == 0:
         return n[0], n[1], F(0)
     if c == 1:
@@ -109,18 +112,14 @@ def direction(n, c):
 
 
 @device
-def bound_ball(limit, k, v, q, box):
-    """Write the three rows of a limited ball."""
+def write_ball_bounds(limit, k, v, q, box):
+    """Write the three box rows of a limited ball."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    f, slope, n, _ = outward(limit, k, (sx, sy))
+    f, slope, n, _ = ellipse_normal(limit, k, (sx, sy))
     t = (-n[1], n[0])
-    if goes_round(limit, k, sx, sy):
-        box[v, BOX_LOWER], box[v, BOX_UPPER], box[v + 1, BOX_LOWER], box[v + 1, BOX_UPPER] = (
-            -INFINITE,
-            INFINITE,
-            -INFINITE,
-            INFINITE,
-        )
+    if swing_is_unbounded(limit, k, sx, sy):
+        box[v, BOX_LOWER], box[v, BOX_UPPER] = -INFINITE, INFINITE
+        box[v + 1, BOX_LOWER], box[v + 1, BOX_UPPER] = -INFINITE, INFINITE
     else:
         box[v, BOX_LOWER] = -support(limit, k, -n[0], -n[1]) - (sx * n[0] + sy * n[1])
         box[v, BOX_UPPER] = max(F(0), (F(1) - f) / slope)
@@ -136,31 +135,31 @@ def bound_ball(limit, k, v, q, box):
 
 
 @device
-def bend_ball(limit, k, v, q, g, touches, H):
-    """Add to H what the ball's coordinates bend, and the ellipse if it holds the ball.
+def add_ball_curvature(limit, k, v, q, g, active, H):
+    """Add to H the curvature of one ball's coordinates, and that of the ellipse where it is active.
 
     A step y turns the ball by w = M y + (∂M/∂y y) y / 2, and the cost falls by g·w. The gradient along the normal is
-    the limit's multiplier; the ellipse's curvature times it says what sliding along the limit costs.
+    the multiplier of the limit. Times the curvature of the ellipse, it is the cost of sliding along the limit.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    _, _, n, bend = outward(limit, k, (sx, sy))
+    _, _, n, curvature = ellipse_normal(limit, k, (sx, sy))
     for i in range(3):
-        x, y, z = scale(NUDGE, direction(n, i))
+        x, y, z = scale(DIFFERENCE, direction(n, i))
         for j in range(3):
-            way = direction(n, j)
-            after = dot(g, velocity(limit, k, (sx + x, sy + y), twist + z, way))
-            before = dot(g, velocity(limit, k, (sx - x, sy - y), twist - z, way))
-            d = F(0.25) * (after - before) / NUDGE
+            rate = direction(n, j)
+            after = dot(g, velocity(limit, k, (sx + x, sy + y), twist + z, rate))
+            before = dot(g, velocity(limit, k, (sx - x, sy - y), twist - z, rate))
+            d = F(0.25) * (after - before) / DIFFERENCE
             H[v + i, v + j] -= d
             H[v + j, v + i] -= d
-    if touches:
+    if active:
         push = dot(g, velocity(limit, k, (sx, sy), twist, direction(n, 0)))
-        H[v + 1, v + 1] += max(F(0), push) * bend
+        H[v + 1, v + 1] += max(F(0), push) * curvature
 
 
 @device
-def bounds(problem, q, box):
-    """Write the box of a pose: the bounds of every column, and the directions of limited balls."""
+def write_bounds(problem, q, box):
+    """Write the box of a pose: the bounds of every column, and the step directions of limited balls."""
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
@@ -168,25 +167,25 @@ def bounds(problem, q, box):
             box[v, BOX_LOWER] = unit * (problem.limits[k, LOWER] - q[at])
             box[v, BOX_UPPER] = unit * (problem.limits[k, UPPER] - q[at])
         elif is_limited(problem.limits, k):
-            bound_ball(problem.limits, k, v, load_quat(q, at), box)
+            write_ball_bounds(problem.limits, k, v, load_quat(q, at), box)
         else:
             for c in range(v, v + 3):
                 box[c, BOX_LOWER], box[c, BOX_UPPER] = -INFINITE, INFINITE
 
 
 @device
-def bends(problem, q, box, g, H):
-    """Add what the coordinates of all limited balls bend; g in angular velocities."""
+def add_chart_curvature(problem, q, box, g, H):
+    """Add to H the curvature of the coordinates of all limited balls. The gradient g is in angular velocities."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
             at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
             w = (g[v], g[v + 1], g[v + 2])
-            bend_ball(problem.limits, k, v, load_quat(q, at), w, box[v, BOX_UPPER] <= NEAR, H)
+            add_ball_curvature(problem.limits, k, v, load_quat(q, at), w, box[v, BOX_UPPER] <= NEAR, H)
 
 
 @device
 def to_box(problem, box, J):
-    """Turn the columns of limited balls from angular velocities into those of the box."""
+    """Convert the columns of limited balls from angular velocities to the directions of the box."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
             v = problem.variables[k, BLOCK_COLUMN]
@@ -198,10 +197,10 @@ def to_box(problem, box, J):
 
 @device
 def move_ball(limit, k, q, step):
-    """Return the rotation q after a step in the box's directions, brought to the nearest allowed one."""
+    """Return the nearest allowed rotation after a step from q in the directions of the box."""
     sx, sy, twist = split(to_limit_frame(limit, k, q))
-    _, _, n, _ = outward(limit, k, (sx, sy))
-    free = goes_round(limit, k, sx, sy)
+    _, _, n, _ = ellipse_normal(limit, k, (sx, sy))
+    free = swing_is_unbounded(limit, k, sx, sy)
     sx, sy = sx + step[0] * n[0] - step[1] * n[1], sy + step[0] * n[1] + step[1] * n[0]
     if not free:
         sx, sy = nearest_swing(limit, k, sx, sy)
@@ -213,7 +212,7 @@ def move_ball(limit, k, q, step):
 
 @device
 def move(problem, q, y, size):
-    """Move q by size * y, a step in the box's directions, and within the limits."""
+    """Move q by size * y, a step in the directions of the box, and clamp it to the limits."""
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:

@@ -1,7 +1,7 @@
-"""Forward kinematics of a tree in z-form: every hinge turns about, and every slide moves along, its own local z axis.
+"""Forward kinematics of a tree in z-form: every hinge turns about its local z axis, and every slide moves along it.
 
-A joint's axis is folded into the fixed transforms around it (design: rest · A before the motion, Aᵀ after it, with
-A z = axis), so that no Rodrigues formula is needed and column 2 of a world frame is the joint's axis.
+A rotation A with A z = axis is folded into the fixed transforms: rest · A before the motion, Aᵀ after it. So no
+Rodrigues formula is needed, and column 2 of a joint's world frame is its axis.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Tree(NamedTuple):
 
     ``ints[i]``: see ``layout`` for its columns.
     ``fixed[i]``: frame of the joint before its motion, in its parent's frame.
-    ``couple[i]``: a hinge or slide stands at RATIO * q + OFFSET (mimic joints; else 1 and 0).
+    ``couple[i]``: the value of a hinge or slide is RATIO * q + OFFSET (1 and 0, but for mimic joints).
     """
 
     ints: NDArray[np.int32]
@@ -74,9 +74,9 @@ def forward(tree, q, frames):
 
 @entry
 def forward_many(ints, fixed, couple, unfold, q, frames):
-    """Write the world frames (T, n, 12), as the file defines them, at each row of q (T, nq).
+    """Write the world frames (T, n, 12), in the joint frames of the file, at each row of q (T, nq).
 
-    ``unfold[i]`` is Aᵀ: it takes the z-form frame back to the joint's own frame.
+    ``unfold[i]`` is Aᵀ, from the z-form frame of joint i back to its frame in the file.
     """
     tree = Tree(ints, fixed, couple)
     for t in range(q.shape[0]):

@@ -1,9 +1,9 @@
-"""Joint values from wanted orientations: parents before children, each frame from where the one before stood.
+"""Joint values from target orientations: solve parents before children, and start each frame at the one before.
 
-A wanted joint ends a path: the joints from it up to the nearest that another path covers. A ball at the end of its
-path takes the orientation in one step, inside its limit. Hinges turn by damped Gauss-Newton on the rotation vector from
-now to wanted, dq = Jᵀ (J Jᵀ + λ)⁻¹ e with the columns J of their axes; those at a limit that would go further out are
-held. What a path cannot give, because a limit or an axis is missing, the next path below makes up for.
+Each joint with a target ends a path, which begins below the nearest joint of another path. A ball at the end of its
+path takes the orientation in one step, within its limit. Hinges turn by damped Gauss-Newton steps on the orientation
+error e (a rotation vector), dq = Jᵀ (J Jᵀ + λ)⁻¹ e. The columns of J are the hinge axes; a hinge that a step would
+push against its limit is held. A path that misses its target leaves the rest to the next path below.
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
@@ -11,15 +11,12 @@ from synovia.kernels.layout import (
     AXIS,
     BALL,
     BLOCK_Q,
-    FIRST_Q,
     FREE,
     HINGE,
     KIND,
     LOWER,
-    OFFSET,
     ORIENTATION,
     PARENT,
-    RATIO,
     SPAN_END,
     SPAN_FIRST,
     UPPER,
@@ -27,44 +24,31 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import (
     column,
     identity,
-    load_quat,
     load_rotation,
     log_rotation,
     matmul,
     matmul_t,
     matrix_quat,
     quat_conj,
-    quat_matrix,
     quat_mul,
     store_quat,
     store_rotation,
-    turn_z,
 )
-from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import dot, load, norm, store
-from synovia.kernels.tree.forward import Tree
+from synovia.kernels.tree.forward import Tree, joint_frame
 from synovia.kernels.tree.variables import clamp_block
 
 STEPS = 12
-CLOSE = F(1e-9)  # radians: nothing is left to turn
-SHORT = F(1e-10)  # radians of a step: what is left cannot be turned away
+CLOSE = F(1e-9)  # orientation error (radians) that ends the iteration
+SHORT = F(1e-10)  # largest turn of a step (radians) that ends it: the error cannot be reduced
 LARGEST = F(0.5)  # radians of one step
-DAMPING = F(1e-2)  # a lost axis (three hinges in line) turns at most 5 times the error and does not flip
+DAMPING = F(1e-2)  # where an axis is lost (three hinges in line), hinges turn at most 5 times the error
 
 
 @inline
 def joint_rotation(tree, i, q, R):
-    """Return the world rotation of joint i from its parent's."""
-    R = matmul(R, load_rotation(tree.fixed, i, ORIENTATION))
-    kind, k = tree.ints[i, KIND], tree.ints[i, FIRST_Q]
-    if kind == HINGE:
-        s, c = sincos(tree.couple[i, RATIO] * q[k] + tree.couple[i, OFFSET])
-        R = turn_z(R, s, c)
-    elif kind == BALL:
-        R = matmul(R, quat_matrix(load_quat(q, k)))
-    elif kind == FREE:
-        R = matmul(R, quat_matrix(load_quat(q, k + 3)))
-    return R
+    """Return the world rotation of joint i from that of its parent."""
+    return joint_frame(tree, i, q, R, (F(0), F(0), F(0)))[0]
 
 
 @inline
@@ -80,7 +64,7 @@ def solve3(a, b):
 
 @device
 def walk(tree, paths, first, last, q, frames):
-    """Write the world rotations along a path; return that of its last joint."""
+    """Write the world rotations along a path and return the last one."""
     R = identity()
     for n in range(first, last):
         i = paths[n]
@@ -94,7 +78,7 @@ def walk(tree, paths, first, last, q, frames):
 
 @device
 def turn_ball(tree, variables, limits, which, i, wanted, q, frames):
-    """Turn the ball i, whose ancestors stand, to a world orientation."""
+    """Turn the ball i to a world orientation. The frames of its ancestors are up to date."""
     a = tree.ints[i, PARENT]
     R = load_rotation(frames, a, ORIENTATION) if a >= 0 else identity()
     before = matrix_quat(matmul(R, load_rotation(tree.fixed, i, ORIENTATION)))
@@ -106,7 +90,7 @@ def turn_ball(tree, variables, limits, which, i, wanted, q, frames):
 
 @device
 def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, frames, axes):
-    """Turn the hinges of a path until its last joint stands as wanted, or as near as they can bring it."""
+    """Turn the hinges of a path until its last joint has the target orientation, or as close to it as they get."""
     o = F(0)
     for _ in range(STEPS):
         e = log_rotation(matmul_t(wanted, walk(tree, paths, first, last, q, frames)))
@@ -149,19 +133,19 @@ def turn_hinges(tree, variables, limits, which, paths, first, last, wanted, q, f
 
 @entry
 def orient(ints, fixed, couple, variables, limits, which, paths, spans, wanted, q, frames, axes):
-    """Fill q (T, nq) so that joints stand at wanted world orientations, as near as their limits allow.
+    """Fill q (T, nq) so that joints take target world orientations, as closely as their limits allow.
 
     Args:
         ints: (n, 5) joints, see ``forward.Tree``.
         fixed: (n, 12) fixed transforms.
         couple: (n, 2) couplings.
-        variables: (k, 3) what may move.
-        limits: (k, 11) its limits.
+        variables: (k, 3) joint variables.
+        limits: (k, 11) their limits.
         which: (n,) variable of each joint's rotation, -1 without.
         paths: Joints of all paths, one after the other, parents first.
         spans: (w, 2) first and past-last place of each path in ``paths``.
-        wanted: (T, w, 9) world orientation of the last joint of each path, z-form.
-        q: (T, nq) holds what does not turn; row 0 holds where the first frame starts.
+        wanted: (T, w, 9) target world orientation of the last joint of each path, z-form.
+        q: (T, nq) holds the values of all other joints; row 0 also holds the start of the first frame.
         frames: (n, 9) scratch.
         axes: (n, 3) scratch.
     """

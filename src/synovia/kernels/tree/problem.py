@@ -1,13 +1,14 @@
-"""One compiled problem: skeleton, goals, tolerances and settings in two flat arrays, and its answer in one flat row.
+"""The packed problem: skeleton, goals, tolerances and settings in two flat arrays, and the answer in one flat row.
 
-Python packs a problem once into ``ints`` and ``floats`` (an argument costs 50 ns a call, so few arrays are passed); the
-kernels open them as named tables, which costs nothing inside compiled code. The tree of a problem holds only what its
-goals need: joints on the way from the root to a goal, fixed joints merged into their neighbours. q stays whole.
+Python packs a problem once into ``ints`` and ``floats``: an argument costs 50 ns a call, so kernels take few arrays.
+``open_problem`` gives views of them as named tables, which costs nothing in compiled code. The tree of a problem holds
+only what its goals need: the joints between the root and a goal, with fixed joints merged into their neighbours. The
+vector q keeps the values of all joints.
 
-Position and rotation goals are the plain part. General goals (see ``general``) have tables of their own, which only
-``open_general`` opens: a kernel that opens its problem with ``open_problem`` is compiled without a line of them.
+Position and rotation goals have tables of their own. All other goals are general goals (see ``general``), whose tables
+only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled without any code for general goals.
 
-Lengths inside the solvers are divided by the reach: a residual of 1 is as far as the body reaches, or one radian.
+Solvers divide lengths by the reach of the body: a residual of 1 is one reach or one radian.
 """
 
 from typing import NamedTuple
@@ -40,7 +41,7 @@ from synovia.kernels.layout import (
     MOST_WORK,
     N_COLUMNS,
     N_FOLLOWERS,
-    N_FURTHER,
+    N_GENERAL,
     N_GOALS,
     N_LEVELS,
     N_MASSES,
@@ -51,7 +52,7 @@ from synovia.kernels.layout import (
     N_VERTICES,
     OTHERS,
     OUT_HEAD,
-    OWN,
+    PARAMS,
     PATIENCE,
     POINT_WIDTH,
     PREFERENCE_WIDTH,
@@ -70,11 +71,11 @@ NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps t
 
 
 class GeneralGoals(NamedTuple):
-    """The tables of general goals, which ask for more than a position and a rotation in the world; see ``general``.
+    """The tables of general goals, which are more than a position and a rotation in the world; see ``general``.
 
-    ``ints[h]``, ``data[h]``: general goal h. The columns are in ``layout``, as those of all tables here.
-    ``masses[i]``: what row i carries rigidly, in the row's frame; the last row is what nothing moves. Empty without a
-    goal for the centre of mass.
+    ``ints[h]``, ``data[h]``: term h of a general goal.
+    ``masses[i]``: mass and moment of what row i carries rigidly, in its frame. The last row is what no joint moves. The
+    table is empty without a goal for the centre of mass.
     ``vertices``: corners of support polygons, counterclockwise about up.
     """
 
@@ -85,19 +86,18 @@ class GeneralGoals(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A skeleton with goals, as the solvers read it.
+    """A skeleton with goals, as the solvers read it. ``layout`` names the columns of all tables.
 
-    ``layout`` names the columns of each table.
     ``tree``: the rows, their fixed transforms and their couplings.
-    ``variables``, ``limits``: what may move (see ``variables``).
-    ``preferences[k]``: preferred value of variable k (a ball prefers its rest), and its stiffness.
+    ``variables[k]``, ``limits[k]``: joint variable k, see ``variables``.
+    ``preferences[k]``: preferred value of variable k (a ball prefers its rest rotation), and its stiffness.
     ``goals[g]``, ``goal_data[g]``: goal g. Weights are relative to the largest of their level.
     ``followers``, ``coupling``: mimic joints of the whole q.
-    ``levels``: first residual row of each level of priority, 0 the highest, then the number of rows: the rows of a
-    level stand together.
-    ``posture[k]``: what rest goals ask of variable k.
+    ``levels``: first residual row of each priority level, 0 the highest, then the number of rows. The rows of a level
+    are contiguous.
+    ``posture[k]``: weight and reference of rest goals for variable k.
     ``general``: None, or the tables of general goals.
-    ``most_work``: how much one row of the answer may take, see ``watch``.
+    ``most_work``: work limit of one row of the answer, see ``watch``.
     """
 
     tree: Tree
@@ -127,9 +127,9 @@ class Problem(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch memory of one thread; sizes in ``work_size``."""
+    """Scratch memory of one thread; see ``work_size`` for its size."""
 
-    frames: NDArray[np.float64]  # (2 rows, 12) world frames, then mass and first moment of what hangs on each row
+    frames: NDArray[np.float64]  # (2 rows, 12) world frames, then mass and moment of the subtree of each row
     J: NDArray[np.float64]  # (residuals, columns)
     A: NDArray[np.float64]  # (d, d), d = min(residuals, columns)
     e: NDArray[np.float64]  # (residuals,)
@@ -138,19 +138,19 @@ class Work(NamedTuple):
     g: NDArray[np.float64]  # (columns,)
     best: NDArray[np.float64]  # (nq,)
     trial: NDArray[np.float64]  # (nq,)
-    points: NDArray[np.float64]  # (rows + goals, 14) for solvers that move positions
-    H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: what the Jacobian leaves out of the Hessian
-    K: NDArray[np.float64]  # the same size: the Hessian's factor
+    points: NDArray[np.float64]  # (rows + goals, 14) see ``layout``
+    H: NDArray[np.float64]  # (columns, columns), (0, 0) if many: the Hessian less JᵀJ
+    K: NDArray[np.float64]  # same size: factor of the Hessian
     box: NDArray[np.float64]  # (columns, 7) bounds of a step and directions of ball joints, see ``chart``
-    solver_scratch: NDArray[np.float64]  # what the solver asked for beyond (``Solver.spare``), for it to cut
-    # The beginning of the memory: when to stop (see ``watch``); at STATE the random numbers' state, one uint64; at
-    # OTHERS poses beside q, (FINALISTS + 1, nq + 2). One array, because each field is passed to every function that is
-    # not inlined. No function can return a view, so whoever needs one makes it with ``bits`` or ``matrix``.
+    solver_scratch: NDArray[np.float64]  # of the size that the solver asked for (``Solver.extra_scratch``)
+    # The head of the memory: when to stop (see ``watch``); at STATE the state of the random numbers, one uint64; at
+    # OTHERS further poses, (FINALISTS + 1, nq + 2). One array, because each field is passed to every function that is
+    # not inlined. No function can return a view, so callers make theirs with ``bits`` or ``matrix``.
     watch: NDArray[np.float64]
 
 
 def work_size(ints: NDArray[np.int32], solver_scratch: int = 0) -> int:
-    """Return how many float64 the scratch memory of a problem needs, with so many for the solver's own use."""
+    """Return the size of a problem's scratch memory in float64, with ``solver_scratch`` for the solver's own use."""
     n, g, m, v, nq = (int(ints[i]) for i in (N_ROWS, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q))
     d = min(m, v)
     h = v if v <= NEWTON_COLUMNS else 0
@@ -163,14 +163,14 @@ def work_size(ints: NDArray[np.int32], solver_scratch: int = 0) -> int:
 
 @inline
 def open_problem(ints, floats):
-    """Return the tables packed in two flat arrays, without those of general goals."""
+    """Open a packed problem without its general goals."""
     return open_with(ints, floats, None)
 
 
 @inline
 def open_general(ints, floats):
-    """Return the tables packed in two flat arrays, those of general goals included."""
-    h, m, v = np.int64(ints[N_FURTHER]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
+    """Open a packed problem with its general goals."""
+    h, m, v = np.int64(ints[N_GENERAL]), np.int64(ints[N_MASSES]), np.int64(ints[N_VERTICES])
     i0, f0 = np.int64(ints[GENERAL_INTS]), np.int64(ints[GENERAL_FLOATS])
     f1 = f0 + GENERAL_DATA_WIDTH * h
     f2 = f1 + MASS_WIDTH * m
@@ -185,7 +185,7 @@ def open_general(ints, floats):
 
 @inline
 def open_with(ints, floats, general):
-    """Return the tables packed in two flat arrays, with those of general goals or None."""
+    """Open a packed problem with these tables of general goals, or None."""
     n, k, g = np.int64(ints[N_ROWS]), np.int64(ints[N_VARIABLES]), np.int64(ints[N_GOALS])
     m = np.int64(ints[N_FOLLOWERS])
     i0 = INT_HEAD
@@ -212,7 +212,7 @@ def open_with(ints, floats, general):
         matrix(ints, i3, m, FOLLOWER_WIDTH),
         matrix(floats, f4, m, COUPLING_WIDTH),
         matrix(floats, f5, k, PREFERENCE_WIDTH),
-        vector(floats, OWN, FLOAT_HEAD - OWN),
+        vector(floats, PARAMS, FLOAT_HEAD - PARAMS),
         np.int64(ints[N_RESIDUALS]),
         np.int64(ints[N_COLUMNS]),
         np.int64(ints[N_Q]),
@@ -233,19 +233,19 @@ def open_with(ints, floats, general):
 
 @inline
 def with_steps(problem, max_steps):
-    """Return the same problem with another number of steps to an attempt."""
+    """Return the problem with another limit of steps for an attempt."""
     return changed(problem, max_steps, problem.general)
 
 
 @inline
 def pose_goals_only(problem):
-    """Return the same problem without its general goals."""
+    """Return the problem without its general goals."""
     return changed(problem, problem.max_steps, None)
 
 
 @inline
 def changed(problem, max_steps, general):
-    """Return the same problem with another number of steps and other tables of general goals."""
+    """Return the problem with another step limit and other tables of general goals."""
     return Problem(
         problem.tree,
         problem.variables,
@@ -276,7 +276,7 @@ def changed(problem, max_steps, general):
 
 @inline
 def open_work(ints, work):
-    """Return scratch memory cut into named parts."""
+    """Open scratch memory as named arrays."""
     n, g, nq = np.int64(ints[N_ROWS]), np.int64(ints[N_GOALS]), np.int64(ints[N_Q])
     m, v = np.int64(ints[N_RESIDUALS]), np.int64(ints[N_COLUMNS])
     d = min(m, v)
@@ -318,7 +318,7 @@ def open_work(ints, work):
 
 @inline
 def work_of_step(problem):
-    """Return about how much work a step with a Jacobian is, see ``watch``."""
+    """Estimate the work of a step with a Jacobian, in the units of ``watch``."""
     m, v = F(problem.residuals), F(problem.columns)
     d = min(m, v)
     return F(problem.tree.ints.shape[0]) + m * v / F(32) + d * d * v / F(512)
@@ -326,7 +326,7 @@ def work_of_step(problem):
 
 @inline
 def work_of_newton(problem):
-    """Return about how much work a step with second derivatives is."""
+    """Estimate the work of a step with second derivatives, in the units of ``watch``."""
     v = F(problem.columns)
     if v > NEWTON_COLUMNS:
         return work_of_step(problem)

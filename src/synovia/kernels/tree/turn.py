@@ -1,9 +1,9 @@
-"""The best turn of one joint: brings directions d onto wanted ones t as well as they go together (weights w).
+"""Compute the turn of one joint that best aligns directions d with targets t (weights w): a Wahba problem.
 
-All that is needed is M = Σ w d tᵀ. A turn by φ about a unit axis u makes Σ w t·d = A cos φ + B sin φ + const with
-A = tr M - uᵀ M u and B = u · Σ w d × t, so the best angle is atan2(B, A): never an arc cosine, and right beyond 90°.
-A ball joint turns about the axis of steepest gain, Σ w d × t; for a single direction that is the smallest rotation.
-A frame R wanted at T adds w R Tᵀ, its three axes as directions.
+The covariance M = Σ w d tᵀ is all that is needed. A turn by φ about a unit axis u gives the alignment (gain)
+Σ w t·d = A cos φ + B sin φ + const, where A = tr M - uᵀ M u and B = u · Σ w d × t. So the best angle is atan2(B, A),
+which is accurate for all angles. A ball joint turns about the axis of steepest gain, Σ w d × t; for a single direction
+that is the smallest rotation. A frame R with target T adds w R Tᵀ to M, its three axes as directions.
 """
 
 import math
@@ -29,15 +29,15 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import axpy, dot, norm, perpendicular, scale
 from synovia.kernels.tree.variables import is_limited
 
-NOTHING = F(1e-12)  # lever below which a turn moves nothing, against the sum of all weights times lengths
-EDGE = F(1e-7)  # radians from a limit within which a ball slides along it
+NOTHING = F(1e-12)  # gain, as a part of the sum of weights times lengths, below which a turn moves nothing
+EDGE = F(1e-7)  # distance (radians) from its limit within which a ball slides along it
 
 
 @inline
-def resisted(step, x, preferred, stiffness):
-    """Return what a stiff joint at x does of a step: all that leads to the preferred value, a share of what leads away.
+def apply_stiffness(step, x, preferred, stiffness):
+    """Return the step of a stiff joint at x: full towards its preferred value, reduced away from it.
 
-    What leads away is divided by 1 + stiffness: less, but never nothing, so that no target gets out of reach.
+    The part that leads away is divided by 1 + stiffness. It never becomes 0, so every target stays within reach.
     """
     lack = preferred - x
     whole = F(0)
@@ -71,15 +71,15 @@ def add_direction(M, w, d, t):
 
 @inline
 def add_frame(M, w, R, T):
-    """Return M + w R Tᵀ; |T - R|² = 2 angle² for small angles, so the weight is halved."""
+    """Return M + (w / 2) R Tᵀ. The weight is halved because |T - R|² = 2 angle² for small angles."""
     for c in range(3):
         M = add_direction(M, F(0.5) * w, column(R, c), column(T, c))
     return M
 
 
 @inline
-def steepest(M):
-    """Return Σ w d × t, the axis about which a turn gains most."""
+def gain_axis(M):
+    """Return Σ w d × t, the axis of steepest gain."""
     return M[5] - M[7], M[6] - M[2], M[1] - M[3]
 
 
@@ -87,7 +87,7 @@ def steepest(M):
 def harmonic(M, u):
     """Return (A, B) of the gain A cos φ + B sin φ of a turn about the unit axis u."""
     Mu = (dot((M[0], M[1], M[2]), u), dot((M[3], M[4], M[5]), u), dot((M[6], M[7], M[8]), u))
-    return M[0] + M[4] + M[8] - dot(u, Mu), dot(u, steepest(M))
+    return M[0] + M[4] + M[8] - dot(u, Mu), dot(u, gain_axis(M))
 
 
 @inline
@@ -99,7 +99,7 @@ def gain(A, B, angle):
 
 @inline
 def hinge_angle(A, B, x, lower, upper):
-    """Return the angle in [lower, upper] that gains most for a hinge at x, of the same turn where it can."""
+    """Return the value in [lower, upper] of most gain for a hinge at x; of equivalent whole turns, the nearest."""
     best = x + math.atan2(B, A)
     if best < lower and best + F(2) * PI <= upper:
         return best + F(2) * PI
@@ -111,8 +111,8 @@ def hinge_angle(A, B, x, lower, upper):
 
 
 @inline
-def slid_along(limit, k, q, w):
-    """Return the turn w (moving frame) without what would leave limit k, where q already stands at its edge."""
+def slide_along_limit(limit, k, q, w):
+    """Return the turn w (moving frame) less its parts that would leave limit k, where q touches the limit."""
     swing, n, side, t = normals(limit, k, q, EDGE)
     if swing == 1 and dot(w, n) > F(0):
         w = axpy(-dot(w, n), n, w)
@@ -123,20 +123,20 @@ def slid_along(limit, k, q, w):
 
 @device
 def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
-    """Turn the quaternion of variable k in q towards M, within its limit; R is the joint's world frame.
+    """Turn the ball of variable k in q to align the directions of M, within its limit. R is its world rotation.
 
-    Turns below ``smallest`` (radians) are not made; those away from the rest are divided by 1 + ``stiffness``.
+    Skip turns below ``smallest`` (radians), and divide those away from the rest by 1 + ``stiffness``.
 
     Returns:
-        (the new world frame, the angle in radians, before what stiffness takes of it).
+        (the new world rotation, the angle in radians before the effect of stiffness).
     """
-    c = steepest(M)
+    c = gain_axis(M)
     size = norm(c)
     far = abs(M[0]) + abs(M[4]) + abs(M[8])
     if size <= NOTHING * far or far <= F(0):
         if not M[0] + M[4] + M[8] < F(0) or far <= F(0):
             return R, F(0)
-        c = perpendicular((M[0] + M[1] + M[2], M[3] + M[4] + M[5], M[6] + M[7] + M[8]))  # opposite: any axis across
+        c = perpendicular((M[0] + M[1] + M[2], M[3] + M[4] + M[5], M[6] + M[7] + M[8]))  # opposite: any normal axis
         size = F(1)
     u = scale(F(1) / size, c)
     A, B = harmonic(M, u)
@@ -147,7 +147,7 @@ def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
     old = load_quat(q, at)
     limited = is_limited(problem.limits, k)
     if limited:
-        w = slid_along(problem.limits, k, old, w)
+        w = slide_along_limit(problem.limits, k, old, w)
     new = quat_normalize(quat_mul(old, quat_exp(w)))
     if stiffness > F(0) and new[3] * new[3] < old[3] * old[3]:  # farther from the rest: |cos(angle / 2)| is less
         new = quat_normalize(quat_mul(old, quat_exp(scale(F(1) / (F(1) + stiffness), w))))
@@ -156,7 +156,7 @@ def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
     rest = matmul_t(R, quat_matrix(old))
     turned = matmul(rest, quat_matrix(new))
     if limited:
-        D = matmul_t(turned, R)  # the turn that is left, in the world: keep it only if it gains
+        D = matmul_t(turned, R)  # the projected turn, in the world: take it only if it gains
         if dot_matrix(D, M) < M[0] + M[4] + M[8]:
             return R, F(0)
     store_quat(q, at, new)
@@ -181,12 +181,13 @@ def dot_matrix(D, M):
 
 @device
 def turn_joint(problem, q, i, R, M, smallest, stiffness):
-    """Turn the hinge, ball or free joint of row i towards M within its limits, unless by less than ``smallest`` (rad).
+    """Turn the hinge, ball or free joint of row i to align the directions of M, within its limits.
 
-    ``stiffness`` is a factor on the joint's own (see ``resisted``); 0 is the plain method.
+    Skip turns below ``smallest`` (radians). ``stiffness`` is a factor on the stiffness of the joint (see
+    ``apply_stiffness``); 0 ignores it.
 
     Returns:
-        (its new world frame, the angle in radians, before what stiffness takes of it).
+        (the new world rotation, the angle in radians before the effect of stiffness).
     """
     k = problem.tree.ints[i, VARIABLE]
     stiffness *= problem.preferences[k, STIFFNESS]
@@ -203,7 +204,7 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
         step = hinge_angle(A, B, F(0), lower, upper) / size
         if abs(step) <= smallest:
             return R, F(0)
-        done = resisted(step, q[at], problem.preferences[k, PREFERRED], stiffness)
+        done = apply_stiffness(step, q[at], problem.preferences[k, PREFERRED], stiffness)
         q[at] = min(max(q[at] + done, problem.limits[k, LOWER]), problem.limits[k, UPPER])
         s, c = sincos(done * ratio)
         return turn_z(R, s, c), abs(step)
@@ -212,9 +213,9 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
 
 @inline
 def slide_to(problem, q, k, by, stiffness):
-    """Move scalar variable k by an amount, within its limits; return how far it went."""
+    """Move scalar variable k within its limits and return how far it went."""
     at = problem.variables[k, BLOCK_Q]
     before = q[at]
-    by = resisted(by, before, problem.preferences[k, PREFERRED], stiffness * problem.preferences[k, STIFFNESS])
+    by = apply_stiffness(by, before, problem.preferences[k, PREFERRED], stiffness * problem.preferences[k, STIFFNESS])
     q[at] = min(max(before + by, problem.limits[k, LOWER]), problem.limits[k, UPPER])
     return q[at] - before

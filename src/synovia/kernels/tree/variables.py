@@ -1,7 +1,7 @@
-"""Joint variables: the blocks of q that can move, their limits, and the steps and samples that respect both.
+"""Joint variables: clamp, check, step and sample the blocks of q that can move.
 
-A block has a row in each of two tables, ``variables`` and ``limits``; ``layout`` names their columns.
-SCALAR: a hinge, a slide or one coordinate of a free joint, with a lower and an upper limit. TURN: a unit quaternion,
+A block has one row in the table ``variables`` and one in ``limits``; ``layout`` names their columns. A SCALAR block is
+a hinge, a slide or one coordinate of a free joint, with a lower and an upper limit. A TURN block is a unit quaternion,
 which may have a swing-twist limit (see ``swing_twist``).
 """
 
@@ -20,10 +20,6 @@ from synovia.kernels.layout import (
     OFFSET,
     RATIO,
     SCALAR,
-    SWING_X,
-    SWING_X_BACK,
-    SWING_Y,
-    SWING_Y_BACK,
     TWIST_LOWER,
     TWIST_UPPER,
     UPPER,
@@ -36,13 +32,13 @@ from synovia.kernels.math.rotations import (
     quat_normalize,
     store_quat,
 )
-from synovia.kernels.math.swing_twist import clearance, from_limit_frame, join, project
+from synovia.kernels.math.swing_twist import from_limit_frame, half_angles, join, project, signed_excess
 from synovia.kernels.math.trigonometry import sincos
 
 
 @inline_exact
-def lead(coupling, k, value):
-    """Return where a joint with this value has follower k: the bits that ``Skeleton.follow`` gives."""
+def follower_value(coupling, k, value):
+    """Return the value of the mimic joint k for its leader's value, with the same bits as ``Skeleton.follow``."""
     return coupling[k, RATIO] * value + coupling[k, OFFSET]
 
 
@@ -63,9 +59,9 @@ def seed_state(state, seed, attempt):
     high = (np.uint64(seed) + np.uint64(1)) * np.uint64(0x9E3779B1)
     low = (np.uint64(attempt) + np.uint64(1)) * np.uint64(0x85EBCA6B)
     state[0] = (high << np.uint64(32)) ^ low ^ np.uint64(0x2545F4914F6CDD1D)
-    if state[0] == np.uint64(0):  # one pair of all: from zero the generator would never leave
+    if state[0] == np.uint64(0):  # one (seed, attempt) gives zero, where the generator would stay
         state[0] = np.uint64(0x2545F4914F6CDD1D)
-    for _ in range(8):  # until one changed bit of the seed has reached all bits
+    for _ in range(8):  # spread each bit of the seed over all bits
         uniform(state)
 
 
@@ -76,14 +72,14 @@ def is_limited(limit, k):
 
 
 @inline
-def either_side(low, high, u):
-    """Return -low or high, each as often as it is long; u is uniform in [0, 1)."""
+def random_side(low, high, u):
+    """Return -low or high, with probabilities proportional to low and high. u is uniform in [0, 1)."""
     return high if u * (low + high) < high else -low
 
 
 @device
 def clamp_block(table, limit, k, q):
-    """Bring block k of q to the nearest allowed value."""
+    """Clamp block k of q to the nearest allowed value."""
     at = table[k, BLOCK_Q]
     if table[k, BLOCK] == SCALAR:
         q[at] = min(max(q[at], limit[k, LOWER]), limit[k, UPPER])
@@ -93,29 +89,29 @@ def clamp_block(table, limit, k, q):
 
 @device
 def clamp(table, limit, q):
-    """Bring q to the nearest allowed values, block by block."""
+    """Clamp all blocks of q to the nearest allowed values."""
     for k in range(table.shape[0]):
         clamp_block(table, limit, k, q)
 
 
 @inline
-def margin(table, limit, k, q):
+def block_excess(table, limit, k, q):
     """Return how far block k of q lies beyond its limit; negative inside, -inf without a limit."""
     at = table[k, BLOCK_Q]
     if table[k, BLOCK] == SCALAR:
         return max(limit[k, LOWER] - q[at], q[at] - limit[k, UPPER])
     if is_limited(limit, k):
-        return clearance(limit, k, load_quat(q, at))
+        return signed_excess(limit, k, load_quat(q, at))
     return F(-np.inf)
 
 
 @device
 def violation(table, limit, q):
-    """Return (the largest distance beyond a limit, the block where)."""
+    """Return (the largest distance beyond a limit, its block); (0, -1) if all limits hold."""
     worst = F(0)
     where = -1
     for k in range(table.shape[0]):
-        out = margin(table, limit, k, q)
+        out = block_excess(table, limit, k, q)
         if out > worst:
             worst = out
             where = k
@@ -146,19 +142,20 @@ def randomize_number(limit, k, q, at, state):
     u = uniform(state)
     if upper - lower < F(1e30):
         q[at] = lower + u * (upper - lower)
-    elif limit[k, IS_ANGLE] != F(0):  # marks an angle
+    elif limit[k, IS_ANGLE] != F(0):
         lower, upper = max(lower, min(-PI, upper - F(2) * PI)), min(upper, max(PI, lower + F(2) * PI))
         q[at] = lower + u * (upper - lower)
 
 
 @device
-def randomize_turn(table, limit, k, q, at, state):
+def randomize_ball(table, limit, k, q, at, state):
     """Fill one quaternion: uniform in swing and twist inside its limit, or on all rotations (Shoemake 1992)."""
     if is_limited(limit, k):
         s, c = sincos(F(0.5) * PI * uniform(state))
-        # the area of a quarter ellipse is a b pi / 4: the two signs are independent
-        a = either_side(limit[k, SWING_X_BACK], limit[k, SWING_X], uniform(state))
-        b = either_side(limit[k, SWING_Y_BACK], limit[k, SWING_Y], uniform(state))
+        # a quarter ellipse has the area a b pi / 4, so the signs of x and y are independent
+        back, front = half_angles(limit, k, F(-1), F(-1)), half_angles(limit, k, F(1), F(1))
+        a = random_side(back[0], front[0], uniform(state))
+        b = random_side(back[1], front[1], uniform(state))
         r = math.sqrt(uniform(state))
         twist = limit[k, TWIST_LOWER] + uniform(state) * (limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER])
         store_quat(q, at, from_limit_frame(limit, k, join(r * a * c, r * b * s, twist)))
@@ -178,12 +175,12 @@ def randomize(table, limit, q, state):
         if table[k, BLOCK] == SCALAR:
             randomize_number(limit, k, q, table[k, BLOCK_Q], state)
         else:
-            randomize_turn(table, limit, k, q, table[k, BLOCK_Q], state)
+            randomize_ball(table, limit, k, q, table[k, BLOCK_Q], state)
 
 
 @device
-def nudge(table, limit, q, state, size, reach):
-    """Move every variable by a random step of at most ``size`` radians (lengths: of the reach), within the limits."""
+def perturb(table, limit, q, state, size, reach):
+    """Move every variable by a random step of at most ``size`` (radians, or parts of the reach), within the limits."""
     for k in range(table.shape[0]):
         at = table[k, BLOCK_Q]
         if table[k, BLOCK] == SCALAR:
@@ -197,3 +194,19 @@ def nudge(table, limit, q, state, size, reach):
             )
             store_quat(q, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
         clamp_block(table, limit, k, q)
+
+
+@inline
+def rotated(q, c, h):
+    """Return q · exp(h e_c)."""
+    return quat_mul(q, quat_exp((h * F(c == 0), h * F(c == 1), h * F(c == 2))))
+
+
+@device
+def displace(problem, q, k, c, h):
+    """Move component c of variable k by h (radians, reaches), ignoring its limits; for central differences."""
+    at = problem.variables[k, BLOCK_Q]
+    if problem.variables[k, BLOCK] == SCALAR:
+        q[at] += h if problem.limits[k, IS_ANGLE] != F(0) else h * problem.reach
+    else:
+        store_quat(q, at, quat_normalize(rotated(load_quat(q, at), c, h)))

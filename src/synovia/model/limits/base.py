@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-FARTHEST = 1e15  # radians or length units: joints have no larger values, and a bound beyond it is none
+FARTHEST = 1e15  # radians or length units; joint values are smaller, so larger bounds have no effect
 
 
 class Limit(ABC):
@@ -19,4 +19,4 @@ class Limit(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the bound in words a person can check."""
+        """Return the limit as text."""

@@ -1,4 +1,4 @@
-"""The bound of a hinge (radians) or a slide (length units of the file)."""
+"""Limits of hinges (radians) and slides (length units of the file)."""
 
 from __future__ import annotations
 
@@ -35,30 +35,28 @@ class Interval(Limit):
     upper: float = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse ends that leave nothing between them."""
+        """Refuse ends without a value between them."""
         lower, upper = as_numbers((self.lower, self.upper), (2,), "limits", finite=False).tolist()
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         if not lower <= upper or lower == math.inf or upper == -math.inf:
-            raise InputError(
-                "limits leave no value", value=(lower, upper), expected="lower <= upper, a finite number between"
-            )
+            raise InputError("limits", value=(lower, upper), expected="lower <= upper, with a finite number between")
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the constructor call, without defaults."""
         return as_call(self)
 
     def contains(self, value: float, slack: float = 1e-9) -> bool:
-        """Return whether the value is inside, with the slack that all results are checked with."""
+        """Return whether the value is inside, with the slack of all results."""
         return self.lower - slack <= value <= self.upper + slack
 
     def row(self) -> NDArray[np.float64]:
-        """Return (lower, upper, 0, ...); an end that no value can have is infinite."""
+        """Return (lower, upper, 0, ...); an end beyond all joint values is infinite."""
         row = np.zeros(LIMIT_WIDTH)
         row[LOWER] = self.lower if self.lower >= -FARTHEST else -math.inf
         row[UPPER] = self.upper if self.upper <= FARTHEST else math.inf
         return row
 
     def describe(self) -> str:
-        """Return both ends as numbers: radians or length units, as the joint has them."""
+        """Return both ends as text, radians or length units."""
         return f"{self.lower:g} to {self.upper:g}"

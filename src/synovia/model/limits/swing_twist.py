@@ -1,4 +1,4 @@
-"""The bound of a ball joint: where its bone may point, and how far it may turn about itself."""
+"""Limits of ball joints: the direction of the bone (swing) and the rotation about it (twist)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from synovia.arguments import as_call
 from synovia.errors import InputError
-from synovia.kernels.layout import (
-    IS_LIMITED,
-    LIMIT_FRAME,
-    LIMIT_WIDTH,
-    SWING_X,
-    SWING_X_BACK,
-    SWING_Y,
-    SWING_Y_BACK,
-    TWIST_LOWER,
-    TWIST_UPPER,
-)
+from synovia.kernels import layout
 from synovia.model.geometry import as_direction, as_matrix, as_numbers, matrix_to_quat
 from synovia.model.limits.base import Limit
 
-_SMALLEST: Final = 1e-10  # half-angle of a swing that is not allowed: above 0 for the ellipse, below the slack of 1e-9
+_SMALLEST: Final = 1e-10  # half-angle instead of 0, which the ellipse does not allow; below the slack of 1e-9
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 _IDENTITY: Final[_Frame] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -57,24 +47,20 @@ class SwingTwist(Limit):
     frame: _Frame = _IDENTITY
 
     def __post_init__(self) -> None:
-        """Refuse angles that mean nothing; arrays and lists become tuples, so that limits compare and hash."""
+        """Refuse invalid angles, and convert arrays and lists to tuples, which compare and hash."""
         for name in ("x", "y", "twist"):
             pair = tuple(as_numbers(getattr(self, name), (2,), f"limit {name}").tolist())
             object.__setattr__(self, name, pair)
             if name != "twist" and not all(0.0 <= angle <= math.pi + 1e-12 for angle in pair):
-                raise InputError(
-                    f"swing limit {name} is out of range", value=pair, expected="two half-angles from 0 to pi radians"
-                )
+                raise InputError(f"swing limit {name}", value=pair, expected="two half-angles from 0 to pi radians")
         low, high = self.twist
         if not -math.pi - 1e-12 <= low <= high <= math.pi + 1e-12:
-            raise InputError(
-                "twist limit is out of range", value=self.twist, expected="-pi <= lower <= upper <= pi radians"
-            )
-        matrix = as_matrix(self.frame, "limit frame")  # without what rounding left of it: kernels read a quaternion
+            raise InputError("twist limit", value=self.twist, expected="-pi <= lower <= upper <= pi radians")
+        matrix = as_matrix(self.frame, "limit frame")  # without rounding, since kernels read a quaternion
         object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the constructor call, without defaults."""
         return as_call(self)
 
     @classmethod
@@ -94,27 +80,29 @@ class SwingTwist(Limit):
             x: Half-angles about the x axis, as in the class.
             y: Half-angles about the y axis.
             twist: Lower and upper twist.
-            x_axis: Direction whose part normal to the bone becomes the x axis; without it the coordinate axis that the
-                bone leans on least.
+            x_axis: Direction whose part normal to the bone becomes the x axis. By default, the coordinate axis most
+                normal to the bone.
         """
         z = as_direction(bone, "the bone")
         wanted = np.eye(3)[int(np.argmin(np.abs(z)))] if x_axis is None else as_direction(x_axis, "x_axis")
         across = wanted - (wanted @ z) * z
         length = np.linalg.norm(across)
         if not length > 1e-9:
-            raise InputError("x_axis is parallel to the bone", value=x_axis, expected="a direction across the bone")
+            raise InputError("x_axis", value=x_axis, expected="a direction that is not parallel to the bone")
         across = across / length
         frame = np.column_stack([across, np.cross(z, across), z])
         rows = tuple(tuple(float(v) for v in row) for row in frame)
         return cls(x=x, y=y, twist=twist, frame=rows)  # type: ignore[arg-type]  # three rows of three
 
     def row(self) -> NDArray[np.float64]:
-        """Return frame quaternion (xyzw), half-angles, twist interval and the mark that a limit is there."""
-        row = np.zeros(LIMIT_WIDTH)
-        row[LIMIT_FRAME : LIMIT_FRAME + 4] = matrix_to_quat(np.asarray(self.frame))
-        row[[SWING_X_BACK, SWING_X, SWING_Y_BACK, SWING_Y]] = np.maximum((*self.x, *self.y), _SMALLEST)
-        row[[TWIST_LOWER, TWIST_UPPER]] = self.twist
-        row[IS_LIMITED] = 1.0
+        """Return frame quaternion (xyzw), half-angles, twist interval and the flag of a limit."""
+        row = np.zeros(layout.LIMIT_WIDTH)
+        row[layout.LIMIT_FRAME : layout.LIMIT_FRAME + 4] = matrix_to_quat(np.asarray(self.frame))
+        row[[layout.SWING_X_BACK, layout.SWING_X, layout.SWING_Y_BACK, layout.SWING_Y]] = np.maximum(
+            (*self.x, *self.y), _SMALLEST
+        )
+        row[[layout.TWIST_LOWER, layout.TWIST_UPPER]] = self.twist
+        row[layout.IS_LIMITED] = 1.0
         return row
 
     def describe(self) -> str:

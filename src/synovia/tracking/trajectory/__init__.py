@@ -1,4 +1,4 @@
-"""Whole trajectories solved at once: goals at every frame, and what ties the frames together."""
+"""Solve whole trajectories at once: goals at every frame, and terms that connect the frames."""
 
 from synovia.tracking.trajectory.model import Model
 from synovia.tracking.trajectory.solve import Progress, Terms, part_of, solve_in_windows, spread

@@ -1,4 +1,4 @@
-"""A problem seen frame by frame: its residuals over time, and steps and differences of its variables."""
+"""The problem of each frame: residuals over time, and steps and differences of its variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
 from synovia.problem import pack, reduce
 
-_BLOCK: Final = 32  # frames; starting a thread costs as much as a few
+_BLOCK: Final = 32  # frames; starting a thread costs as much as a few frames
 
 
 class Model:
@@ -26,12 +26,12 @@ class Model:
 
     Args:
         skeleton: The skeleton.
-        goals: The goals; their weights count, their targets do not.
+        goals: The goals; their weights are used, their targets are not.
         goal_joints: Joints of each goal.
         free_root: Whether a free root moves.
-        translate: Whether all other free joints move about too.
+        translate: Whether all other free joints may move.
         tolerance: (position in length units, angle in radians).
-        threads: Number of threads; all cores for None. The bits are the same.
+        threads: Number of threads; all cores for None. Results are identical for any number.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Model:
         Args:
             q: Joint values, (T, nq).
             targets: Transforms, (T, goals, 16).
-            derivative: Whether it is wanted; it is empty otherwise.
+            derivative: Whether to compute the derivative; it is empty otherwise.
         """
-        from synovia.kernels.goals.trajectory import evaluate_rows
+        from synovia.kernels.goals.residuals import evaluate_rows
 
         count = len(q)
         e = np.empty((count, self.rows))
@@ -97,7 +97,7 @@ class Model:
         return e, J, errors.reshape(count, -1, 2)
 
     def in_blocks(self, work: Callable[[slice], None], count: int) -> None:
-        """Do some work on blocks of frames, side by side where there are several threads and many frames."""
+        """Call a function on blocks of frames, on several threads if there are many frames."""
         size = max(_BLOCK, -(-count // self._threads))
         parts = [slice(first, first + size) for first in range(0, count, size)]
         if len(parts) < 2:
@@ -108,7 +108,7 @@ class Model:
             list(pool.map(work, parts))
 
     def move(self, q: Array, x: Array) -> Array:
-        """Return joint values (T, nq) moved by x (T, columns), brought inside the limits; followers move along."""
+        """Return joint values (T, nq) moved by x (T, columns) and clamped to the limits; mimic joints follow."""
         from synovia.kernels.tree.tables import clamp_rows
 
         out = q.copy()
@@ -126,7 +126,7 @@ class Model:
         return out
 
     def pressed(self, q: Array, gradient: Array) -> Any:
-        """Return which columns (T, columns) stand at an interval's end and are pushed (gradient) beyond it."""
+        """Return which columns (T, columns) are at an end of their interval with a gradient beyond it."""
         held = np.zeros(gradient.shape, bool)
         values, push = q[:, self.number_at], gradient[:, self.number_column]
         slack = 1e-9 * self.unit

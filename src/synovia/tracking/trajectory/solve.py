@@ -1,11 +1,11 @@
-"""Least squares over a whole trajectory: all frames at once, with terms that tie neighbours together.
+"""Least squares over a whole trajectory: all frames at once, with terms that connect neighbouring frames.
 
-The cost is, over the frames t, with goals' residuals e, the deviation d = log(reference⁻¹ q) and second differences Δ²,
+With goal residuals e, the deviation d = log(reference⁻¹ q) and second differences Δ², the cost over all frames t is
 
     Σ w e² + Σ pull d² + Σ smooth |Δ² q|² (or |Δ² d|²) + Σ still |p_t - p_(t-1)|²
 
-Gauss-Newton makes a matrix that is banded, since a frame meets only the two before and after it; its Cholesky factor
-costs 4 T columns³. Steps that raise the cost are shortened by damping (Levenberg-Marquardt).
+The Gauss-Newton matrix is banded, since a frame is connected only to the two before and after it; its Cholesky factor
+costs 4 T columns³. Damping shortens steps that raise the cost (Levenberg-Marquardt).
 
 References:
     Thrun and Montemerlo (2006), *The GraphSLAM algorithm*, for the structure; Nocedal and Wright (2006), *Numerical
@@ -23,30 +23,30 @@ import numpy as np
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory.model import Model
 
-_DAMPING = 1e-7  # of the first step, of every variable's curvature
+_DAMPING = 1e-7  # of the first step, relative to the curvature of each variable
 _MOST_DAMPING = 1e3
 _HELD = 1e12  # curvature that stops a variable
 _BEND = (1.0, -2.0, 1.0)  # a second difference of three frames
-WINDOW: Final = 600  # frames that are solved at once, so that memory does not grow with the length of a clip
-LEAD: Final = 120  # of them, those that the next window solves again, knowing what follows
+WINDOW: Final = 600  # frames in one solve, so that memory does not grow with the length of a clip
+LEAD: Final = 120  # frames of a window that the next one solves again, with the frames after them
 Progress = Callable[[float], None]
-_LARGEST = 0.7  # radians or reaches in one step; the linear model says little beyond
+_LARGEST = 0.7  # radians or reaches in one step; the linear model is poor beyond
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a trajectory of T frames is asked for.
+    """The cost terms of a trajectory of T frames.
 
     Args:
         targets: Transforms of the goals, (T, goals, 16).
         weights: Weight of each squared residual, (T, rows).
-        side: (rows,) 0, or 1 and -1 for residuals that count only while they have this sign.
-        reference: Joint values, (T, nq), that ``pull`` holds to.
+        side: (rows,) 0, or 1 or -1 for residuals that count only with this sign.
+        reference: Joint values, (T, nq), for ``pull``.
         pull: Weight of each column's squared deviation from the reference, (columns,).
         smooth: Weight of each column's squared second difference, (columns,) or (T - 2, columns).
-        relative: Whether ``smooth`` means the deviation from the reference, not the values themselves.
-        still: Weight of the squared way of each goal's place from frame t to t + 1, (T - 1, rows), or None.
-        fixed: Frames at the beginning that stay as they are.
+        relative: Whether ``smooth`` is about the deviation from the reference, not the values themselves.
+        still: Weight of the squared motion of each goal's point from frame t to t + 1, (T - 1, rows), or None.
+        fixed: Number of first frames that do not change.
     """
 
     targets: Array
@@ -60,12 +60,12 @@ class Terms:
     fixed: int = 0
 
     def scaled(self, share: float) -> Terms:
-        """Return the same with a share of the weights of the goals and of what stands still."""
+        """Return the terms with the weights of goals and ``still`` multiplied by a factor."""
         still = None if self.still is None else share * self.still
         return replace(self, weights=share * self.weights, still=still)
 
     def window(self, first: int, last: int, *, fixed: int) -> Terms:
-        """Return what some of the frames are asked for, the first of them fixed."""
+        """Return the terms of some of the frames, the first of them fixed."""
         return replace(
             self,
             targets=self.targets[first:last],
@@ -87,16 +87,16 @@ def solve_in_windows(
     enough: float,
     progress: Progress | None = None,
 ) -> Array:
-    """Return joint values (T, nq) of least cost near q; each window begins with what the one before has solved.
+    """Minimize the cost from joint values q (T, nq); each window starts with solved frames of the previous one.
 
     Args:
         model: The problem of each frame.
-        terms: What is asked for.
-        q: Where to start, (T, nq), inside the limits.
-        shares: Shares of the weights of the goals, one after the other: hard terms that come in at once are a wall.
-        steps: Most steps of one window and share.
-        enough: Fraction of the cost that a step must gain for another to follow.
-        progress: Called with the share of the work that is done.
+        terms: The cost terms.
+        q: Start, (T, nq), inside the limits.
+        shares: Factors of the goals' weights, used in order; increasing ones avoid poor minima.
+        steps: Most steps of one window and factor.
+        enough: Relative decrease of the cost below which it stops.
+        progress: Called with the fraction of the work that is done.
     """
     q = q.copy()
     count = len(q)
@@ -104,7 +104,7 @@ def solve_in_windows(
     while True:
         last = min(first + WINDOW, count)
         part = terms.window(first, last, fixed=0 if first == 0 else 2)
-        new = first if first == 0 else first + LEAD  # what comes before was told of already
+        new = first if first == 0 else first + LEAD  # the progress of earlier frames was reported
         for k, share in enumerate(shares):
             low, high = (new + (last - new) * (k + i) / len(shares) for i in (0, 1))
             report = None if progress is None else part_of(progress, low / count, high / count)
@@ -117,7 +117,7 @@ def solve_in_windows(
 
 
 def part_of(progress: Progress, low: float, high: float) -> Progress:
-    """Return the report of a part of some work, from one share of the whole to another."""
+    """Return a progress callback for one part of the work, from fraction low to high."""
     return lambda done: progress(low + done * (high - low))
 
 
@@ -130,15 +130,15 @@ def _solve_window(
     enough: float,
     progress: Progress | None,
 ) -> Array:
-    """Return joint values (T, nq) of least cost near q.
+    """Minimize the cost of one window from joint values q (T, nq).
 
     Args:
         model: The problem of each frame.
-        terms: What is asked for.
-        q: Where to start, (T, nq), inside the limits.
+        terms: The cost terms.
+        q: Start, (T, nq), inside the limits.
         steps: Most steps.
-        enough: Fraction of the cost that a step must gain for another to follow.
-        progress: Called with the share of the work that is done, after every step.
+        enough: Relative decrease of the cost below which it stops.
+        progress: Called after every step with the fraction of the work that is done.
     """
     cost = _cost(model, terms, q)
     damping = _DAMPING
@@ -147,7 +147,9 @@ def _solve_window(
         better = False
         while not better and damping < _MOST_DAMPING:
             x = _solved(matrix.copy(), gradient, damping)
-            np.clip(x, -_LARGEST, _LARGEST, out=x)  # each by itself: a twist that nothing shows may not stop all others
+            np.clip(
+                x, -_LARGEST, _LARGEST, out=x
+            )  # each alone, so that an undetermined twist does not shorten all others
             trial = model.move(q, x)
             trial[: terms.fixed] = q[: terms.fixed]
             reached = _cost(model, terms, trial)
@@ -167,7 +169,7 @@ def _solve_window(
 
 
 def _active(terms: Terms, e: Array) -> Array:
-    """Return the weights (T, rows) with one-sided residuals of the other sign left out."""
+    """Return the weights (T, rows), 0 for one-sided residuals of the other sign."""
     wrong = (terms.side != 0.0) & (terms.side * e <= 0.0)
     return np.where(wrong, 0.0, terms.weights)
 
@@ -195,7 +197,7 @@ def _cost(model: Model, terms: Terms, q: Array) -> float:
 def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Array]:
     """Return the lower band (2 columns + 1, T columns) of the Gauss-Newton matrix, and minus the gradient.
 
-    ``still`` needs targets that stay the same, so that the way of a place is minus that of its residual.
+    ``still`` needs constant targets, so that the motion of a point is minus that of its residual.
     """
     count, n = len(q), model.columns
     e, J, _ = model.evaluate(q, terms.targets)
@@ -211,7 +213,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
     if count > 2 and terms.smooth.any():
         smooth = np.broadcast_to(terms.smooth, (count - 2, n))
         bend = smooth * _second_difference(model, terms, q)
-        tie = np.zeros((count, n))  # of a frame to the next
+        tie = np.zeros((count, n))  # coupling of a frame to the next
         for first, share in enumerate(_BEND):
             gradient[first : first + count - 2] -= share * bend
             diagonal[first : first + count - 2] += share * share * smooth
@@ -221,7 +223,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
         band[2 * n, : (count - 2) * n] = smooth.ravel()
     across = None
     if terms.still is not None:
-        way = terms.still * -np.diff(e, axis=0)  # of the places
+        way = terms.still * -np.diff(e, axis=0)  # weighted motion of the points
         before, behind = J[:-1], J[1:]
         weighted = terms.still[:, :, None] * behind
         blocks[:-1] += np.matmul(np.swapaxes(before, 1, 2), terms.still[:, :, None] * before)
@@ -235,7 +237,7 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
     gradient[held] = 0.0
     diagonal[held] += _HELD
     columns = band.reshape(2 * n + 1, count, n)
-    for k in range(n):  # matrix entry (row i, column j) stands at band[i - j, j]
+    for k in range(n):  # matrix entry (row i, column j) is band[i - j, j]
         columns[: n - k, :, k] += blocks[:, k:, k].T
         if across is not None:
             columns[n - k : 2 * n - k, :-1, k] += across[:, :, k].T
@@ -243,11 +245,10 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
 
 
 def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
-    """Return steps (count, T, columns) away from a solution, drawn as the terms leave it uncertain.
+    """Draw steps (count, T, columns) from a solution, according to its uncertainty.
 
-    If the cost is minus twice the logarithm of a likelihood, these are draws from its Gaussian approximation: each
-    residual is shaken by noise of its own width, and the trajectory that fits these best is solved for. ``still`` is
-    left out.
+    If the cost is minus twice a log-likelihood, these are draws from its Gaussian approximation: noise of matching
+    variance is added to each residual, and the best trajectory for it is found. ``still`` is ignored.
 
     References:
         Papandreou and Yuille (2010), *Gaussian sampling by local perturbations*, section 3.
@@ -255,13 +256,13 @@ def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
     band, _ = _normal_equations(model, terms, q)
     e, J, _ = model.evaluate(q, terms.targets)
     rng = np.random.default_rng(0)
-    shaken = np.sqrt(_active(terms, e))[:, :, None] * rng.normal(size=(*e.shape, count))
-    push: Array = np.matmul(np.swapaxes(J, 1, 2), shaken)
+    noise = np.sqrt(_active(terms, e))[:, :, None] * rng.normal(size=(*e.shape, count))
+    push: Array = np.matmul(np.swapaxes(J, 1, 2), noise)
     push += np.sqrt(terms.pull)[:, None] * rng.normal(size=push.shape)
     bend = np.sqrt(np.broadcast_to(terms.smooth, (max(len(q) - 2, 0), model.columns)))
-    pushed = bend[:, :, None] * rng.normal(size=(*bend.shape, count))
+    bent = bend[:, :, None] * rng.normal(size=(*bend.shape, count))
     for first, share in enumerate(_BEND):
-        push[first : first + len(pushed)] += share * pushed
+        push[first : first + len(bent)] += share * bent
     return np.moveaxis(_solved(band, push, _DAMPING), 2, 0)
 
 
@@ -270,9 +271,9 @@ def _solved(band: Array, right: Array, damping: float) -> Array:
     from scipy import linalg
 
     solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    band[0] *= 1.0 + damping  # Marquardt's: each variable by its own curvature
+    band[0] *= 1.0 + damping  # Marquardt's damping, relative to the curvature of each variable
     try:
         x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:  # rounding took a pivot away: more damping brings it back
+    except np.linalg.LinAlgError:  # a pivot was lost to rounding; the caller raises the damping
         return np.zeros_like(right)
     return np.asarray(x, np.float64).reshape(right.shape)

@@ -128,7 +128,7 @@ class Goals(Tab):
         kind = kind_of(editor.kind)
         self._enabled.value, self._kind.value = editor.enabled, editor.kind
         self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
-        self._priority.visible = kind.goal.levels
+        self._priority.visible = kind.goal.has_priority
         self._make_extras(editor)
         self._fill(editor)
 

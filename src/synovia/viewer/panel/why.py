@@ -68,7 +68,7 @@ def problem_of(session: Session) -> tuple[list[Goal], Pose]:
 
 def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
     """Return the result of one solver, in one attempt from a start."""
-    whole, rooted = settings.replace(attempts=1), session.rooted
+    whole, rooted = settings.without_restarts(), session.rooted
     try:
         ik = IK(rooted.held, goals, whole, tolerance=session.tolerance, root=rooted.mode)
         final = ik.solve(start=start)
@@ -77,7 +77,7 @@ def trace(session: Session, settings: Solver, goals: Sequence[Goal], start: Pose
     steps: list[int] = []
     errors: list[float] = []
     for count in _STEPS:
-        if count >= min(final.steps, whole.max_steps):
+        if count >= min(final.steps, whole.search.max_steps):
             break
         steps.append(count)
         errors.append(min([*errors[-1:], _total(ik.errors_after(count, starts=start)[0], ik.reach or 1.0)]))

@@ -1,25 +1,25 @@
-"""Damped least squares with an active set: the step of the Jacobian family and of every solver's settling."""
+"""Damped least-squares steps with an active set of joint limits, for the Jacobian family and for polishing."""
 
 import math
 
-from synovia.kernels.compiler.jit import F, device
-from synovia.kernels.goals.residuals import jacobian
+from synovia.kernels.compiler.jit import F, device, inline
+from synovia.kernels.goals.residuals import jacobian, to_units
 from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.kernels.math.linear import gram, gram_t, solve_ldl, times_t
 from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.math.swing_twist import normals
 from synovia.kernels.math.vectors import TINY, axpy, dot, scale
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import is_limited
+from synovia.kernels.tree.variables import is_limited, step
 
-NEAR = F(1e-7)  # radians or reaches from a limit within which it counts as touched
-PUSHES = F(1e-9)  # share of the residual (of the largest part of a step) below which a push against a limit is rounding
-LARGEST_TURN = F(1.0)  # radians in one step; the linear model says little beyond
+NEAR = F(1e-7)  # distance from a limit (radians, reaches) at which a joint counts as at the limit
+PUSH_NOISE = F(1e-9)  # relative size of a push against a limit that is rounding: of the residual, or of the step
+LARGEST_TURN = F(1.0)  # radians in one step; beyond, the linear model is poor
 
 
 @device
 def remove_direction(J, v, n):
-    """Take the direction n out of the three columns from v on: J ← J (1 - n nᵀ)."""
+    """Remove the direction n from the three columns of J from v on: J ← J (1 - n nᵀ)."""
     for i in range(J.shape[0]):
         k = J[i, v] * n[0] + J[i, v + 1] * n[1] + J[i, v + 2] * n[2]
         J[i, v] -= k * n[0]
@@ -29,17 +29,17 @@ def remove_direction(J, v, n):
 
 @device
 def hold_at_limits(problem, q, J, g, slack, held_before):
-    """Freeze what stands at a limit and would be pushed further out: its directions leave J and the gradient g = Jᵀe.
+    """Remove directions that would push a joint beyond its limit from J and from the gradient g = Jᵀe.
 
-    A direction is free again as soon as the gradient points inward: this is the active set of the step. A push of at
-    most ``slack`` counts as none. Many pushes are zero in exact arithmetic, and rounding would give them either sign.
+    These directions are the active set of the step. A direction leaves the set as soon as the gradient points inward.
+    A push of at most ``slack`` counts as zero: many pushes are zero in exact arithmetic, and rounding gives them a
+    sign.
 
-    With ``held_before``, g is what was solved for after this function had changed J. What is held then has no push left
-    and stays held.
+    With ``held_before``, g is a solution that was computed after this function had changed J. Directions that were
+    removed then have no push left and stay removed.
 
     Returns:
-        The largest multiplier (the part of the gradient that a limit holds back) and the variable that it belongs to,
-        or -1.
+        The largest multiplier (the part of the gradient that a limit holds back) and its variable, or -1.
     """
     most = F(0)
     where = -1
@@ -62,7 +62,7 @@ def hold_at_limits(problem, q, J, g, slack, held_before):
                 held = dot(w, n)
                 w = axpy(-held, n, w)
                 remove_direction(J, v, n)
-                t = axpy(-dot(t, n), n, t)  # what is left of the twist along the edge of the swing
+                t = axpy(-dot(t, n), n, t)  # the twist without its part along the normal of the swing limit
                 size = dot(t, t)
                 t = scale(F(1) / math.sqrt(size), t) if size > TINY else t
             out = side * dot(w, t)
@@ -101,21 +101,47 @@ def largest(a):
 
 
 @device
-def length(a):
-    """Return the length of a vector."""
+def squared_length(a):
+    """Return the squared length of a vector."""
     s = F(0)
     for i in range(a.shape[0]):
         s += a[i] * a[i]
-    return math.sqrt(s)
+    return s
+
+
+@inline
+def length(a):
+    """Return the length of a vector."""
+    return math.sqrt(squared_length(a))
 
 
 @device
 def linearise(problem, work, targets, q):
-    """Write J at the frames of q, and the gradient g = Jᵀe, with the active limits taken out of both.
+    """Write J at the frames of q and the gradient g = Jᵀe, without the directions that limits hold.
 
     Returns:
         Largest multiplier and its variable, as ``hold_at_limits``.
     """
     jacobian(problem, q, work.frames, targets, work.J)
     times_t(work.J, work.e, work.g)
-    return hold_at_limits(problem, q, work.J, work.g, PUSHES * length(work.e), False)
+    return hold_at_limits(problem, q, work.J, work.g, PUSH_NOISE * length(work.e), False)
+
+
+@device
+def apply_dq(problem, work, q, share):
+    """Move q by ``share`` of dq (radians, reaches), within the limits; afterwards dq has the units of q."""
+    to_units(problem, work.dq)
+    step(problem.variables, problem.limits, q, work.dq, share)
+
+
+@device
+def damped_move(problem, work, targets, q, damping):
+    """Move q by a damped step of at most LARGEST_TURN; return the largest part before that clamp.
+
+    Frames and residual are at q before.
+    """
+    linearise(problem, work, targets, q)
+    damped_step(work, damping)
+    size = largest(work.dq)
+    apply_dq(problem, work, q, min(F(1), LARGEST_TURN / max(size, F(1e-300))))
+    return size

@@ -1,4 +1,4 @@
-"""Joint maps as files that people edit: which joint of the source is which joint of the target.
+"""Joint maps, which assign joints of the source to joints of the target, and their files, which people edit.
 
     schema = "synovia.map/1"
 
@@ -6,8 +6,8 @@
     hips = ["Hips", "pelvis"]              # part of the body = [source, target]
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
-Parts are named as in VRM, in snake case. ``hips`` and the upper and lower legs must be there; further parts may have
-any name. A line with a gap, ``["LeftUpLeg", ""]``, is written as a comment, to be filled in.
+Parts have the names of VRM in snake case. ``hips`` and the upper and lower legs are required; other parts may have any
+name. An incomplete line, such as ``["LeftUpLeg", ""]``, is written as a comment, for the user to complete.
 """
 
 from __future__ import annotations
@@ -18,17 +18,42 @@ from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 from synovia.io.base import as_path, read_text, write_text
+from synovia.model import Skeleton
+from synovia.retargeting.body import NEEDED
+from synovia.retargeting.shape import find_roles
 from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.map/1"
-_LARGEST: Final = 2**24  # bytes; a line takes about fifty
+_LARGEST: Final = 2**24  # bytes; a line has about fifty
+
+
+def draft_map(
+    source: Skeleton, target: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None = None
+) -> dict[str, tuple[str, str]]:
+    """Return the known entries of a joint map: (source joint, target joint) by part, "" for a missing joint.
+
+    Args:
+        source: The body that moves.
+        target: The body that shall follow.
+        joint_map: Joints given by the user instead of the automatic match.
+    """
+    if joint_map is None:
+        ways = [(body, find_roles(body)) for body in (source, target)]
+    else:
+        ways = [
+            (body, {part: body.index(pair[k]) for part, pair in joint_map.items()})
+            for k, body in enumerate((source, target))
+        ]
+    parts = dict.fromkeys((*NEEDED, *ways[0][1], *ways[1][1]))
+    names = [[body.joint_names[rows[part]] if part in rows else "" for part in parts] for body, rows in ways]
+    return {part: (a, b) for part, a, b in zip(parts, *names, strict=True)}
 
 
 def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a joint map.
 
     Args:
-        joints: (source joint, target joint) by part; "" where one is not known.
+        joints: (source joint, target joint) by part; "" for an unknown joint.
         path: The file.
         force: Whether an existing file may be replaced.
 
@@ -40,36 +65,32 @@ def write_map(joints: Mapping[str, tuple[str, str]], path: str | os.PathLike[str
     known = {part: pair for part, pair in joints.items() if all(pair)}
     lines += [_line(part, pair) for part, pair in known.items()]
     if len(known) < len(joints):
-        lines += ["", "# Not found. Fill in the empty names, and take the # away."]
+        lines += ["", "# Not found. Fill in the empty names and remove the #."]
         lines += [f"# {_line(part, pair)}" for part, pair in joints.items() if part not in known]
     write_text(as_path(path), "\n".join(lines) + "\n", force=force)
 
 
 def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str, str]]:
-    """Return the joint map of a file.
+    """Read a joint map.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no joint map.
+        FormatError: If it is not a joint map.
     """
     where = as_path(path)
     content = parse_toml(read_text(where, most=_LARGEST), str(where))
     joints = content.get("joints")
     if content.get("schema") != SCHEMA or not isinstance(joints, dict) or not joints:
         raise FormatError(
-            "is no joint map", where=str(where), value=content.get("schema"),
+            "is not a joint map", where=str(where), value=content.get("schema"),
             expected=f'schema = "{SCHEMA}" and a table [joints]',
         )  # fmt: skip
     out: dict[str, tuple[str, str]] = {}
     for part, pair in cast("dict[str, Any]", joints).items():
         names = cast("list[Any]", pair) if isinstance(pair, list) else []
         if len(names) != 2 or not all(isinstance(name, str) for name in names):
-            raise FormatError(
-                f"part {part!r} has no pair of joints",
-                where=str(where),
-                value=cast(object, pair),
-                expected='["source", "target"]',
-            )
+            what, wanted = f"part {part!r} has no pair of joints", '["source", "target"]'
+            raise FormatError(what, where=str(where), value=cast(object, pair), expected=wanted)
         out[part] = (names[0], names[1])
     return out
 

@@ -1,0 +1,355 @@
+"""The Jacobian family: settings of methods that share their kernels, and secondary objectives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from synovia.arguments import ChecksArguments
+from synovia.errors import InputError
+from synovia.kernels.layout import (
+    CENTRE_WEIGHT,
+    DAMPING,
+    ERROR_DAMPING,
+    FORM,
+    GRADIENT_WEIGHT,
+    LARGEST_ERROR,
+    LARGEST_TURN,
+    MANIPULABILITY_WEIGHT,
+    MARGIN,
+    MARGIN_WEIGHT,
+    METHOD,
+    POSTURE_WEIGHT,
+    PROGRESS,
+    REST_WEIGHT,
+)
+from synovia.model.geometry import is_number
+from synovia.problem import Reduced
+from synovia.solver.base import ALL_GOALS, LARGEST, IteratingSolver, Kernel, Solver, out_of_range
+
+if TYPE_CHECKING:
+    from synovia.model import Pose
+
+_NO_CLAMP = 1e100
+_FORMS = ("geometric", "partial")
+_LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
+_MOST_JOINTS = 16  # of an arm in a SIMD batch; see kernels.simd.arm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullSpace(ChecksArguments):
+    """Secondary objectives: weights of the terms of a function H(q) that is minimised without disturbing the goals.
+
+    The step is dq = J⁺e + (J⁺J - 1)∇H; the projector keeps ∇H from changing the goals. Once all goals hold, the pose
+    moves on among the poses that meet them, to the nearest minimum of H. A pose that misses a goal ignores H.
+
+    Args:
+        posture: Weight of the preferred values: Σ αi (qi - qi,opt)², αi the joint's stiffness (``Joint.stiffness``) and
+            qi,opt its preferred value (a ball: the squared angle from its rest). Joints without stiffness do not count.
+            A ``RestGoal`` has weights and values of its own, and needs no ``NullSpace``.
+        center: Weight of the distance from the middle of the ranges: Σ (q - mid)² / half², over all limited joints.
+        margins: Weight of the same term, counted from the inner edge of a margin at each end of the range, 0 between.
+            Limits are hard with or without it.
+        margin: Width of the margins, a fraction of half the range.
+        manipulability: Weight of -log √det(J Jᵀ), which keeps away from singular poses. J is that of all goals together
+            but custom ones.
+        gradient: Any other term of H: a function of a ``Pose`` that returns its derivative (nv,) by the velocities of
+            all joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's frame), 6 for a
+            free joint (translation first). A term with a second derivative of about 1 per squared radian converges in
+            the fewest steps. It moves the joints that a goal depends on; a ``RestGoal`` on others adds those. It is
+            called from Python in every step, so a solve takes milliseconds, not microseconds.
+
+    Keep the elbow low, with a gradient by differences:
+
+    >>> import numpy as np
+    >>> import synovia as sy
+    >>> arm = sy.bundled("arm7")
+    >>> def lower_elbow(pose):
+    ...     nudge = 1e-6 * np.eye(7)
+    ...     height = lambda q: sy.Pose(pose.skeleton, q).position("joint4")[2]
+    ...     return [(height(pose.q + d) - height(pose.q - d)) / 2e-6 for d in nudge]
+    >>> low = sy.LevenbergMarquardt(null_space=sy.NullSpace(gradient=lower_elbow))
+    >>> goal = sy.PositionGoal("tool", (0.4, 0.1, 0.5))
+    >>> bool(sy.solve(arm, goal, low).pose.position("joint4")[2] < sy.solve(arm, goal).pose.position("joint4")[2])
+    True
+
+    Raises:
+        InputError: If a weight is negative or not finite, or the gradient is not a function.
+
+    References:
+        Liégeois (1977), *Automatic supervisory control of the configuration and behavior of multibody mechanisms*;
+        Yoshikawa (1985), *Manipulability of robotic mechanisms*.
+    """
+
+    posture: float = 1.0
+    center: float = 0.0
+    margins: float = 0.0
+    margin: float = 0.1
+    manipulability: float = 0.0
+    gradient: Callable[[Pose], Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        for setting in fields(self):
+            value: Any = getattr(self, setting.name)
+            if setting.name == "gradient":
+                if value is not None and not callable(value):
+                    raise out_of_range(self, "gradient", "a function of a pose")
+                continue
+            most = 1.0 if setting.name == "margin" else LARGEST
+            if not is_number(value) or not 0.0 <= value <= most:
+                raise out_of_range(self, setting.name, "a finite number from 0" + (" to 1" if most == 1.0 else ""))
+            object.__setattr__(self, setting.name, float(value))
+        if self.gradient is None and not self.posture + self.center + self.margins + self.manipulability > 0.0:
+            raise InputError("NullSpace has no objective", expected="at least one weight above 0, or a gradient")
+
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places in ``kernels.layout``."""
+        return {
+            POSTURE_WEIGHT: self.posture,
+            CENTRE_WEIGHT: self.center,
+            MARGIN_WEIGHT: self.margins,
+            MARGIN: self.margin,
+            MANIPULABILITY_WEIGHT: self.manipulability,
+            GRADIENT_WEIGHT: float(self.gradient is not None),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JacobianMethod(IteratingSolver):
+    """Settings of every method of the family; see its subclasses.
+
+    Residuals are in radians, and in lengths divided by the reach. Joint values stay within their limits: a step holds
+    each joint that stands at a limit and would leave it, and is solved for the other joints. The next step may move the
+    joint again.
+
+    Args:
+        max_steps: Steps of one attempt; motion in the null space may take as many again.
+        attempts: Attempts, restarts included.
+        seed: Seed of the restarts.
+        largest_error: Largest error of a goal that one step uses (reaches, radians); a larger one is shortened to it.
+            None: no bound.
+        largest_turn: Largest change of a joint in one step, radians (slides: reaches). None: no bound.
+        jacobian: ``"geometric"`` by cross products, ``"partial"`` by partial derivatives of the transforms. They agree
+            to rounding; the first is faster.
+        null_space: Secondary objectives, in the motion that the goals leave free.
+
+    Raises:
+        InputError: If a setting is out of range.
+    """
+
+    others: ClassVar[frozenset[str]] = frozenset({"jacobian", "null_space"})
+    supported_goals: ClassVar[frozenset[str]] = ALL_GOALS
+    method: ClassVar[int]  # number in ``kernels.jacobian.methods``
+
+    largest_error: float | None = None
+    largest_turn: float | None = 1.0
+    jacobian: Literal["geometric", "partial"] = "geometric"
+    null_space: NullSpace | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        Solver.__post_init__(self)
+        if not isinstance(self.jacobian, str) or self.jacobian not in _FORMS:
+            raise out_of_range(self, "jacobian", " or ".join(map(repr, _FORMS)))
+        if self.null_space is not None and not isinstance(self.null_space, NullSpace):
+            raise out_of_range(self, "null_space", "sy.NullSpace(...) or None")
+
+    @property
+    def polishes(self) -> bool:
+        """Whether Newton's method moves a miss to a minimum: always."""
+        return True
+
+    def is_plain(self, reduced: Reduced) -> bool:
+        """Return whether the method is used without clamps of its own and without secondary objectives."""
+        return (
+            self.largest_error is None
+            and self.largest_turn == 1.0
+            and self.jacobian == "geometric"
+            and self.null_space is None
+            and not reduced.posture[:, REST_WEIGHT].any()
+        )
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel of the family, with secondary objectives or without."""
+        if self.null_space is not None or reduced.posture[:, REST_WEIGHT].any():
+            from synovia.kernels.jacobian.secondary_steps import secondary_family, secondary_family_general
+
+            return secondary_family if reduced.pose_only else secondary_family_general
+        from synovia.kernels.jacobian.family import family, family_general
+
+        return family if reduced.pose_only else family_general
+
+    def extra_scratch(self, residuals: int, columns: int) -> int:
+        """Return the size of the family's scratch memory."""
+        from synovia.kernels.jacobian.shared import scratch_size
+
+        return scratch_size(residuals, columns)
+
+    def damping_terms(self) -> tuple[float, float]:
+        """Return the constant damping and the factor of the squared error."""
+        return (0.0, 0.0)
+
+    def params(self) -> dict[int, float]:
+        """Return the settings by their places."""
+        constant, of_error = self.damping_terms()
+        return {
+            PROGRESS: self.progress[1],
+            DAMPING: constant,
+            ERROR_DAMPING: of_error,
+            METHOD: self.method,
+            FORM: _FORMS.index(self.jacobian),
+            LARGEST_ERROR: _NO_CLAMP if self.largest_error is None else self.largest_error,
+            LARGEST_TURN: _NO_CLAMP if self.largest_turn is None else self.largest_turn,
+            **({} if self.null_space is None else self.null_space.params()),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JacobianTranspose(JacobianMethod):
+    """Jacobian transpose: dq = α Jᵀe with the step α = <e, JJᵀe> / <JJᵀe, JJᵀe> that leaves the least error.
+
+    A step solves no system of equations, so it is cheap and no pose is singular. But this is steepest descent: it takes
+    hundreds of steps where the other methods take ten.
+
+    The settings are those of ``synovia.solver.JacobianMethod``.
+
+    References:
+        Buss (2004), *Introduction to inverse kinematics with Jacobian transpose, pseudoinverse and damped least squares
+        methods*, section 3.
+    """
+
+    name: ClassVar[str] = "transpose"
+    method: ClassVar[int] = 0
+    progress: ClassVar[tuple[int, float]] = (20, 0.9)  # it converges slowly
+
+    max_steps: int = 1000
+    attempts: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PseudoInverse(JacobianMethod):
+    """Pseudo-inverse: solve (JJᵀ) b = e with a factorisation for symmetric matrices, dq = Jᵀb.
+
+    The shortest step that removes the whole error to first order. It is damped only near poses in which JJᵀ is
+    singular, such as that of a straight arm. Far from the target the full step is too long, so error and step are
+    clamped.
+
+    The settings are those of ``synovia.solver.JacobianMethod``.
+
+    References:
+        Whitney (1969), *Resolved motion rate control of manipulators and human prostheses*; Nakamura & Hanafusa (1986),
+        *Inverse kinematic solutions with singularity robustness for robot manipulator control*, for the damping.
+    """
+
+    name: ClassVar[str] = "pinv"
+    method: ClassVar[int] = 1
+
+    max_steps: int = 60
+    attempts: int = 100
+    largest_error: float | None = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectivelyDamped(JacobianMethod):
+    """Selectively damped least squares: every singular vector of the Jacobian is damped by how far it moves the goals.
+
+    It needs no damping constant and does not shake near singular poses. Each step computes a singular value
+    decomposition. ``largest_turn`` is γmax.
+
+    The settings are those of ``synovia.solver.JacobianMethod``.
+
+    References:
+        Buss & Kim (2005), *Selectively damped least squares for inverse kinematics*.
+    """
+
+    name: ClassVar[str] = "sdls"
+    method: ClassVar[int] = 3
+    progress: ClassVar[tuple[int, float]] = (10, 0.5)
+
+    max_steps: int = 200
+    attempts: int = 100
+    largest_turn: float | None = math.pi / 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Damped(JacobianMethod):
+    """Settings of the damped methods, which have faster kernels of their own if they are used plainly."""
+
+    method: ClassVar[int] = 2
+
+    max_steps: int = 60
+    attempts: int = 100
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel for arms, the one for any tree, or the family's."""
+        if not self.is_plain(reduced):
+            return JacobianMethod.kernel(self, reduced)
+        if reduced.serial:
+            from synovia.kernels.jacobian.arm import arm
+
+            return arm
+        from synovia.kernels.jacobian.levenberg import levenberg, levenberg_general
+
+        return levenberg if reduced.pose_only else levenberg_general
+
+    def simd_kernel(self, reduced: Reduced) -> Kernel | None:
+        """Return the kernel for a SIMD batch of targets of one arm."""
+        if not reduced.serial or len(reduced.rows) > _MOST_JOINTS or not self.is_plain(reduced):
+            return None
+        from synovia.kernels.simd.arm import arm_simd
+
+        return arm_simd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevenbergMarquardt(_Damped):
+    """Levenberg-Marquardt with damping that follows the error: λ = constant_damping + error_damping · e·e.
+
+    The default solver: fast and exact; it takes any goals, and handles limits by an active set. For a long chain of
+    balls without limits and one position goal it uses Newton's method in three numbers (``chain_newton``): it finds the
+    pose whose bones turn least, in as many steps for a thousand joints as for ten, and needs no damping there.
+
+    Args:
+        error_damping: Factor of the squared error.
+        constant_damping: Damping that remains at the target; it keeps singular poses solvable.
+        **others: Settings of ``synovia.solver.JacobianMethod``.
+
+    References:
+        Sugihara (2011), *Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method*, eq. 20.
+    """
+
+    name: ClassVar[str] = "lm"
+    error_damping: float = 0.02
+    constant_damping: float = 1e-9
+
+    def kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel for long chains of balls, for arms, for any tree, or the family's."""
+        if reduced.ball_chain and len(reduced.rows) >= _LONG_CHAIN and self.is_plain(reduced):
+            from synovia.kernels.jacobian.chain_newton import chain_newton
+
+            return chain_newton
+        return _Damped.kernel(self, reduced)
+
+    def damping_terms(self) -> tuple[float, float]:
+        """Return the constant damping and the factor of the squared error."""
+        return (max(self.constant_damping, 1e-12), self.error_damping)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DampedLeastSquares(_Damped):
+    """Damped least squares with constant damping λ² (Wampler 1986): the classic, slower near the target.
+
+    Args:
+        damping: λ, in radians and lengths per reach.
+        **others: Settings of ``synovia.solver.JacobianMethod``.
+    """
+
+    name: ClassVar[str] = "dls"
+    damping: float = 0.03
+
+    def damping_terms(self) -> tuple[float, float]:
+        """Return constant damping and no factor of the error."""
+        return (max(self.damping * self.damping, 1e-12), 0.0)

@@ -1,0 +1,97 @@
+"""Second derivatives of residuals: the Hessian of the cost against second differences, at every edge of an angle."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import synovia as sy
+from conftest import UNCOMPILED
+from probes import Probe, random_q
+from synovia.kernels.compiler.jit import entry
+from synovia.kernels.goals.curvature import curvature
+from synovia.kernels.tree import problem as kp
+from synovia.kernels.tree.forward import forward
+from trees import random_frame, random_tree
+
+
+@entry
+def curvature_at(ints, floats, scratch, targets, q, H):
+    """Write what the Jacobian leaves out of the Hessian."""
+    problem, work = kp.open_general(ints, floats), kp.open_work(ints, scratch)
+    forward(problem.tree, q, work.frames)
+    curvature(problem, q, work.frames, targets, H)
+
+
+def hessian(probe):
+    """Return the Hessian of e·e / 2: that of the kernel and JᵀJ."""
+    H = np.full((probe.columns, probe.columns), np.nan)
+    curvature_at(*probe.packed, probe.q.copy(), H)
+    np.testing.assert_allclose(H, H.T, atol=1e-12 * (1 + np.abs(H).max()))
+    J, _ = probe.jacobian()
+    return H + J.T @ J
+
+
+def bend(probe, way, h=3e-4):
+    """Return the second derivative of e·e / 2 along a direction."""
+    low, middle, high = (probe.residual(t * way) for t in (-h, 0.0, h))
+    return (low @ low - 2 * middle @ middle + high @ high) / (2 * h * h)
+
+
+def check(probe, rng, count=12):
+    """The Hessian is that of second differences, along every column and along random directions."""
+    H = hessian(probe)
+    ways = np.concatenate([np.eye(probe.columns), rng.normal(size=(count, probe.columns))])
+    for way in ways:
+        np.testing.assert_allclose(way @ H @ way, bend(probe, way), atol=1e-4 * (1 + np.abs(H).max()) * (way @ way))
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])
+@settings(max_examples=4 if UNCOMPILED else 30)
+@given(seed=st.integers(0, 2**31 - 1))
+def test_the_hessian_is_that_of_second_differences(free, seed):
+    """On trees of all kinds of joints, with coupled ones, where several goals with other weights share joints."""
+    rng = np.random.default_rng(seed)
+    body = random_tree(rng, joints=6, free=free, bounded=False)
+    rows = rng.integers(1, len(body), size=3)
+    frame, turn = random_frame(rng), random_frame(rng)[:3, :3]
+    goals = [
+        sy.PositionGoal(int(rows[0]), 2 * rng.normal(size=3), weight=3.0, offset=rng.normal(size=3), name="a"),
+        sy.RotationGoal(int(rows[1]), turn, name="b"),
+        sy.PoseGoal(int(rows[2]), transform=frame, weight=0.5, offset=rng.normal(size=3), name="c"),
+    ]
+    ik = sy.IK(body, goals, root="free" if free else "fixed")
+    probe = Probe(ik, random_q(ik.skeleton, rng))
+    _, errors = probe.jacobian()
+    if probe.columns == 0 or errors[:, 1].max() > 2.9:
+        return  # at half a turn the cost has an edge
+    check(probe, rng)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-5, 2e-4, 1e-3, 1.0, 2.5])
+@pytest.mark.parametrize("goal", ["rotation", "pose"])
+def test_the_hessian_where_a_rotation_is_off_by_hardly_anything_or_by_much(angle, goal):
+    """A chain of a ball, a hinge and two coupled slides, off by a turn about an axis of no joint."""
+    joints = [
+        sy.Joint("ball", kind=sy.Kind.BALL),
+        sy.Joint("hinge", "ball", sy.Kind.HINGE, placed(1.0, 0.2, 0.0), axis=(0, 1, 0)),
+        sy.Joint("slide", "hinge", sy.Kind.SLIDE, placed(0.5, 0.0, 0.3), axis=(0, 0, 1)),
+        sy.Joint("more", "slide", sy.Kind.SLIDE, placed(0.2, 0.1, 0.3), axis=(1, 0, 0), mimic=sy.Mimic("slide", -0.5)),
+        sy.Joint("tip", "more", rest=placed(0.4, 0.0, 0.1), tip=True),
+    ]
+    body = sy.Skeleton(joints)
+    pose = body.random_pose(3)
+    off = sy.Rotation.from_rotvec(angle * np.array([2.0, -1.0, 2.0]) / 3.0).as_matrix()
+    T = pose.transform("tip").copy()
+    T[:3, :3] = off @ T[:3, :3]
+    if goal == "pose":
+        T[:3, 3] += (0.3, -0.2, 0.1)
+    wanted = sy.PoseGoal("tip", transform=T) if goal == "pose" else sy.RotationGoal("tip", T[:3, :3])
+    check(Probe(sy.IK(body, wanted), pose.q.copy()), np.random.default_rng(0))
+
+
+def placed(x, y, z):
+    """Return a transform that only shifts."""
+    T = np.eye(4)
+    T[:3, 3] = x, y, z
+    return T
