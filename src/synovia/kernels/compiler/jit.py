@@ -33,7 +33,7 @@ DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # explicit, or numba inherits the option of the caller
 _ENTRY: dict[str, Any] = {"no_cfunc_wrapper": True}
-if numba is not None:
+if mode == "jit":
     from synovia.kernels.compiler import compile_events, link
 
     compile_events.listen()
@@ -45,7 +45,7 @@ if numba is not None:
 
 def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
     """Return a decorator with our compile options."""
-    if numba is None:
+    if mode != "jit":
         return _other_entry if cached else lambda function: function
     # _nrt: nothing is allocated, so no reference counts are needed
     options = {"error_model": "numpy", "nogil": True, "fastmath": SAFE, "_nrt": False, **options}
@@ -148,7 +148,7 @@ def algorithm(function: Callable[..., Any]) -> Any:
     kind = namedtuple(f"{module}__{function.__name__}", ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
     kernel = device(function)
     _ALGORITHMS[kind] = kernel
-    if numba is not None:
+    if mode == "jit":
         from numba.extending import overload
 
         @overload(perform, jit_options=_HELPER)  # pyright: ignore[reportArgumentType]  # its type lacks pipeline_class
