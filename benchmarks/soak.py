@@ -203,8 +203,8 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
         joint = int(rng.choice(tips)) if rng.random() < 0.6 else int(rng.integers(len(skeleton)))
         weight = float(rng.choice([1.0, 1.0, 0.01, 30.0]))
         goals.append(GOALS[rng.integers(3)](joint, offset=offset, weight=weight, name=f"g{g}"))
-    attempts = int(rng.choice([1, 2, 8, solver().attempts], p=[0.4, 0.3, 0.2, 0.1]))
-    settings = solver(attempts=attempts, seed=int(rng.integers(1000)))
+    attempts = int(rng.choice([1, 2, 8, getattr(solver(), "attempts", 1)], p=[0.4, 0.3, 0.2, 0.1]))
+    settings = with_settings(solver, attempts=attempts, seed=int(rng.integers(1000)))
     ik = sy.IK(skeleton, goals, settings, root=root)
     tight = 10.0 ** rng.uniform(-6, -3)
     ik = sy.IK(skeleton, goals, settings, root=root, tolerance=(tight * ik.reach, tight))
@@ -364,6 +364,11 @@ def wide_goal(kind: str, skeleton: sy.Skeleton, q: np.ndarray, world: np.ndarray
     raise ValueError(kind)
 
 
+def with_settings(solver: type[Solver], **given: int) -> Solver:
+    """Return a solver with those settings that it has."""
+    return solver(**{name: value for name, value in given.items() if hasattr(solver, name)})
+
+
 def honoured(solver: type[Solver]) -> list[str]:
     """Return the kinds of goals that a solver takes."""
     return [kind for kind in WIDE if goal_kinds()[kind].needs in solver.supported_goals]
@@ -406,7 +411,7 @@ def make_wide_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]], deal
                 frames.append(T)
         if not any(goal.takes for goal in goals):  # many problems are told apart by their targets
             continue
-        settings = solver(attempts=int(rng.choice([1, 2, 8, 20])), seed=int(rng.integers(1000)))
+        settings = with_settings(solver, attempts=int(rng.choice([1, 2, 8, 20])), seed=int(rng.integers(1000)))
         tight = 10.0 ** rng.uniform(-6, -3)
         try:
             ik = sy.IK(skeleton, goals, settings)
