@@ -111,7 +111,7 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
         for types in entries.signatures(name):
             helper.compile(types)
             made = helper.overloads[types]
-            returns = made.signature.return_type
+            returns = numba.types.unliteral(made.signature.return_type)
             if returns not in (numba.int64, numba.none):
                 raise SystemExit(f"kernels: {name} returns {returns}, expected int64 or none")
             arguments = [(str(getattr(one, "dtype", one)), getattr(one, "ndim", 0)) for one in types]

@@ -104,5 +104,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=why_not))
         if UNCOMPILED and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="needs compiled kernels; they run as plain Python here"))
-        if compiler.mode != "jit" and item.get_closest_marker("jit"):
-            item.add_marker(pytest.mark.skip(reason=f"needs SYNOVIA_KERNELS=jit; the kernels are: {compiler.mode}"))
+        if compiler.mode == "prebuilt" and item.get_closest_marker("jit"):
+            item.add_marker(pytest.mark.skip(reason="needs numba as the compiler: SYNOVIA_KERNELS=jit"))

@@ -21,6 +21,8 @@ from synovia.kernels.tree.variables import step
 from synovia.model.geometry import rigid
 from trees import random_frame, random_tree
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 SEEDS = st.integers(0, 2**31 - 1)
 
 

@@ -314,6 +314,7 @@ def compile_anew():
     return np.abs(q).max() < 100.0
 
 
+@pytest.mark.jit
 @pytest.mark.compiled
 @pytest.mark.parametrize("place", ["callback", "generator", "front end"])
 def test_ctrl_c_during_a_compile_is_heard_and_breaks_nothing(monkeypatch, place):

@@ -9,6 +9,8 @@ from synovia.kernels import layout
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.math.bounded import bounded_step, free_and_held_gradient, mark_held
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 SLACK = 1e-12
 
 

@@ -7,6 +7,8 @@ import synovia as sy
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.tree.chart import ellipse_normal, move_ball, write_ball_bounds
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 LIMIT = sy.SwingTwist.about((1, 2, -1), x=(0.7, 1.3), y=(0.4, 1.8), twist=(-0.6, 1.1))
 
 

@@ -14,6 +14,8 @@ from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
 from trees import random_frame, random_tree
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 
 @entry
 def curvature_at(ints, floats, scratch, targets, q, H):

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 import pytest
 
 pytestmark = [
+    pytest.mark.jit,
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("numba_cuda") is None, reason='no numba-cuda: pip install "numba-cuda[cu12]"'),
 ]

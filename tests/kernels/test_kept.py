@@ -11,6 +11,7 @@ import pytest
 from synovia.kernels.compiler import cache, compiled
 
 pytestmark = [
+    pytest.mark.jit,
     pytest.mark.compiled,
     pytest.mark.skipif(not compiled() or cache.keep is None, reason="kernels are interpreted"),
 ]

@@ -6,6 +6,8 @@ import pytest
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.jacobian.chain_newton import solve3
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 
 @entry
 def solved(H, g, out):

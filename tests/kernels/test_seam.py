@@ -23,6 +23,8 @@ print(q[0, 0], cache.cache_folder(Path(tables.__file__)))
 TELL = "print(sum(tables.clamp_rows.stats.cache_hits.values()), *told)"
 LISTEN = """
 import logging
+
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
 told = []
 class Keep(logging.Handler):
     def emit(self, record): told.append(record.compiling)

@@ -6,6 +6,8 @@ import pytest
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.jacobian.selective import decompose
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 
 @entry
 def decomposed(W, Ut):

@@ -9,6 +9,8 @@ from scipy.spatial.transform import Rotation
 from synovia.kernels.compiler.jit import entry
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 
 @entry
 def nearest(v, ra, rb, out):

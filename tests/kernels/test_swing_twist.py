@@ -13,6 +13,8 @@ from synovia.kernels.math import swing_twist as k
 from synovia.kernels.math.rotations import load_quat
 from synovia.model.limits import SwingTwist
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 PI = math.pi
 LIMITS = {
     "even": SwingTwist(x=(0.6, 0.6), y=(0.6, 0.6), twist=(-0.5, 0.5)),

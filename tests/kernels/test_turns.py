@@ -13,6 +13,8 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.tree.problem import open_general, open_work
 from synovia.kernels.tree.turn import hinge_angle
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 PI = np.pi
 ENDS = st.floats(-20, 20, allow_nan=False).map(lambda x: round(x, 3))
 

@@ -15,6 +15,8 @@ from synovia.kernels.tree.tables import clamp_rows, random_rows, violations
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 Z = np.array([0.0, 0.0, 1.0])
 BODY = Skeleton(
     [

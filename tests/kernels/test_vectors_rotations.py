@@ -12,6 +12,8 @@ from scipy.spatial.transform import Rotation
 from synovia.kernels.math import rotations as ro
 from synovia.kernels.math import vectors as ve
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 TINY_ANGLES = [0.0, *(10.0**-k for k in range(16, 2, -1)), 0.99e-4, 1.01e-4]
 NEAR_HALF_TURN = [math.pi, *(math.pi - 10.0**-k for k in range(9, 2, -1)), math.pi - 0.99e-4, math.pi - 1.01e-4]
 ORDINARY = [0.1, 1.0, math.pi / 2, 2.0, 3.0]

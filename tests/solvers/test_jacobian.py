@@ -20,6 +20,8 @@ from synovia.kernels.layout import DAMPING, LARGEST_TURN, METHOD
 from synovia.kernels.tree import problem as kp
 from synovia.kernels.tree.forward import forward
 
+pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
+
 ARM = sy.bundled("arm7")
 FAMILY = ("transpose", "pinv", "dls", "sdls", "lm")
 FREE_TURN = 1e6  # radians: a clamp that does not clamp

@@ -16,10 +16,17 @@ from synovia.cli.output import emit_json, emit_rich
 from synovia.cli.warm import compile_all
 
 SCHEMA: Final = "synovia.doctor/1"
-_CORE: Final = ("numpy", "scipy", "numba", "typer", "rich", "msgspec")
+_CORE: Final = ("numpy", "scipy", "typer", "rich", "msgspec")
+_MODES: Final = {
+    "prebuilt": "compiled ahead, for {level}",
+    "jit": "compiled by numba when they are first used",
+    "python": "plain Python, correct and slow",
+    "none": 'none: run pip install "synovia[jit]"',
+}
 _GOOD: Final = "green"
 _BAD: Final = "yellow"
 _EXTRAS: Final = {
+    "jit": ("numba",),
     "view": ("viser",),
     "render": ("pillow",),
     "film": ("pillow", "imageio-ffmpeg"),
@@ -59,6 +66,7 @@ def _state() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "packages": {name: _imported(name) for name in _CORE},
         "extras": extras,
+        "kernels": _kernels(),
         "cache": _cache(),
     }
 
@@ -74,12 +82,18 @@ def _installed(package: str) -> str | None:
 def _imported(package: str) -> dict[str, str | None]:
     """Return the version of a package and the error of importing it."""
     try:
-        if package != "numba":  # imported with the kernels, below
-            import_module(package)
+        import_module(package)
     except Exception as error:  # noqa: BLE001 - broken binaries raise anything
         return {"version": _installed(package), "problem": f"{type(error).__name__}: {error}"}
     found = _installed(package)
     return {"version": found, "problem": None if found else "not installed"}
+
+
+def _kernels() -> dict[str, Any]:
+    """Return how kernels run, for which level of processors, and why not in the faster ways."""
+    from synovia.kernels import compiler
+
+    return {"mode": compiler.mode, "level": compiler.prebuilt.level, "reason": compiler.prebuilt.reason}
 
 
 def _cache() -> dict[str, Any]:
@@ -95,11 +109,9 @@ def _cache() -> dict[str, Any]:
                 count = here if current.intersection(path.parents) else older
                 count[0] += 1
                 count[1] += path.stat().st_size
-    off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return {
         "folder": str(root),
-        "writable": cache.WRITABLE or (off and os.access(_nearest(root), os.W_OK)),
-        "compiling": not off and numba is not None,
+        "writable": cache.WRITABLE or (numba is None and os.access(_nearest(root), os.W_OK)),
         "files": here[0],
         "bytes": here[1],
         "bytes_of_other_versions": older[1],
@@ -136,20 +148,27 @@ def _text(state: dict[str, Any]) -> list[Any]:
         word = Text("installed", style=_GOOD) if there else Text("missing", style=_BAD)
         extras.append((f"[{name}]", word, Text(listed if there else f"{listed};  {extra['install']}")))
     writable = "yes" if kept["writable"] else "no: every process compiles again; set SYNOVIA_CACHE_DIR"
-    compiling = "yes" if kept["compiling"] else "no: kernels run as plain Python, correct and slow"
     size = f"{kept['files']} files, {kept['bytes'] / 1e6:.1f} MB"
     if kept["bytes_of_other_versions"]:
         size += f"; {kept['bytes_of_other_versions'] / 1e6:.1f} MB of other versions, removed after {kept['days']} days"
-    if not kept["files"] and kept["compiling"]:
+    if not kept["files"] and state["kernels"]["mode"] == "jit":
         size += "; 'synovia doctor --warm' compiles ahead"
     cache = [
         ("folder", Text(kept["folder"])),
         ("writable", Text(writable, style=_GOOD if kept["writable"] else _BAD)),
-        ("compiling", Text(compiling, style=_GOOD if kept["compiling"] else _BAD)),
         ("compiled", Text(size)),
     ]
-    heads = (Text(title, style="bold") for title in ("versions", "extras", "cache of compiled code"))
-    return [next(heads), _table(versions), "", next(heads), _table(extras), "", next(heads), _table(cache)]
+    run = state["kernels"]
+    kernels = [
+        (
+            "in use",
+            Text(_MODES[run["mode"]].format(**run), style=_GOOD if run["mode"] in ("prebuilt", "jit") else _BAD),
+        ),
+        *([("why", Text(run["reason"]))] if run["reason"] else []),
+    ]
+    tables = {"versions": versions, "extras": extras, "kernels": kernels, "cache of compiled code": cache}
+    parts = [part for title, rows in tables.items() for part in (Text(title, style="bold"), _table(rows), "")]
+    return parts[:-1]
 
 
 def _table(rows: Iterable[tuple[Any, ...]]) -> Any:

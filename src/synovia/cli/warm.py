@@ -41,11 +41,11 @@ def compile_all(names: Iterable[str] | None = None, workers: int | None = None) 
         FileError: If compiled code cannot be stored.
         SynoviaError: If a process ends too early.
     """
-    from synovia.kernels.compiler import cache, compiled
+    from synovia.kernels.compiler import cache, mode
     from synovia.kernels.compiler.entries import ENTRIES
 
-    if not compiled():
-        talk("kernels run as plain Python here, without compiling")
+    if mode != "jit":
+        talk("the kernels came compiled" if mode == "prebuilt" else "no kernels are compiled here")
         return {}
     if not cache.WRITABLE:
         raise FileError(

@@ -87,7 +87,7 @@ _OTHERS: Final = {
     "tree.tables.excesses": (("int32", 2), ("float64", 2), ("float64", 1), ("float64", 1)),
     "tree.tables.violations": (("int32", 2), ("float64", 2), ("float64", 2), ("float64", 1), ("int64", 1)),
     "tree.orient.orient": (
-        ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int64", 1), ("int32", 1),
+        ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int32", 1), ("int32", 1),
         ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),
     ),
     "goals.residuals.evaluate_rows": (
