@@ -122,10 +122,10 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
 
 def objects_of(names: list[str], levels: dict[str, str]) -> Path:
     """Return the folder of the object files of some entry points of one module, compiled if they are not there."""
-    from synovia.kernels.compiler import cache, sources
+    from synovia.kernels.compiler import cache, entries, sources
 
     module = names[0].rpartition(".")[0]
-    versions = (*map(str, sorted(levels.items())), *made_with().values(), FORM, *names)
+    versions = (*map(str, sorted(levels.items())), *made_with().values(), FORM, entries.described(names), *names)
     key = sources.digest(sources.modules()[module], versions)
     kept = cache.cache_root() / "objects" / f"{module}-{key}"
     if not (kept / "symbols.json").exists():

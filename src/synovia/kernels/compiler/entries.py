@@ -121,6 +121,11 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
     return [tuple(of(*((kind, 1) if one in _PRECISION else _ARGUMENTS[one])) for one in arguments) for kind in kinds]
 
 
+def described(names: list[str]) -> str:
+    """Return in words what some entry points are called with, for keys of what is compiled from it."""
+    return repr((_ARGUMENTS, _PRECISION, [_OTHERS.get(name) for name in names]))
+
+
 def compile_entry(name: str) -> float:
     """Load or compile all signatures of an entry point and return the seconds it took."""
     begun = time.perf_counter()
