@@ -113,7 +113,7 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         warm: bool,
         first: int,
     ) -> int:
-        """Solve rows of problems; see ``kernels.search.multistart``."""
+        """Solve a batch of problems; see ``kernels.search.multistart``."""
         del warm, first
         left = lanes(ints, floats, targets, starts, out, scratch, np.empty(size, precision))
         if left == 0:

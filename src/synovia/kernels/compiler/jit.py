@@ -1,7 +1,7 @@
 """Decorators of kernels, which alone set the compile options, the caching and the float type.
 
 ``inline``     small functions, inlined by LLVM into all callers; never called from Python
-``device``     larger helpers that only kernels call; LLVM decides whether to inline them
+``device``     larger helpers that only kernels call; most are inlined too
 ``apart``      helpers that are never inlined, because large kernels would take a minute to compile as one function
 ``entry``      functions that Python calls; only these are cached on disk
 ``algorithm``  device functions that can be passed to other kernels as arguments

@@ -5,9 +5,7 @@ function, and optimises them again inside each caller. Here a helper stays an un
 links each helper below it once and is optimised once, as a whole.
 
 CPU seconds until the first answer of a new process without cached code, numba 0.68, with and without this linking:
-``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55. (A shortened
-front end saved a further fifth of ``lm``, a seventh of ``fabrik`` and nothing of ``ccd``, with most of numba's private
-parts that were in use; it is gone for that reason.)
+``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55.
 
 The libraries below override private methods of numba's code generator. Whatever goes wrong with them, on import or in a
 compilation, ``jit`` compiles the ordinary way instead: slower, same results. See ``compile_events.guard``.

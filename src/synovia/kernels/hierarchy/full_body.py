@@ -43,7 +43,7 @@ def prove_hopeless(problem, work, targets, q):
 
 @inline
 def solve_or_finish(problem, work, targets, starts, out, warm, first):
-    """Solve rows of problems (see ``multistart``), or finish and classify the missed rows if ``first`` is negative.
+    """Solve a batch of problems (see ``multistart``), or finish and classify the missed rows if ``first`` is negative.
 
     When finishing, ``warm`` switches off the search from random starts.
     """
@@ -71,11 +71,11 @@ def solve_or_finish(problem, work, targets, starts, out, warm, first):
 
 @entry
 def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or finish rows of problems with any goals."""
+    """Solve or finish a batch of problems with any goals."""
     return solve_or_finish(open_general(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
 
 
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve or finish rows of problems with positions and rotations in the world alone."""
+    """Solve or finish a batch of problems with positions and rotations in the world alone."""
     return solve_or_finish(open_problem(ints, floats), open_work(ints, scratch), targets, starts, out, warm, first)
