@@ -207,6 +207,7 @@ FEW = ("tree.forward.forward_many", "tree.tables.validate", "tree.tables.random_
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 def test_doctor_compiles_ahead_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("synovia.kernels.compiler.entries.ENTRIES", {name: ENTRIES[name] for name in FEW})
     ran = run("doctor", "--warm", "--json")
@@ -218,6 +219,7 @@ def test_doctor_compiles_ahead_in_processes(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 def test_doctor_tells_what_cannot_be_compiled_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     going = []
 
@@ -240,6 +242,7 @@ def test_doctor_tells_what_cannot_be_compiled_and_leaves_no_process(monkeypatch:
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_ends_compiling_ahead_at_once(tmp_path: Path) -> None:
     """The compiler hears no signal: the processes that compile are killed, and what is half done is not kept."""

@@ -85,13 +85,13 @@ def test_only_kernels_import_the_compiler() -> None:
     assert not found, f"numba outside kernels: {found}"
 
 
-def test_kernels_import_nothing_else_of_the_package() -> None:
+def test_kernels_import_nothing_of_the_package_but_errors() -> None:
     found = [
         f"{_name(path)}:{line} {name}"
         for path in MODULES
         if _name(path).startswith("kernels/")
         for line, name in _imports(ast.walk(_tree(path)))
-        if name.split(".")[0] == "synovia" and not name.startswith("synovia.kernels")
+        if name.split(".")[0] == "synovia" and not name.startswith(("synovia.kernels", "synovia.errors"))
     ]
     assert not found, f"kernels stand alone: {found}"
 
@@ -247,6 +247,7 @@ def test_no_file_of_the_package_is_ignored() -> None:
         timeout=300,
     )
     lost = [line for line in ignored.stdout.splitlines() if not line.endswith((".pyc", ".nbi", ".nbc"))]
+    lost = [line for line in lost if not line.startswith("src/synovia/kernels/prebuilt/")]  # platform wheels hold them
     assert not lost, f"files of the package that git ignores, and so would the wheel: {lost}"
 
 

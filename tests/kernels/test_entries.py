@@ -49,6 +49,7 @@ for name in entries.ENTRIES:
 """
 
 
+@pytest.mark.jit
 def test_what_is_compiled_ahead_is_what_a_solve_asks_for() -> None:
     """Every entry point that some solves compile, in a process of their own, is one that is compiled ahead."""
     done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, timeout=300, check=False)

@@ -23,8 +23,6 @@ print(q[0, 0], cache.cache_folder(Path(tables.__file__)))
 TELL = "print(sum(tables.clamp_rows.stats.cache_hits.values()), *told)"
 LISTEN = """
 import logging
-
-pytestmark = pytest.mark.jit  # it calls parts of kernels, compiled for it alone
 told = []
 class Keep(logging.Handler):
     def emit(self, record): told.append(record.compiling)
@@ -57,6 +55,7 @@ def copied(tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 @pytest.mark.slow
 def test_cache_goes_where_it_is_told_and_an_edited_helper_is_seen(copied, tmp_path):
     cache = tmp_path / "cache"
@@ -97,6 +96,7 @@ def test_an_edit_touches_only_the_kernels_that_import_the_file(copied, tmp_path)
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 @pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_done_without(copied, tmp_path):
     blocked = tmp_path / "file"
@@ -222,12 +222,14 @@ def plain(tmp_path_factory):
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 @pytest.mark.skipif(link.helper_pipeline is None, reason="this numba lacks what linking needs")
 def test_linked_helpers_compute_what_plain_python_does(tmp_path, plain):
     assert odd(tmp_path, "") == (plain, 0, "")
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 @pytest.mark.parametrize("place", BREAK)
 def test_whatever_breaks_plain_numba_compiles_and_that_is_told_once(tmp_path, plain, place):
     before = BREAK[place] if "core" in BREAK[place] else f"from synovia.kernels.compiler import link\n{BREAK[place]}"
@@ -237,6 +239,7 @@ def test_whatever_breaks_plain_numba_compiles_and_that_is_told_once(tmp_path, pl
 
 
 @pytest.mark.compiled
+@pytest.mark.jit
 def test_a_kernel_that_does_not_compile_says_so_and_leaves_linking_on(tmp_path):
     wrong = """
 from synovia.kernels.compiler import compile_events, jit
