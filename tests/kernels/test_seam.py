@@ -145,7 +145,7 @@ def test_imports_stay_light(module):
 ODD = """
 import gc, math, sys
 import numpy as np
-from synovia.kernels.compiler import jit
+from synovia.kernels.compiler import compiled, jit
 from synovia.kernels.math.rotations import column
 
 @jit.device
@@ -171,7 +171,7 @@ gc.collect()  # a first compilation leaves tracebacks
 assert held == [sys.getrefcount(a) for a in (A, numbers, out)], "references leak"
 numbers[:] = math.nan
 tail = np.zeros((3, 7))
-if jit.compiled():
+if compiled():
     kernel(A, numbers, tail)
     assert math.isnan(tail[0, 5]) and tail[0, 6] == A[0], "as in Python, the first one stays when a NaN is compared"
 print(*out.ravel())

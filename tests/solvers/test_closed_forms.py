@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 import synovia as sy
-from synovia.kernels.compiler.jit import compiled
+from synovia.kernels.compiler import compiled
 from synovia.model import Joint, Kind, Mimic
 from synovia.problem.structure import meet
 
