@@ -121,28 +121,31 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
 
 
 def objects_of(names: list[str], levels: dict[str, str]) -> Path:
-    """Return the folder of the object files of some entry points of one module, compiled if they are not there."""
+    """Return the folder of the object files of some entry points of one module; levels that it lacks are compiled."""
     from synovia.kernels.compiler import cache, entries, sources
 
     module = names[0].rpartition(".")[0]
-    versions = (*map(str, sorted(levels.items())), *made_with().values(), FORM, entries.described(names), *names)
+    known = LEVELS[MACHINE]
+    versions = (*map(str, known.items()), *made_with().values(), FORM, entries.described(names), *names)
     key = sources.digest(sources.modules()[module], versions)
     kept = cache.cache_root() / "objects" / f"{module}-{key}"
-    if not (kept / "symbols.json").exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.mkdir(parents=True, exist_ok=True)
+    missing = [level for level in levels if not (kept / f"{level}.complete").exists()]
+    if missing:
         with tempfile.TemporaryDirectory(dir=kept.parent) as made:
             environment = {
                 **os.environ,
                 "PYTHONPATH": str(SOURCE),
                 "PYTHONHASHSEED": "0",
                 "SYNOVIA_KERNELS": "jit",
-                "NUMBA_CPU_NAME": next(iter(levels.values())),
+                "NUMBA_CPU_NAME": next(iter(known.values())),
                 "NUMBA_CPU_FEATURES": "",
             }
-            command = [sys.executable, __file__, "--into", made, "--levels", *levels, "--entries", *names]
+            command = [sys.executable, __file__, "--into", made, "--levels", *missing, "--entries", *names]
             subprocess.run(command, check=True, env=environment)
-            shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(made, kept)
+            shutil.copytree(made, kept, dirs_exist_ok=True)
+        for level in missing:
+            (kept / f"{level}.complete").touch()
     return kept
 
 
