@@ -8,7 +8,10 @@ import platform
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+
+from synovia.kernels import compiler
 
 RESULTS = Path(os.environ.get("SYNOVIA_RESULTS") or Path(__file__).parent / "results")
 
@@ -41,7 +44,9 @@ def machine() -> dict[str, object]:
         "load_before": None if load is None else round(load, 2),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "numba", "synovia")},
+        **{name: version(name) for name in ("numpy", "synovia")},
+        "numba": version("numba") if find_spec("numba") else "none",
+        "kernels": f"{compiler.mode} {compiler.prebuilt.level}".strip(),
     }
 
 
