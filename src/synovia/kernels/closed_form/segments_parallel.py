@@ -9,7 +9,7 @@ import math
 
 from synovia.kernels.closed_form.selection import list_branches, pick
 from synovia.kernels.closed_form.six_hinges import (
-    FREE,
+    SINGULAR,
     axis,
     base_row,
     crossing,
@@ -80,7 +80,7 @@ def parallel_candidates(problem, work, q, R, t, every):
                     continue
                 sum_of_three = turn_to(h, tilted, aim)
             else:
-                table[FREE] = F(1)
+                table[SINGULAR] = F(1)
                 last = F(0)
                 across = cross(z5, z4)
                 sum_of_three = turn_to(h, spin(z4, across, sce), spin(z0, apply(R, across), opposite(sca)))

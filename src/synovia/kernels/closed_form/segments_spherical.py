@@ -1,10 +1,13 @@
 """Arms of six hinges with a spherical wrist: the last three axes meet in a point w (Pieper 1968).
 
-The first three turns place the wrist: D w = E1 E2 E3 w. With v = E3 w - o2 and b = o2 - o1 this gives the equations
-z1·R2 v = z1·(D w - o2) and b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2. Both are linear in the part of R2 v across z2,
-whose length is known: an equation of the second degree in cosine and sine of the third turn. If the first two axes are
-parallel or meet, the two equations are dependent, and the second turn has two solutions instead. The wrist makes the
-remaining rotation.
+The first three turns place the wrist (D and E as in ``six_hinges``): D w = E1 E2 E3 w. Let z1, z2, z3 be the axes, o1,
+o2, o3 points on them, and R2 the rotation of E2. With v = E3 w - o2 and b = o2 - o1 this gives the equations
+
+    z1·R2 v = z1·(D w - o2)    and    b·R2 v = (|D w - o1|² - |b|² - |v|²) / 2.
+
+Both are linear in the part of R2 v normal to z2, whose length is known: an equation of the second degree in cosine and
+sine of the third turn. If the first two axes are parallel or meet, the two equations are dependent, and the second turn
+has two solutions instead. The wrist makes the remaining rotation.
 """
 
 import math
@@ -12,8 +15,8 @@ from typing import NamedTuple
 
 from synovia.kernels.closed_form.selection import list_branches, pick
 from synovia.kernels.closed_form.six_hinges import (
-    FREE,
-    REST,
+    EXTRA,
+    SINGULAR,
     axis,
     base_row,
     crossing,
@@ -33,64 +36,64 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
 # Columns of the scratch memory
-SAMPLES = REST
+SAMPLES = EXTRA
 ROOTS = SAMPLES + 5
 SCRATCH = ROOTS + 4
-NEAREST = 36  # third turns to try if none is exact
-DEPENDENT = F(1e-7)  # sine of the angle between two directions; below it they count as one
+SCAN_ANGLES = 36  # third turns to try if none is exact
+DEPENDENT = F(1e-7)  # sine of the angle between directions; below it they count as parallel, as a short b does
 
 
 class Shoulder(NamedTuple):
-    """The first three axes in the start pose, and the place x of the wrist w, from the first one."""
+    """The first three axes z in the start pose, points on the first two, and where they have to carry the wrist."""
 
     z: tuple[tuple[float, float, float], ...]
-    o1: tuple[float, float, float]
     o2: tuple[float, float, float]
-    b: tuple[float, float, float]
-    x: tuple[float, float, float]
-    w: tuple[float, float, float]
-    u: tuple[float, float, float]  # the first axis across the second
-    s: tuple[float, float, float]  # b across the second axis
+    o3: tuple[float, float, float]
+    b: tuple[float, float, float]  # from the first to the second point
+    x: tuple[float, float, float]  # target position of the wrist, from the first point
+    w: tuple[float, float, float]  # wrist in the start pose
+    u: tuple[float, float, float]  # part of the first axis normal to the second
+    s: tuple[float, float, float]  # part of b normal to the second axis
     single: bool  # u and s are parallel: one equation for the third turn, two solutions for the second
 
 
 @inline
 def shoulder_of(frames, x, w):
     """Return the first three axes."""
-    z0, z1, z2 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
-    o0, o1, o2 = load(frames, 0, ORIGIN), load(frames, 1, ORIGIN), load(frames, 2, ORIGIN)
-    b = sub(o1, o0)
-    u, s = axpy(-dot(z0, z1), z1, z0), axpy(-dot(b, z1), z1, b)
-    size = norm(b) + norm(sub(w, o1))
+    z1, z2, z3 = axis(frames, 0), axis(frames, 1), axis(frames, 2)
+    o1, o2, o3 = load(frames, 0, ORIGIN), load(frames, 1, ORIGIN), load(frames, 2, ORIGIN)
+    b = sub(o2, o1)
+    u, s = axpy(-dot(z1, z2), z2, z1), axpy(-dot(b, z2), z2, b)
+    size = norm(b) + norm(sub(w, o2))
     single = norm(u) <= DEPENDENT or norm(cross(u, s)) <= DEPENDENT * norm(u) * size
-    return Shoulder((z0, z1, z2), o1, o2, b, sub(x, o0), w, u, s, single)
+    return Shoulder((z1, z2, z3), o2, o3, b, sub(x, o1), w, u, s, single)
 
 
 @inline
 def components(a, c):
-    """Return (v, the required u·R2 v, the required s·R2 v) after a third turn c."""
-    v = sub(turned_about(a.z[2], a.o2, c, a.w), a.o1)
+    """Return (v, p = u·R2 v, q = s·R2 v) as the two equations ask for after a third turn c."""
+    v = sub(turned_about(a.z[2], a.o3, c, a.w), a.o2)
     along = dot(a.z[1], v)
-    one = dot(a.z[0], sub(a.x, a.b)) - dot(a.z[0], a.z[1]) * along
-    two = F(0.5) * (dot(a.x, a.x) - dot(a.b, a.b) - dot(v, v)) - dot(a.b, a.z[1]) * along
-    return v, one, two
+    p = dot(a.z[0], sub(a.x, a.b)) - dot(a.z[0], a.z[1]) * along
+    q = F(0.5) * (dot(a.x, a.x) - dot(a.b, a.b) - dot(v, v)) - dot(a.b, a.z[1]) * along
+    return v, p, q
 
 
 @inline
-def across_of(a, one, two):
-    """Return R2 v across the second axis from its components along u and s."""
+def normal_part(a, p, q):
+    """Return the part of R2 v normal to the second axis, from p and q."""
     uu, us, ss = dot(a.u, a.u), dot(a.u, a.s), dot(a.s, a.s)
     det = uu * ss - us * us
-    return add(scale((one * ss - two * us) / det, a.u), scale((two * uu - one * us) / det, a.s))
+    return add(scale((p * ss - q * us) / det, a.u), scale((q * uu - p * us) / det, a.s))
 
 
 @inline
 def third_equation(a, c):
     """Return the residual of the equation of the third turn; it is 0 if the other turns can place the wrist."""
-    v, one, two = components(a, c)
+    v, p, q = components(a, c)
     if a.single:
-        return two - dot(a.s, a.u) / dot(a.u, a.u) * one if norm(a.u) > DEPENDENT else one
-    g = across_of(a, one, two)
+        return q - dot(a.s, a.u) / dot(a.u, a.u) * p if norm(a.u) > DEPENDENT else p
+    g = normal_part(a, p, q)
     along = dot(a.z[1], v)
     return dot(g, g) - dot(v, v) + along * along
 
@@ -103,8 +106,8 @@ def third_turns(a, table):
     found = real_angles(table[SAMPLES:ROOTS], 2, table[SCRATCH:], table[ROOTS:SCRATCH])
     if found == 0:
         least = F(math.inf)
-        for j in range(NEAREST):
-            c = F(2) * PI * F(j) / F(NEAREST)
+        for j in range(SCAN_ANGLES):
+            c = F(2) * PI * F(j) / F(SCAN_ANGLES)
             value = abs(third_equation(a, c))
             if value < least:
                 least = value
@@ -114,17 +117,17 @@ def third_turns(a, table):
 
 
 @inline
-def second_turn(a, c, way):
-    """Return the second turn after a third one."""
-    v, one, two = components(a, c)
+def second_turn(a, c, other):
+    """Return the second turn after a third turn c; the other of two if there are two."""
+    v, p, q = components(a, c)
     if not a.single:
-        return turn_to(a.z[1], v, across_of(a, one, two))
+        return turn_to(a.z[1], v, normal_part(a, p, q))
     along = dot(a.z[1], v)
     if norm(a.u) > DEPENDENT:
-        middle, half = turns_to_plane(a.z[1], v, a.z[0], one + dot(a.z[0], a.z[1]) * along)
+        middle, half = turns_to_plane(a.z[1], v, a.z[0], p + dot(a.z[0], a.z[1]) * along)
     else:
-        middle, half = turns_to_plane(a.z[1], v, a.b, two + dot(a.b, a.z[1]) * along)
-    return middle + half if way else middle - half
+        middle, half = turns_to_plane(a.z[1], v, a.b, q + dot(a.b, a.z[1]) * along)
+    return middle + half if other else middle - half
 
 
 @device
@@ -136,16 +139,16 @@ def spherical_candidates(problem, work, q, R, t):
     z3, z4, z5 = axis(f, 3), axis(f, 4), axis(f, 5)
     count = 0
     for third in range(min(third_turns(a, turns), 2 if a.single else 4)):
-        for way in range(2 if a.single else 1):
+        for other in range(2 if a.single else 1):
             for side in (F(1), F(-1)):
                 c = turns[ROOTS + third]
-                b = second_turn(a, c, way)
-                v = sub(turned_about(a.z[2], a.o2, c, w), a.o1)
+                b = second_turn(a, c, other)
+                v = sub(turned_about(a.z[2], a.o3, c, w), a.o2)
                 first = turn_to(a.z[0], add(a.b, turned(a.z[1], v, b)), a.x)
                 left = remaining_rotation(a, first, b, c, R)
-                last, free = three_turns(z3, z4, z5, left, side)
-                if free:
-                    turns[FREE] = F(1)
+                last, singular = three_turns(z3, z4, z5, left, side)
+                if singular:
+                    turns[SINGULAR] = F(1)
                 put_turns(problem, turns, q, count, (first, b, c, last[0], last[1], last[2]))
                 count += 1
     return count

@@ -1,7 +1,8 @@
 """Common parts of the closed forms of arms of six hinges.
 
 All turns are counted from the start pose. E1 ... E6 are the turns about the axes as they are there, and D is the motion
-that takes the goal's frame to its target: E1 E2 E3 E4 E5 E6 = D. Each closed form writes candidates of six turns each.
+that takes the goal's frame to its target: E1 E2 E3 E4 E5 E6 = D. Each closed form writes candidates: six joint values
+that make these turns.
 """
 
 import math
@@ -15,15 +16,16 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, sub
 from synovia.kernels.tree.forward import forward
 
-# Columns of the scratch memory: eight candidates of six values, whether some turns are free, the rest
-FREE = 8 * 6
-REST = FREE + 1
+# Columns of the scratch memory: eight candidates of six values; whether the wrist was singular in one of them, so that
+# two of its turns were arbitrary; what a closed form adds
+SINGULAR = 8 * 6
+EXTRA = SINGULAR + 1
 PROVEN = F(1e-12)  # squared error (radians, reaches); a larger one is not rounding
 
 
 @inline
 def base_row(problem):
-    """Return the row of the arm's first joint; rows above it, such as a floating base, do not move."""
+    """Return the row of the arm's first joint; rows above it, such as a floating base, are held."""
     row = 0
     while problem.tree.ints[row, VARIABLE] < 0:
         row += 1
@@ -54,7 +56,9 @@ def turned_about(z, o, angle, p):
 
 @inline
 def put_turns(problem, table, q, count, turns):
-    """Write six turns as a candidate: each joint value by whole turns nearest to the present one, and clamped.
+    """Write six turns as a candidate: joint values, shifted by whole turns towards the present ones, then clamped.
+
+    ``turns`` and the variables are both in joint order.
 
     Returns:
         The squared distance from q, infinite if a turn had to be clamped.
@@ -86,9 +90,9 @@ def nearer_side(middle, half):
 
 @device
 def motion_to_target(problem, work, targets, q):
-    """Return (R, t), the motion D, and write work.frames at q."""
+    """Return (R, t), the motion D. Write work.frames at q, and note that no wrist was singular yet."""
     forward(problem.tree, q, work.frames)
-    work.solver_scratch[FREE] = F(0)
+    work.solver_scratch[SINGULAR] = F(0)
     G, p = goal_frame(problem, work.frames, 0)
     T, x = target_frame(targets, 0)
     R = matmul_t(T, G)
@@ -97,6 +101,9 @@ def motion_to_target(problem, work, targets, q):
 
 @algorithm
 def prove_arm_branches(problem, work, targets, q):
-    """Return 1 if the goal is missed by more than rounding: then no branch meets it, unless some turns were free."""
+    """Return 1 if q, the best branch, misses the goal by more than rounding: then none meets it.
+
+    A singular wrist proves nothing, because its arbitrary turns may have been clamped.
+    """
     cost, _ = residual(problem, q, work.frames, targets, work.e)
-    return (1 if cost > PROVEN and work.solver_scratch[FREE] == F(0) else 0), F(0)
+    return (1 if cost > PROVEN and work.solver_scratch[SINGULAR] == F(0) else 0), F(0)

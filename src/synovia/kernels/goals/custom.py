@@ -8,23 +8,24 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import CALLBACK, GOAL, KIND, NUMBERS, WEIGHT
 
 CUSTOM = 10  # kind of a general goal
-# What a call returns: weighted residual rows; the length of the residual; Jacobian rows; the gradient of a secondary
-# objective; the Hessian of half the squared residual less JᵀJ
+# A call computes one of these. RESIDUAL writes the rows -√weight·r, JACOBIAN their derivatives, GRADIENT that of a
+# secondary objective, and CURVATURE adds Σ rᵢ∇²rᵢ, the part of the Hessian that Gauss-Newton drops. RESIDUAL and LENGTH
+# return the norm of r without its weight.
 RESIDUAL, LENGTH, JACOBIAN, GRADIENT, CURVATURE = 0, 1, 2, 3, 4
 
 
 @inline
 def custom_residual(problem, q, h, e):
     """Write the weighted residual rows of custom goal h; return (their cost, the error in units of its tolerance)."""
-    f = problem.general
-    far = call_python(problem.params[CALLBACK], RESIDUAL, f.ints[h, GOAL], q, e)
-    weighted = f.data[h, WEIGHT] * far
-    return weighted * weighted, far / f.data[h, NUMBERS]
+    general = problem.general
+    length = call_python(problem.params[CALLBACK], RESIDUAL, general.ints[h, GOAL], q, e)
+    weighted = general.data[h, WEIGHT] * length
+    return weighted * weighted, length / general.data[h, NUMBERS]  # its only number: the tolerance
 
 
 @inline
 def custom_length(problem, q, h):
-    """Return the length of the residual of custom goal h."""
+    """Return the length of the residual of custom goal h; nothing is written to q."""
     return call_python(problem.params[CALLBACK], LENGTH, problem.general.ints[h, GOAL], q, q)
 
 

@@ -1,7 +1,7 @@
 """FABRIK on trees of any joints: forward and backward reaching with joint limits inside (Aristidou & Lasenby 2011).
 
-The backward pass goes from the targets to the root. It places each joint on the line to its neighbour, at the length of
-the bone,
+The backward pass goes from the targets to the root (the paper calls this forward reaching). It places each joint on the
+line to its neighbour, at the length of the bone,
 
     p_i ← d_k + L_ik (p_i - d_k) / |p_i - d_k|.
 

@@ -1,8 +1,9 @@
 """FABRIK as published, on positions alone: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
 
-The points move as in the paper's Algorithm 1, backward from the target and forward from the root. At the end each bone
-takes the smallest turn from its old direction to that of its points; the forward kinematics of these joint values are
-the points. Two bones need no iteration (``spheres``). ``fabrik`` does the same on any tree, with limits.
+The points move as in the paper's Algorithm 1: backward from the target, then forward from the root (the paper calls
+them forward and backward reaching). At the end each bone takes the smallest turn from its old direction to that of its
+points; the forward kinematics of these joint values are the points. Two bones need no iteration (``spheres``).
+``fabrik`` does the same on any tree, with limits.
 """
 
 import math
@@ -41,12 +42,14 @@ from synovia.kernels.search.descent import INSIDE, STILL, falls_slowly
 from synovia.kernels.search.finish import CLEARLY_LOWER
 from synovia.kernels.tree.forward import forward
 
-# Columns of ``points``: the point (0-2), the length of the bone behind it (3), the best point so far (4-6)
+# Columns of ``points``: the point (0-2), the length of the bone from it to the next (3), the best point so far (4-6)
 
 
 @inline
 def placed(K, p, towards, length):
     """Return the point at a bone's length from p on the line to another (equations 3 and 6 of the paper).
+
+    If both are at the same point, return that point.
 
     It computes in the type K and without a branch, so that ``simd.fabrik_chain`` can use it too.
     """
@@ -97,8 +100,8 @@ def place_elbow(problem, work, t):
     root = load(points, 0, PLACE)
     R, A = load_rotation(tree.fixed, 0, ORIENTATION), load_rotation(tree.fixed, 1, ORIENTATION)
     base = load(tree.fixed, 1, ORIGIN)
-    along = add(base, apply(A, load(problem.goal_data, 0, GOAL_ORIGIN)))
-    side = bend_at_rest(R, base, along, root, t)
+    tip_at_rest = add(base, apply(A, load(problem.goal_data, 0, GOAL_ORIGIN)))
+    side = bend_at_rest(R, base, tip_at_rest, root, t)
     p = nearest_on_circle(root, points[0, BONE], t, points[1, BONE], load(points, 1, PLACE), side)
     store(points, 1, PLACE, p)
     store(points, 2, PLACE, placed(F, p, t, points[1, BONE]))
@@ -132,7 +135,7 @@ def attempt(problem, work, targets, q):
     most = INSIDE * problem.tolerance
     best = F(0)
     lowest = F(0)
-    mark = F(0)
+    earlier = F(0)
     nudged = False
     before = load(points, n, PLACE)
     far = norm(sub(t, root)) > total
@@ -149,7 +152,7 @@ def attempt(problem, work, targets, q):
             break
         if far and k > 0:
             break  # the straight line is the best pose
-        slowly, mark = falls_slowly(problem, k, lowest, mark)
+        slowly, earlier = falls_slowly(problem, k, lowest, earlier)
         if slowly:
             break
         if far:
@@ -167,7 +170,7 @@ def attempt(problem, work, targets, q):
                 break
             nudged = True
             perform(leave_line, problem, work, targets, q)
-            lay_out(problem, work, q)
+            lay_out(problem, work, q)  # start again from the pose off the line
     if k > 0:
         turn_joints(problem, work, q)
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach

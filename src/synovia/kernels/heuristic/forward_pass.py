@@ -1,11 +1,13 @@
-"""The forward pass of FABRIK and particles: from the root on, every joint turns its bones towards the new places.
+"""The forward pass of FABRIK and particles: from the root on, every joint turns its bones towards new positions.
 
-The parent's world frame is known. So each joint takes the turn within its limits that best points the joints and goals
-that it carries at their places, and forward kinematics gives the frames of its children.
+Each joint and each goal has a place: the position that the last step wants it to take. The parent's world frame is
+known. So each joint takes the turn within its limits that best points the joints and goals below it at their places,
+and forward kinematics gives the frames of its children.
 
-Columns of ``points`` (rows of the tree, then its goals): place (0-2) and the sum of its weights (3); of goals the
-highest row of the wrist (4); the branches (5-8, see ``branches``); of goals the lowest row that uses them directly (8)
-and their position after the last iteration (9-11). Rows of general goals belong to ``swivel``.
+Columns of ``points`` (rows of the tree, then its goals): place (0-2) and the sum of its weights (3); of goals the row
+of the wrist that is nearest to the root (4); the branches (5-8, see ``branches``); of goals, which have no children,
+the row nearest to the tip that uses them directly (8, again) and their position after the last iteration (9-11). Column
+9 of row 0 holds whether a goal is out of reach (``STRAIGHT``). Rows of general goals belong to ``swivel``.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -60,7 +62,7 @@ WRIST = 3  # degrees of freedom above a goal that serve its rotation
 
 
 @inline
-def is_free_ball(problem, row):
+def is_unlimited_ball(problem, row):
     """Return whether a joint is a ball without a limit, which can point its bone in every direction."""
     k = problem.tree.ints[row, VARIABLE]
     turns = problem.tree.ints[row, KIND] == BALL or problem.tree.ints[row, KIND] == FREE
@@ -71,29 +73,31 @@ def is_free_ball(problem, row):
 def find_serving_joints(problem, points):
     """Write, for each goal, the joints that use it directly, and not only by the places of their bones.
 
-    ``WRIST_TOP``: the highest row whose turn serves the rotation: three degrees of freedom, counted upwards.
-    ``DIRECT``: the lowest row between the goal and the root that is not a free ball. It and all rows above use the
-    position of the goal. Above a hinge the turn of a free ball about its bone matters too, and the place of the bone
-    does not determine it. ``list_branches`` must run before.
+    ``WRIST_TOP``: the row nearest to the root whose turn serves the rotation: three degrees of freedom, from the goal
+    on.
+
+    ``DIRECT``: the first row from the goal to the root that is not an unlimited ball. It and all rows above use the
+    position of the goal. Above a hinge the turn of an unlimited ball about its bone matters too, and the place of the
+    bone does not determine it. ``list_branches`` must run before.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
         top = row
-        stiff = -1
+        direct = -1
         freedom = 0
         lever = norm(load(problem.goal_data, g, GOAL_ORIGIN)) > F(0)  # else its own joint does not move it
         while row >= 0:
             if freedom < WRIST and tree.ints[row, VARIABLE] >= 0:
                 freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
                 top = row
-            if lever and stiff < 0 and not is_free_ball(problem, row):
-                stiff = row
-            lever = lever or tree.ints[row, PARENT] >= 0
+            if lever and direct < 0 and not is_unlimited_ball(problem, row):
+                direct = row
+            lever = True  # the joints above move it
             row = tree.ints[row, PARENT]
         points[n + g, WRIST_TOP] = top
-        points[n + g, DIRECT] = stiff
+        points[n + g, DIRECT] = direct
 
 
 @device
@@ -107,19 +111,19 @@ def prepare_passes(problem, work, targets, q):
 
 @inline
 def add_candidate(points, i, place, w):
-    """Add a candidate for the place of joint i."""
+    """Add a weighted candidate for the place of joint i. FABRIK divides the sum by the sum of weights."""
     store(points, i, PLACE, axpy(w, place, load(points, i, PLACE)))
     points[i, WEIGHT_SUM] += w
 
 
 @device
 def bone_covariance(problem, frames, targets, points, i, R, o):
-    """Return M (see ``turn``) of the points that joint i carries; R, o is its world frame with its old value.
+    """Return M (see ``turn``) of the points below joint i; R, o is its world frame with its old value.
 
     The nearest carried points with a lever count. A point on the axis of a hinge does not determine its turn, so the
-    points beyond it count instead. A joint that is not a free ball, and every joint above one, also uses the goals
-    directly: with bones alone a seven-hinge arm reached none of 60 targets, and with the goals all; a free ball that
-    carries a hinge reached 6 of 100.
+    points beyond it count instead. A joint that is not an unlimited ball, and every joint above one, also uses the
+    goals directly: with bones alone a seven-hinge arm reached none of 60 targets, and with the goals all; an unlimited
+    ball above a hinge reached 6 of 100.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -132,7 +136,7 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
             here = load(frames, j, ORIGIN) if j < n else load(points, j, GOAL_NOW)
-            d = apply(R, apply_t(W, sub(here, p)))  # rigid below this joint
+            d = apply(R, apply_t(W, sub(here, p)))  # all below the joint turn with it
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
             deeper = not norm(across) > LEVER * problem.reach  # then the points that it carries count
             if not deeper:
@@ -160,7 +164,7 @@ def transposed(A):
 
 @device
 def forward_pass(problem, work, targets, q):
-    """Turn every joint towards the places, root first; return the largest turn (radians)."""
+    """Turn every joint towards the places, root first; return the largest turn (radians) or slide (reaches)."""
     tree = problem.tree
     frames, points = work.frames, work.points
     n = tree.ints.shape[0]
@@ -178,10 +182,10 @@ def forward_pass(problem, work, targets, q):
         k, kind = tree.ints[i, VARIABLE], tree.ints[i, KIND]
         if k >= 0:
             if tree.ints[i, SHIFT_COLUMN] >= 0 and points[i, WEIGHT_SUM] > F(0):
-                before = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
+                unturned = matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
                 way = sub(load(points, i, PLACE), o)
                 for c in range(3):
-                    axis = (before[c], before[c + 3], before[c + 6])
+                    axis = (unturned[c], unturned[c + 3], unturned[c + 6])
                     by = slide_to(problem, q, k - 3 + c, dot(axis, way), F(0))
                     o = axpy(by, axis, o)
                     most = max(most, abs(by) / problem.reach)

@@ -1,13 +1,13 @@
 """Joints as particles: position-based dynamics with limits inside (Jakobsen 2001; Müller et al. 2007).
 
-Each joint and each goal's point has a particle. Goals are pinned to their targets (inverse mass w = 0); a root that
-cannot walk is pinned to its place. Then the particles meet one distance constraint after the other, as in a simulation
-of cloth:
+Each goal's point has a particle, and so has each joint that a position goal depends on. Goals are pinned to their
+targets (inverse mass w = 0), and so is the root to its position unless it can translate. Then the particles meet one
+distance constraint after the other, as in a simulation of cloth, with n = (p_i - p_j) / |p_i - p_j|:
 
     p_i ← p_i - w_i / (w_i + w_j) (|p_i - p_j| - d) n,    p_j ← p_j + w_j / (w_i + w_j) (|p_i - p_j| - d) n
 
-(Müller et al., eq. 10 and 11). Bones are such constraints, and so are the distances between the points that one joint
-carries, which keep its branches in shape. After some rounds every joint turns towards its particles within its limits
+(Müller et al., eq. 10 and 11). Bones are such constraints, and so are the distances between the children of one joint,
+which keep its branches in shape. After some rounds every joint turns towards its particles within its limits
 (``forward_pass``). The next iteration starts from the forward kinematics of these joints.
 """
 
@@ -42,7 +42,7 @@ from synovia.kernels.math.rotations import apply, load_rotation, matmul_t
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.tree.branches import parent_of_point
 
-# More columns of ``points``: inverse mass of the particle (12), length of the bone to the joint that carries it (13)
+# More columns of ``points``: inverse mass of the particle (12), length of the bone to its parent (13)
 FEWEST, MOST = 4, 5000  # rounds
 SPREAD = 20  # a correction spreads like heat: over n bones in a number of rounds that grows with n²
 
@@ -68,7 +68,10 @@ def rounds_of(problem):
 
 @device
 def place_particles(problem, work, targets):
-    """Put a particle at every joint and goal, pin those with a target, and add up the weights of the goals."""
+    """Put a particle at every joint and goal, and pin those with a target.
+
+    Each row gets the sum of the weights of the position goals below it; if it is 0, its particle is not used.
+    """
     tree, points = problem.tree, work.points
     n = tree.ints.shape[0]
     for i in range(n):
@@ -115,13 +118,13 @@ def place_particles(problem, work, targets):
 def keep_distance(points, i, j, length):
     """Move two particles along their line to a given distance, each by its share."""
     w = points[i, INVERSE_MASS] + points[j, INVERSE_MASS]
-    n = sub(load(points, i, PLACE), load(points, j, PLACE))
-    size2 = dot(n, n)
-    if w > F(0) and size2 > TINY:
-        size = size2**0.5
-        k = (size - length) / (w * size)
-        store(points, i, PLACE, axpy(-points[i, INVERSE_MASS] * k, n, load(points, i, PLACE)))
-        store(points, j, PLACE, axpy(points[j, INVERSE_MASS] * k, n, load(points, j, PLACE)))
+    apart = sub(load(points, i, PLACE), load(points, j, PLACE))
+    distance2 = dot(apart, apart)
+    if w > F(0) and distance2 > TINY:
+        distance = distance2**0.5
+        k = (distance - length) / (w * distance)
+        store(points, i, PLACE, axpy(-points[i, INVERSE_MASS] * k, apart, load(points, i, PLACE)))
+        store(points, j, PLACE, axpy(points[j, INVERSE_MASS] * k, apart, load(points, j, PLACE)))
 
 
 @inline
@@ -133,7 +136,7 @@ def point_of(problem, work, j):
 
 @device
 def meet_constraints(problem, work, j):
-    """Meet the constraints of point j: its bone, and its distance to the next point that the same joint carries."""
+    """Meet the constraints of point j: its bone, and its distance to the next child of the same joint."""
     points = work.points
     a = parent_of_point(problem, j)
     if a < 0 or points[j, WEIGHT_SUM] <= F(0):
@@ -150,18 +153,18 @@ def meet_constraints(problem, work, j):
 def iterate(problem, work, targets, q):
     """Pin the goals, meet the constraints in rounds, then turn the joints; return the largest turn (radians)."""
     points = work.points
-    last = points.shape[0]
+    count = points.shape[0]
     place_particles(problem, work, targets)
-    for j in range(last):
+    for j in range(count):
         a = parent_of_point(problem, j)
-        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # else it has no particle
+        if a >= 0 and points[j, WEIGHT_SUM] > F(0):  # else no goal depends on it
             points[j, LENGTH] = norm(sub(point_of(problem, work, j), load(work.frames, a, ORIGIN)))
     for _ in range(0 if aim_straight(problem, work, targets) else rounds_of(problem)):
-        for j in range(last - 1, -1, -1):
+        for j in range(count - 1, -1, -1):
             meet_constraints(problem, work, j)
-        for j in range(last):
+        for j in range(count):
             meet_constraints(problem, work, j)
-        if stopped(work.watch, last):
+        if stopped(work.watch, count):
             break
     return forward_pass(problem, work, targets, q), F(0)
 

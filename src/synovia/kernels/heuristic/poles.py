@@ -51,6 +51,7 @@ HALVINGS = 30  # in the search for the largest turn that limits allow
 DONE = F(0.99)  # share of a turn; with less, a limit has cut it
 STILL = F(1e-3)  # of the tolerance: smaller turns of a sweep end the sweeps
 AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint counts as at the joint
+LEAST_TURN = F(1e-12)  # radians
 NEVER = F(1e300)  # cost of an attempt that was not made
 
 
@@ -75,22 +76,22 @@ def turn_row(problem, q, frames, row, w):
 def swivel_limb(problem, work, targets, q, h, angle):
     """Turn the limb of general goal h about its line by an angle (radians), within the limits."""
     ints, frames = problem.general.ints, work.frames
-    root, middle, end = ints[h, SECOND], problem.goals[ints[h, GOAL], GOAL_ROW], ints[h, THIRD]
+    root, middle, tip_row = ints[h, SECOND], problem.goals[ints[h, GOAL], GOAL_ROW], ints[h, THIRD]
     r, _, t, _ = limb(problem, frames, targets, h)
     line = sub(t, r)
     at_tip = norm(load(problem.general.data, h, THIRD_POINT)) <= AT_JOINT * problem.reach  # else its turn moves the tip
-    counter = at_tip and end != root and end != middle and is_ball(problem, end)
-    S = load_rotation(frames, end if counter else root, ORIENTATION)
+    counter = at_tip and tip_row != root and tip_row != middle and is_ball(problem, tip_row)
+    S = load_rotation(frames, tip_row if counter else root, ORIENTATION)  # the root's is not used
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
-    if middle != root and middle != end and is_ball(problem, middle):
+    if middle != root and middle != tip_row and is_ball(problem, middle):
         k = problem.tree.ints[middle, VARIABLE]
         o = load(frames, middle, ORIGIN)
         M = add_direction(zero_covariance(), F(1), sub(third_point(problem, frames, h), o), sub(t, o))
         R = load_rotation(frames, middle, ORIENTATION)
-        turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, M, F(1e-12), F(0))
+        turn_ball(problem, k, q, problem.variables[k, BLOCK_Q], R, M, LEAST_TURN, F(0))
         forward(problem.tree, q, frames)
     if counter:
-        turn_row(problem, q, frames, end, log_rotation(matmul_t(S, load_rotation(frames, end, ORIENTATION))))
+        turn_row(problem, q, frames, tip_row, log_rotation(matmul_t(S, load_rotation(frames, tip_row, ORIENTATION))))
 
 
 @device
@@ -152,6 +153,6 @@ def attempt_with_poles(attempt, problem, work, targets, q):
         if most <= STILL * problem.tolerance_angle:
             break
     cost, _ = residual(pose_goals_only(problem), q, work.frames, targets, work.e)
-    turned, _ = general_residual(problem.general, problem, q, work.frames, targets, work.e)
+    pole_cost, _ = general_residual(problem.general, problem, q, work.frames, targets, work.e)
     small = problem.tolerance / problem.reach
-    return k, cost + small * small * turned
+    return k, cost + small * small * pole_cost

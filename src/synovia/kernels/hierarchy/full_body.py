@@ -1,7 +1,7 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-One entry point both solves and finishes misses, because both need nearly the same code, which is then compiled once.
-There is one entry point for all goals, and one for positions and rotations in the world, which compiles faster.
+There is one entry point for all goals, and one for positions and rotations in the world, which compiles faster. Each of
+them both solves and finishes misses, because both need nearly the same code, which is then compiled once.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform

@@ -47,7 +47,7 @@ def restore_pose(problem, q, saved):
 
 @inline
 def tighten(box, v, low, high):
-    """Tighten the bounds of a column; if it has moved too angle already, it may come back."""
+    """Tighten the bounds of a column; if it has moved too far already, it may come back."""
     box[v, BOX_LOWER] = max(box[v, BOX_LOWER], min(low, F(0)))
     box[v, BOX_UPPER] = min(box[v, BOX_UPPER], max(high, F(0)))
 

@@ -2,9 +2,11 @@
 
 The stop rules are the same for all solvers. An attempt ends when its steps are spent, when the watch stops it (time or
 work), or when the cost has not fallen enough in the last ``patience`` steps: then another start is cheaper than more
-steps. Three solvers have loops of their own with the same rules (``falls_slowly``, ``INSIDE``): ``jacobian.arm``, which
-keeps its frames in registers; ``jacobian.chain_newton``, which iterates on multipliers and not on q; and
-``hierarchy.descent``, which compares poses level by level.
+steps. Some solvers have loops of their own, for a reason. These apply ``falls_slowly`` and ``INSIDE`` too:
+``jacobian.arm`` and ``simd.arm``, which keep their frames in registers; ``heuristic.fabrik_chain`` and
+``simd.fabrik_chain``, which move points and compute q at the end; and ``hierarchy.descent``, which compares poses level
+by level. ``jacobian.chain_newton`` iterates on multipliers and not on q; it uses ``INSIDE`` and stops by rules of its
+own.
 
 A solver brings its step as an algorithm, in the form that ``multistart`` describes. The step moves q, updates
 ``work.frames`` to q, and returns its largest rotation (radians) first.
@@ -19,7 +21,7 @@ from synovia.kernels.tree.problem import copy
 
 INSIDE = F(1) - F(1e-6)  # factor on the tolerance: the final check rounds differently, so stop just inside
 FALLS = F(1) - F(1e-12)  # factor by which a cost must fall: a smaller fall is rounding, and q is returned unchanged
-STILL = F(1e-9)  # rotation of a step (radians) below which it did not move
+STILL = F(1e-9)  # a step that moves less (radians, reaches) did not move
 
 
 @inline
