@@ -4,4 +4,4 @@ from synovia.clips.ends import Ends, find_ends
 from synovia.clips.fit import Fitted, fit_positions
 from synovia.clips.footlock import FootLocked, foot_lock
 
-__all__ = ["Ends", "FootLocked", "Fitted", "find_ends", "fit_positions", "foot_lock"]
+__all__ = ["Ends", "Fitted", "FootLocked", "find_ends", "fit_positions", "foot_lock"]

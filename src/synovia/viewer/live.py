@@ -8,13 +8,13 @@ import queue
 import secrets
 import threading
 import webbrowser
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from synovia.clips import find_ends
 from synovia.errors import InputError
@@ -33,9 +33,16 @@ from synovia.viewer.surface import Surface
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
-    from synovia.viewer.page import Page
+    from viser import ViserServer
 
 _PANEL: Final = 384  # width of the controls, pixels
+
+
+class AnyPage(Protocol):
+    """The page of one browser."""
+
+    def close(self) -> None:
+        """Stop working after the browser has gone."""
 
 
 class View:
@@ -43,32 +50,27 @@ class View:
 
     Args:
         make: Function that makes the session of a browser.
-        surface: The surface of the body.
+        give: Function that makes the page of a browser: ``give(client, session, background)``.
+        aim: Function that aims the camera of every browser: ``aim(server, session)``.
         rules: Rules of access.
         port: Port to try first, 0 for any.
-        command: File or name of the model, for the Python code and the command that pages show.
-        dark: Whether pages start dark.
-        shadows: Whether bodies cast a shadow.
+        notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
     """
 
     def __init__(
         self,
-        make: Any,
-        surface: Surface,
+        make: Callable[[], Any],
+        give: Callable[[Any, Any, Background], AnyPage],
+        aim: Callable[[ViserServer, Any], None],
         rules: Rules,
         port: int,
-        command: str,
-        *,
-        dark: bool = False,
-        shadows: bool = True,
+        notes: Sequence[str] = (),
     ) -> None:
         """Start the server."""
-        from synovia.viewer.scene import aim_camera
-
-        self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
-        self._surface = surface
+        self._make, self._give = make, give
+        self.notes = tuple(notes)
         self.rules = rules
-        self.pages: dict[int, Page] = {}
+        self.pages: dict[int, Any] = {}
         self._here: set[int] = set()  # connected browsers, with or without a page
         self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers without a page; None ends the thread
@@ -79,7 +81,7 @@ class View:
         self.server.gui.main_panel.dock_right()  # beside the scene, where it hides no target
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
-        aim_camera(self.server, make())
+        aim(self.server, make())
         self._background.start("synovia-pages", self._make_pages)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
@@ -122,19 +124,7 @@ class View:
 
     def _give_page(self, client: Any) -> None:
         """Make the page of a browser."""
-        from synovia.viewer.page import Page
-        from synovia.viewer.panel import TABS
-
-        page = Page(
-            client,
-            self._make(),
-            self._command,
-            self._background,
-            self._surface,
-            TABS,
-            dark=self._dark,
-            shadows=self._shadows,
-        )
+        page = self._give(client, self._make(), self._background)
         with self._lock:
             here = client.client_id in self._here
             if here:
@@ -146,11 +136,6 @@ class View:
         """Serve until interrupted or stopped."""
         while not self._stopped.wait(3600.0):
             pass
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends."""
-        return self._surface.notes
 
     def stop(self) -> None:
         """Stop serving. If a solver is being compiled, wait for the compiler, which cannot be interrupted."""
@@ -225,6 +210,10 @@ def view(
         SynoviaError: If a file, goal or setting cannot be used.
     """
     optional_package("viser", "the live page needs viser", "view")
+    from synovia.viewer.page import Page
+    from synovia.viewer.panel import TABS
+    from synovia.viewer.scene import aim_camera
+
     own, start, (clips, playing), name = _opened(model)
     if clip is not None:
         clips, playing = _with_clip(clips, clip, own)
@@ -252,19 +241,15 @@ def view(
     make()  # raises errors of the arguments now, not in the browser
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)
-    surface = _surface(model, own, len(skeleton) - len(own))
+    surface = surface_with(model, own, len(skeleton) - len(own))
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
         surface = replace(surface, notes=(*surface.notes, *ends))
-    out = View(
-        make,
-        surface,
-        Rules(host=host, token=token),
-        port,
-        name,
-        dark=dark,
-        shadows=shadows,
-    )
+
+    def give(client: Any, session: Session, background: Background) -> Page:
+        return Page(client, session, name, background, surface, TABS, dark=dark, shadows=shadows)
+
+    out = View(make, give, aim_camera, Rules(host=host, token=token), port, surface.notes)
     if browser:
         webbrowser.open(out.url)
     return out
@@ -287,7 +272,7 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
     return pose.skeleton, pose, Clips([]), pose.skeleton.name
 
 
-def _surface(model: Any, skeleton: Skeleton, before: int) -> Surface:
+def surface_with(model: Any, skeleton: Skeleton, before: int = 0) -> Surface:
     """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface.
 
     Args:
