@@ -111,7 +111,7 @@ def test_a_body_that_misses_costs_two_solves_a_step_and_comes_to_rest(monkeypatc
     session.move(2, (0.35, 0.3, 0.7))
     solves: list[int] = []
     plain = sy.IK.solve
-    monkeypatch.setattr(sy.IK, "solve", lambda ik, *given: solves.append(1) or plain(ik, *given))
+    monkeypatch.setattr(sy.IK, "solve", lambda ik, *given, **more: solves.append(1) or plain(ik, *given, **more))
     engine = Engine(session)
     for step in range(1, 200):
         frame, moving = engine.step(1.0 / 60.0)

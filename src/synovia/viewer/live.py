@@ -23,9 +23,9 @@ from synovia.io.base import optional_package
 from synovia.io.load import Clips
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
-from synovia.solver import Solver, as_solver
+from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.clip import together
-from synovia.viewer.first_goals import add_goals, first_goals, pair_of
+from synovia.viewer.first_goals import add_goals, first_goals, stands
 from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 _PANEL: Final = 384  # width of the controls, pixels
+_LARGEST_MOVE: Final = 0.12  # radians in a frame, 7 a second: limbs that no goal holds swing no faster
 
 
 class AnyPage(Protocol):
@@ -191,7 +192,8 @@ def view(
             that a BVH or npz holds, or that Synovia wrote last into a glTF, plays.
         goals: Goals to start with; None for goals on hands and feet, or on the tips.
         clip: Clip to play under the goals: a ``Motion``, a file, or the name or number of a clip in the model's file.
-        solver: Settings or name of the solver.
+        solver: Settings or name of the solver; None: ``full-body`` for the default goals of a body with two feet, which
+            have priorities, else the default.
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
@@ -218,11 +220,13 @@ def view(
     if clip is not None:
         clips, playing = _with_clip(clips, clip, own)
     skeleton, clips = together(own, clips)
+    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
+    if solver is None and wanted is None and playing is None and stands(skeleton):
+        solver = FullBody(attempts=1, largest_move=_LARGEST_MOVE)
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
         settings = settings.without_restarts()
-    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
-    mode = root if root is not None else ("free" if len(pair_of(skeleton, "foot")) == 2 else "fixed")
+    mode = root if root is not None else ("free" if stands(skeleton) else "fixed")
 
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
