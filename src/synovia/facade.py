@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
+from synovia.problem.pack import Ints
 from synovia.solver import Solver, SolverName
 from synovia.solver.base import Kernel
 from synovia.tracking import track
@@ -51,7 +53,12 @@ class IK(CompiledProblem):
     _branch_kernel: Kernel | None = None
 
     def solve(
-        self, targets: Targets | None = None, start: Start | None = None, deadline: float | None = None
+        self,
+        targets: Targets | None = None,
+        start: Start | None = None,
+        deadline: float | None = None,
+        *,
+        follow: bool = False,
     ) -> Solution:
         """Find the pose that meets the goals, or the best pose.
 
@@ -64,6 +71,9 @@ class IK(CompiledProblem):
             deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
                 the goals; see ``solution.interrupted``. Loading or compiling a kernel at its first use cannot be
                 interrupted; call ``precompile()`` before.
+            follow: Whether ``start`` is the pose of a moment before, as in a control loop or under a mouse. Then the
+                pose must not jump: there is one attempt, and a miss is improved from there alone. ``track`` does the
+                same for targets that are all known.
 
         Raises:
             InputError: If a value cannot be used.
@@ -85,16 +95,24 @@ class IK(CompiledProblem):
                 set_deadline(workspace.scratch, deadline)
             self.writer.fill(targets, workspace)
             row = _empty(self.row_shape)
-            code = self.call(self.ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
+            ints = self._one_attempt if follow else self.ints
+            code = self.call(ints, self.floats, workspace.table, first, row, workspace.scratch, False, 0)
             if code < 0:
                 self.writer.refuse(code, targets)
             if code & 1:
-                self.classify(first, row, workspace.scratch)
+                self.classify(first, row, workspace.scratch, not follow)
         finally:
             if deadline is not None:
                 clear(workspace.scratch)
             self.idle.append(workspace)
         return Solution(self, row, start)
+
+    @cached_property
+    def _one_attempt(self) -> Ints:
+        """The packed integers for one attempt, without restarts."""
+        ints = self.ints.copy()
+        ints[ATTEMPTS] = 1
+        return ints
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.

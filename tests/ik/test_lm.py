@@ -480,3 +480,22 @@ def test_a_miss_is_a_minimum_that_scipy_cannot_lower():
     assert tally["missed"] > 15
     assert tally["False, worse than another minimum"] <= 0.1 * tally["missed"], tally
     assert tally["True, worse than another minimum"] <= 0.25 * tally["missed"], tally
+
+
+def test_a_solve_that_follows_makes_one_attempt_and_stays_near_its_start():
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PoseGoal("tool"), "lm")
+    restarted = 0
+    for seed in range(30):
+        start, target = arm.random_pose(seed), arm.random_pose(seed + 100).transform("tool")
+        once, free = ik.solve(target, start, follow=True), ik.solve(target, start)
+        assert once.attempts == 1
+        restarted += free.attempts > 1
+        if free.attempts == 1:
+            np.testing.assert_array_equal(once.pose.q, free.pose.q)
+    assert restarted, "no problem needs a restart"
+    pose = arm.rest_pose()
+    for k in range(50):  # out of reach and back: no search throws the arm about
+        before, pose = pose, ik.solve((np.array([0.3 + 0.04 * k, 0.1, 0.6]), np.eye(3)), pose, follow=True).pose
+        if k:
+            assert np.abs(pose.q - before.q).max() < 1.0

@@ -189,7 +189,7 @@ def follows(visit: Visit, key: int) -> None:
 def solves_to_the_same_pose(visit: Visit, model: object, folder: Path) -> None:
     """Saved goals from the saved pose, solved on the command line, give the pose that the page shows."""
     visit.still()
-    visit.open("Keep")
+    visit.open("Export")
     goals, pose = visit.take("Save goals", folder), visit.take("Save pose", folder)
     out = folder / "out.json"
     root = ["--root", "free"] if visit.session.mode == "free" else []
@@ -243,7 +243,7 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
     arm.page.select(editor.key)
     arm.click("Remove")
     arm.wait(lambda: len(session.editors) == 1, "the goal is still there")
-    arm.open("Body")
+    arm.open("Pose")
     arm.click("Undo")
     arm.wait(lambda: len(session.editors) == 2, "nothing was undone")
     arm.click("Reset")
@@ -252,7 +252,7 @@ def test_goals_are_added_changed_and_removed(arm: Visit) -> None:
 
 def test_body_and_solver_are_set(arm: Visit) -> None:
     session = arm.session
-    arm.open("Body")
+    arm.open("Pose")
     arm.pick("Root", "x,z")
     arm.wait(lambda: session.mode == "x,z", "the root is still held")
     arm.pick("Root", "fixed")
@@ -271,7 +271,7 @@ def test_body_and_solver_are_set(arm: Visit) -> None:
     arm.tab.get_by_text("too large").wait_for()
     arm.pick("Solver", "dls")
     arm.wait(lambda: session.solver.name == "dls", "the solver is another")
-    arm.open("Body")
+    arm.open("Pose")
     arm.click("Reset")
     arm.wait(lambda: session.solver.name == "lm", "nothing was reset")
 
@@ -322,7 +322,7 @@ def test_the_page_comes_back_when_its_server_does(arm: Visit) -> None:
     again = view("arm7", port=port, shadows=False)
     assert again.rules.port == port
     arm.arrive(again, lambda: None)
-    arm.open("Goals")
+    arm.open("Targets")
     follows(arm, 1)
 
 
@@ -343,7 +343,7 @@ def test_a_character_and_its_skin_follow_the_mouse(man: Visit) -> None:
             np.testing.assert_allclose(man.shown("/body/surface/0", ("bone", bone)), rows[row], atol=1e-4)
             moved += 1
     assert moved > 3
-    man.open("Body")
+    man.open("Pose")
     man.pick("Look", "surface")
     man.wait(lambda: man.heard.nodes["/body/surface/0"]["opacity"] is None, "the surface is still transparent")
 
@@ -357,7 +357,7 @@ def test_a_robot_follows_the_mouse(browser: object, shared_data: Path) -> None:
         assert "not found" in running.notes[0]
         visit = Visit(browser, running)
         follows(visit, visit.session.editors[0].key)
-        visit.open("Body")
+        visit.open("Pose")
         visit.tab.get_by_text("some meshes are not shown").wait_for()
         visit.tab.close()
 
@@ -370,7 +370,7 @@ def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
         session = visit.session
         before = session.play.time
         visit.wait(lambda: session.play.time != before, "the clip stands still")
-        visit.open("Clip")
+        visit.open("Animation")
         visit.tick("Play", False)
         visit.wait(lambda: not session.play.playing, "the clip plays on")
         visit.tab.wait_for_timeout(500)  # until the slider stands still
@@ -381,7 +381,7 @@ def test_a_clip_plays_with_goals_on_top_and_as_a_page_without_a_network(
         visit.put("Weight", 0.5)
         visit.wait(lambda: session.play.weight == 0.5, "the weight did not change")
         visit.put("Weight", 1)
-        visit.open("Keep")
+        visit.open("Export")
         saved = visit.take("Save page (HTML)", tmp_path)
         visit.tab.close()
     plays_from_disk(browser, saved)

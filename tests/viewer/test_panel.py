@@ -83,7 +83,7 @@ def test_a_field_that_was_refused_shows_what_the_model_has(arm, label, text, wor
     arm.clock.now += controls.PAUSE + 0.1
     arm.step()
     assert control.value == before
-    assert word in arm.page.message[0]
+    assert word in arm.page.message.text
 
 
 def test_a_message_goes_when_its_value_is_corrected_and_in_time_at_rest(arm):
@@ -141,7 +141,7 @@ def test_a_range_is_set_by_its_slider_or_by_numbers(arm):
     for text, word in (("-100, -110", "lower <= upper"), ("90, 100", "within its limits")):
         typed.type(text)
         arm.step()
-        assert word in arm.page.message[0]
+        assert word in arm.page.message.text
         assert editor.values["upper"] == pytest.approx(np.radians(-110.5))
     typed.type("-inf, -90")
     assert "sy.RangeGoal('joint4', upper=-1.57" in python_text(arm.session, "arm7")

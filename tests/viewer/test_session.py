@@ -111,7 +111,7 @@ def test_a_body_that_misses_costs_two_solves_a_step_and_comes_to_rest(monkeypatc
     session.move(2, (0.35, 0.3, 0.7))
     solves: list[int] = []
     plain = sy.IK.solve
-    monkeypatch.setattr(sy.IK, "solve", lambda ik, *given: solves.append(1) or plain(ik, *given))
+    monkeypatch.setattr(sy.IK, "solve", lambda ik, *given, **more: solves.append(1) or plain(ik, *given, **more))
     engine = Engine(session)
     for step in range(1, 200):
         frame, moving = engine.step(1.0 / 60.0)
@@ -554,3 +554,52 @@ def test_what_no_one_can_see_is_left_out_of_a_miss() -> None:
     assert miss_text(GoalError(1e-9, 0.1), 1.0) == "5.7°"
     assert miss_text(GoalError(1e-9, 0.0), 1.0) == "1e-06 mm"
     assert miss_text(GoalError(0.02, 0.1), None) == "0.02 units, 5.7°"
+
+
+@pytest.mark.compiled
+def test_a_body_stands_while_a_hand_is_dragged_beyond_its_reach():
+    session = Session(sy.bundled("humanoid"), solver=sy.FullBody(attempts=1, largest_move=0.12), mode="free")
+    first_goals(session)
+    engine = Engine(session)
+    frame, _ = engine.step(1 / 60)
+    stood = [frame.pose.position(foot) for foot in ("left_foot", "right_foot")]
+    hand = next(editor for editor in session.editors if editor.kind == "position")
+    session.change(hand.key, enabled=True)
+    balance = next(editor for editor in session.editors if editor.kind == "center of mass")
+    rng = np.random.default_rng(0)
+    velocity = np.zeros(3)
+    for _ in range(80):
+        velocity = 0.9 * velocity + 0.04 * rng.normal(size=3)
+        with session.lock:
+            hand.position = hand.position + velocity
+            session.touch()
+        before = frame.pose
+        frame, _ = engine.step(1 / 60)
+        moved = [frame.pose.position(foot) - at for foot, at in zip(("left_foot", "right_foot"), stood, strict=True)]
+        assert np.abs(moved).max() < 1e-3
+        assert frame.errors[balance.key].position < 1e-3
+        assert np.abs(frame.pose.positions - before.positions).max() < 0.6, "a jump"
+    going = True
+    for _ in range(400):
+        if not going:
+            break
+        frame, going = engine.step(1 / 60)
+    assert not going, "it does not come to rest"
+    assert frame.missed == {hand.key}
+
+
+@pytest.mark.compiled
+def test_a_head_looks_where_it_is_sent():
+    session = Session(sy.bundled("humanoid"), solver=sy.FullBody(attempts=1), mode="free")
+    first_goals(session)
+    gaze = next(editor for editor in session.editors if editor.kind == "aim")
+    session.change(gaze.key, enabled=True)
+    with session.lock:
+        gaze.position = np.array([1.0, 1.5, 2.0])
+        session.touch()
+    engine = Engine(session)
+    for _ in range(60):
+        frame, _ = engine.step(1 / 60)
+    assert not frame.missed
+    way = gaze.position - frame.pose.position("head")
+    assert frame.pose.matrix("head")[:, 2] @ way > 0.999 * np.linalg.norm(way)

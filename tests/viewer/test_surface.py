@@ -369,7 +369,7 @@ def test_bones_are_sent_past_the_setters_or_through_them() -> None:
 
 
 def test_what_was_not_kept_of_the_file_is_told_beside_what_is_not_shown() -> None:
-    from synovia.viewer.live import _surface
+    from synovia.viewer.live import surface_with
 
     skeleton = sy.Skeleton([sy.Joint("a")], notes=["The weld was not kept."])
-    assert _surface(skeleton, skeleton).notes == ("The weld was not kept.",)
+    assert surface_with(skeleton, skeleton).notes == ("The weld was not kept.",)

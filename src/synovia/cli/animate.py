@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +11,16 @@ import typer
 from synovia.cli.completion import models
 from synovia.cli.inputs import (
     Clip,
+    ClipModel,
     Deadline,
     Force,
     Jobs,
     Json,
     Solver,
+    Trim,
     load_body,
     load_clip,
+    needs_model,
     output_option,
     root_option,
 )
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from synovia.clips import Fitted
     from synovia.goals import Goal
     from synovia.model import Pose, Skeleton
+    from synovia.model.motion import Motion
 
 
 def animate(
@@ -69,6 +74,8 @@ def animate(
         ),
     ] = None,
     clip: Clip = None,
+    model: ClipModel = None,
+    trim: Trim = False,
     solver: Solver = None,
     root: Annotated[str | None, root_option("fixed with --goals, else free")] = None,
     candidates: Annotated[
@@ -136,7 +143,9 @@ def animate(
         skeleton = load_body(file)
         speed = None if velocity is None else _velocity(velocity)
         wanted, targets, fps, frames, start = (
-            _keyframes(goals) if goals is not None else _followed(follow or "", clip, joints, skeleton)
+            _keyframes(goals)
+            if goals is not None
+            else _followed(_other(follow or "", file, clip, model, trim=trim), joints, skeleton, root or "free")
         )
         ik = IK(skeleton, wanted, as_solver(solver), root=root or ("free" if goals is None else "fixed"))
         with Bar("following", count=frames) as bar:
@@ -147,10 +156,10 @@ def animate(
         made = tracked.motion
         motion = Motion(made.skeleton, made.q, made.fps, name=Path(goals or follow or "").stem)
     elif points is not None:
-        motion = fitted = _fit(load_body(file), points, clip, joints, jobs)
+        motion = fitted = _fit(load_body(file), points, (clip, model, trim), joints, jobs)
     else:
-        model = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
-        motion = load_clip(file, clip, instead=model)
+        instead = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
+        motion = load_clip(file, clip, model=model, trim=trim, instead=instead)
     if foot_lock:
         from synovia import clips
 
@@ -159,7 +168,8 @@ def animate(
             locked = clips.foot_lock(motion, feet=ankles, up=up, blend=blend, threads=jobs, progress=bar)
         motion = locked.motion
     if output is not None:
-        save_motion(motion, output, into=None if is_bundled(file) else file, force=force)
+        copied = file if model is None or not locked or tracked or fitted else model
+        save_motion(motion, output, into=None if is_bundled(copied) else copied, force=force)
     if as_json:
         emit_json(clip_object(motion, tracked, fitted, locked))
     else:
@@ -199,14 +209,22 @@ def _keyframes(path: Path) -> _Problem:
     return list(track.goals), track.targets, track.fps, track.frames, None
 
 
-def _followed(path: str, clip: str | None, joints: str | None, skeleton: Skeleton) -> _Problem:
+def _other(path: str, file: str, clip: str | None, model: str | None, *, trim: bool) -> Motion:
+    """Return the clip to follow; one that does not hold its skeleton is one of the model that follows it."""
+    return load_clip(path, clip, model=model or (file if needs_model(path) else None), trim=trim)
+
+
+def _followed(source: Motion, joints: str | None, skeleton: Skeleton, root: str) -> _Problem:
     """Return goals, targets, frame rate, number of frames and start pose that follow another clip."""
     from synovia.goals import PositionGoal
     from synovia.ik.targets import targets_from
 
-    source = load_clip(path, clip)
     targets = targets_from(source, list(skeleton.tips) if joints is None else _pairs(joints))
-    start = source.pose(0) if source.skeleton.joint_names == skeleton.joint_names else None
+    start = None
+    with suppress(InputError):  # another body
+        placed = source.on(skeleton)
+        same = [(body.joint_names, body.nq) for body in (skeleton, skeleton.with_root(root))]
+        start = placed.pose(0) if (placed.skeleton.joint_names, placed.skeleton.nq) in same else None
     return [PositionGoal(joint) for joint in targets], targets, source.fps, len(source), start
 
 
@@ -234,8 +252,11 @@ def _velocity(text: str) -> float | dict[str, float]:
         ) from error
 
 
-def _fit(skeleton: Skeleton, path: Path, clip: str | None, joints: str | None, jobs: int | None) -> Fitted:
-    """Return a clip fitted to points over time."""
+_Chosen = tuple[str | None, str | None, bool]  # --clip, --model and --trim-tpose
+
+
+def _fit(skeleton: Skeleton, path: Path, chosen: _Chosen, joints: str | None, jobs: int | None) -> Fitted:
+    """Return a clip fitted to points over time, or to the joints of another clip."""
     from synovia.clips import fit_positions
     from synovia.clips.pointfile import holds_points, read_points
 
@@ -247,7 +268,8 @@ def _fit(skeleton: Skeleton, path: Path, clip: str | None, joints: str | None, j
     else:
         from synovia.ik.targets import targets_from
 
-        source = load_clip(str(path), clip)
+        clip, model, trim = chosen
+        source = load_clip(str(path), clip, model=model, trim=trim)
         there = set(source.skeleton.joint_names)
         pairs = pairs or {name: name for name in skeleton.joint_names if name in there}
         if not pairs:

@@ -13,7 +13,7 @@ import typer
 from synovia.cli.animate import animate
 from synovia.cli.bench import bench
 from synovia.cli.convert import convert
-from synovia.cli.inputs import Json, Model
+from synovia.cli.inputs import ClipModel, Json, Model
 from synovia.cli.output import REACHED, emit, talk
 from synovia.cli.pictures import plot, render
 from synovia.cli.progress import CompileNotice
@@ -61,11 +61,11 @@ def synovia(
     del version
 
 
-def inspect(file: Model, as_json: Json = False) -> None:
+def inspect(file: Model, model: ClipModel = None, as_json: Json = False) -> None:
     """Show a model: tree of joints, kinds, limits, units, roles, tips and clips."""
     from synovia.cli.inspect import inspect_model
 
-    inspect_model(file, as_json=as_json)
+    inspect_model(file, model, as_json=as_json)
 
 
 class SchemaName(StrEnum):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.inputs import Clip, Force, load_body, load_clip
+from synovia.cli.inputs import Clip, ClipModel, Force, Trim, load_body, load_clip
 from synovia.cli.output import talk
 from synovia.errors import FormatError
 
@@ -19,9 +19,13 @@ def convert(
         typer.Argument(metavar="OUT", help="Clip: .bvh, .glb, .npz, .csv; skeleton: .toml.", show_default=False),
     ],
     clip: Clip = None,
+    model: ClipModel = None,
+    trim: Trim = False,
     into: Annotated[
         str | None,
-        typer.Option("--into", metavar="GLB", help="The glTF whose copy gets the clip.", show_default="IN"),
+        typer.Option(
+            "--into", metavar="GLB", help="The glTF whose copy gets the clip.", show_default="--model, else IN"
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -38,17 +42,18 @@ def convert(
         what = "no format with this extension can be written"
         raise FormatError(what, where=str(output), value=output.suffix or None, expected=f"one of {endings(writers)}")
     if not fmt.holds_motions:
-        fmt.write(load_body(source), output, force=force)
+        fmt.write(load_body(source if model is None else model), output, force=force)
         talk(f"{output}: skeleton of {source}")
         return
     if is_bundled(source):
         raise FormatError("a bundled model has no clip", where=source, expected="a .toml file to write its skeleton")
-    if fmt.copies and Path(into or source).suffix.lower() not in fmt.extensions:
+    copied = into or (source if model is None or is_bundled(model) else model)
+    if fmt.copies and Path(copied).suffix.lower() not in fmt.extensions:
         raise FormatError(
             f"a clip in {fmt.name} needs a file of this format to copy", where=str(output),
-            value=into or source,
+            value=copied,
             expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
         )  # fmt: skip
-    motion = load_clip(source, clip)
-    save_motion(motion, output, into=into or source, force=force)
+    motion = load_clip(source, clip, model=model, trim=trim)
+    save_motion(motion, output, into=copied, force=force)
     talk(f"{output}: {motion.name}, {len(motion)} frames at {motion.fps:g} fps")

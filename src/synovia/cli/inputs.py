@@ -31,7 +31,26 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Clip = Annotated[
     str | None,
-    typer.Option("--clip", metavar="NAME|N", help="Name or number of the clip in the file.", show_default="the first"),
+    typer.Option(
+        "--clip",
+        metavar="NAME|N",
+        help="Name or number of the clip in the file.",
+        show_default="the one written last, else the first",
+    ),
+]
+ClipModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="FILE",
+        autocompletion=models,
+        help="Model of the clip; a CSV needs it, because it holds only joint values.",
+        show_default=False,
+    ),
+]
+Trim = Annotated[
+    bool,
+    typer.Option("--trim-tpose", help="Cut off the frames of a T-pose, or of the file's rest pose, at the ends."),
 ]
 Solver = Annotated[
     str | None,
@@ -143,29 +162,46 @@ def load_body(name: str) -> Skeleton:
     return skeleton
 
 
-def load_clip(path: str, clip: str | None = None, *, instead: str = _INSTEAD) -> Motion:
-    """Return a clip of a file.
+def load_clip(
+    path: str, clip: str | None = None, *, model: str | None = None, trim: bool = False, instead: str = _INSTEAD
+) -> Motion:
+    """Return a clip of a file; name the calibration frames at its ends on stderr.
 
     Args:
         path: The file.
-        clip: Name or number of the clip; None for the first one.
+        clip: Name or number of the clip; None for the one that Synovia wrote last, else the first one.
+        model: File or name of the model that the clip is put on; None for the clip's own skeleton.
+        trim: Whether to cut off calibration frames.
         instead: Hint of the error message for a file without motion.
 
     Raises:
         SynoviaError: If the file cannot be read, has no motion, or has no clip of this name or number.
     """
+    from synovia.clips import find_ends
     from synovia.errors import UnsupportedError
     from synovia.io.load import format_of, is_bundled, load_motion
 
     if is_bundled(path):
         raise UnsupportedError("a bundled model has no motion", where=path, hint=instead)
-    chosen = clip or "0"
+    skeleton = None if model is None else load_body(model)
     try:
-        return load_motion(path, int(chosen) if chosen.isdigit() else chosen)
+        motion = load_motion(path, int(clip) if clip and clip.isdigit() else clip, skeleton=skeleton)
     except UnsupportedError as error:
         if format_of(Path(path)).holds_motions:
             raise
         raise UnsupportedError(error.what, where=error.where, expected=error.expected, hint=instead) from error
+    ends = find_ends(motion)
+    what = "cut off" if trim else "--trim-tpose cuts this off"
+    for note in ends.notes:
+        talk(f"{printable(motion.name)}: {note} ({what})")
+    return ends.of(motion) if trim else motion
+
+
+def needs_model(path: str) -> bool:
+    """Return whether a clip does not hold its skeleton, so that it takes the one of ``--model``."""
+    from synovia.io.load import format_of
+
+    return format_of(Path(path)).read_onto is not None
 
 
 def numbers(text: str, option: str, least: int, most: int, whole: str) -> tuple[float, ...]:

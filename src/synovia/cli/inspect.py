@@ -6,40 +6,39 @@ import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from synovia.cli.output import emit_json, emit_rich, number, printable, unit_name
+from synovia.clips import find_ends
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
-from synovia.io.load import is_bundled, load_model
+from synovia.io.load import Clips, is_bundled, load_clips, load_model
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.limits import Interval, SwingTwist
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import RenderableType
     from rich.text import Text
     from rich.tree import Tree
 
-    from synovia.model.motion import Motion
-
 SCHEMA: Final = "synovia.inspect/1"
 
 
-def inspect_model(name: str, *, as_json: bool) -> None:
+def inspect_model(name: str, model: str | None = None, *, as_json: bool) -> None:
     """Print a model, as one JSON object or as a tree.
+
+    Args:
+        name: File or bundled model.
+        model: Model of a file that holds only a clip; None for the skeleton of the file.
+        as_json: Whether to print JSON.
 
     Raises:
         SynoviaError: If the model cannot be read.
     """
-    skeleton = load_model(name)
-    if is_bundled(name):
-        motions: list[Motion] = []
-    else:
-        from synovia.io.load import load_motions
-
-        motions = load_motions(name)
+    skeleton = load_model(name if model is None else model)
+    clips = Clips([]) if is_bundled(name) else load_clips(name, None if model is None else skeleton)
+    if model is not None and clips.motions:
+        skeleton = clips.motions[0].skeleton
     if as_json:
-        emit_json(_object(skeleton, motions))
+        emit_json(_object(skeleton, clips))
     else:
-        emit_rich(*_text(skeleton, motions))
+        emit_rich(*_text(skeleton, clips))
 
 
 def degrees_of_freedom(skeleton: Skeleton) -> int:
@@ -47,7 +46,7 @@ def degrees_of_freedom(skeleton: Skeleton) -> int:
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
-def _object(skeleton: Skeleton, motions: Sequence[Motion]) -> dict[str, Any]:
+def _object(skeleton: Skeleton, clips: Clips) -> dict[str, Any]:
     """Return the model as plain values: radians and length units of the file, None for missing values."""
     return {
         "schema": SCHEMA,
@@ -67,8 +66,15 @@ def _object(skeleton: Skeleton, motions: Sequence[Motion]) -> dict[str, Any]:
         "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
         "clips": [
-            {"name": motion.name, "frames": len(motion), "fps": motion.fps, "duration": motion.duration}
-            for motion in motions
+            {
+                "name": motion.name,
+                "frames": len(motion),
+                "fps": motion.fps,
+                "duration": motion.duration,
+                "default": number == (clips.shown or 0),
+                "calibration": list(find_ends(motion).notes),
+            }
+            for number, motion in enumerate(clips.motions)
         ],
     }
 
@@ -141,7 +147,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]:
+def _text(skeleton: Skeleton, clips: Clips) -> list[RenderableType]:
     """Return the parts to print: heading, facts, tree and clips."""
     from rich.text import Text
 
@@ -159,11 +165,15 @@ def _text(skeleton: Skeleton, motions: Sequence[Motion]) -> list[RenderableType]
     parts: list[RenderableType] = [Text(printable(skeleton.name), style="bold"), *(Text(fact) for fact in facts)]
     parts += [*(Text(printable(note), style="yellow") for note in skeleton.notes), ""]
     parts += _trees(skeleton, unit)
-    if motions:
+    if clips.motions:
         parts += ["", Text("clips", style="dim")]
-    for motion in motions:
-        frames = f"{len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s"
-        parts.append(Text(f"{printable(motion.name)}: {frames}"))
+    for place, motion in enumerate(clips.motions):
+        line = Text(f"{printable(motion.name)}: {len(motion)} frames at {motion.fps:.4g} fps, {motion.duration:.4g} s")
+        if place == clips.shown and len(clips.motions) > 1:
+            line.append("  written by Synovia, the default", style="dim")
+        for note in find_ends(motion).notes:
+            line.append(f"  {note}", style="yellow")
+        parts.append(line)
     return parts
 
 

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from synovia.cli.completion import joints, models
-from synovia.cli.inputs import Clip, Force, Jobs, joints_option, load_body, load_clip, output_option
+from synovia.cli.inputs import (
+    Clip,
+    ClipModel,
+    Force,
+    Jobs,
+    Trim,
+    joints_option,
+    load_body,
+    load_clip,
+    needs_model,
+    output_option,
+)
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -18,10 +29,12 @@ _Output = Annotated[Path, output_option("OUT", "The file to write.")]
 
 def render(
     clip_file: Annotated[
-        str, typer.Argument(metavar="CLIP", help="The clip: a BVH, glTF/GLB or npz file.", show_default=False)
+        str, typer.Argument(metavar="CLIP", help="The clip: a BVH, glTF/GLB, npz or CSV file.", show_default=False)
     ],
     output: _Output,
     clip: Clip = None,
+    model: ClipModel = None,
+    trim: Trim = False,
     beside: Annotated[
         str | None,
         typer.Option("--beside", metavar="CLIP", help="Another clip, shown on the left.", show_default=False),
@@ -59,8 +72,8 @@ def render(
 
     pixels = _parse_size(size)
     check_film(output, force=force)
-    main = load_clip(clip_file, clip)
-    other = None if beside is None else load_clip(beside)
+    main = load_clip(clip_file, clip, model=model, trim=trim)
+    other = None if beside is None else load_clip(beside, model=model if needs_model(beside) else None, trim=trim)
     with Bar("drawing") as bar:
         draw_clip(
             main, output, beside=other, titles=title or [], size=pixels, fps=fps, view=_parse_view(view), theme=theme,
@@ -90,6 +103,8 @@ def plot(
         ),
     ] = None,
     clip: Clip = None,
+    model: ClipModel = None,
+    trim: Trim = False,
     force: Force = False,
 ) -> None:
     """Draw joint values over time with their limits, the feet, or a reach map: .png, .svg or .pdf.
@@ -103,7 +118,8 @@ def plot(
     if reach is not None:
         plot_reach(load_body(file), reach, output, force=force)
     else:
-        motion = load_clip(file, clip, instead="give a clip, or --reach JOINT for a reach map of a model")
+        instead = "give a clip, or --reach JOINT for a reach map of a model"
+        motion = load_clip(file, clip, model=model, trim=trim, instead=instead)
         if feet:
             plot_feet(motion, output, force=force)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from synovia.cli.completion import models
-from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip, output_option
+from synovia.cli.inputs import Clip, ClipModel, Force, Jobs, Json, Trim, load_body, load_clip, output_option
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
@@ -24,7 +24,7 @@ def retarget(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SRC", autocompletion=models, help="The clip: a BVH, glTF/GLB or npz file.", show_default=False
+            metavar="SRC", autocompletion=models, help="The clip: a BVH, glTF/GLB, npz or CSV file.", show_default=False
         ),
     ],
     target: Annotated[
@@ -36,6 +36,8 @@ def retarget(
         output_option("OUT", "Write the motion: .bvh, .npz, .csv, or .glb (a copy of DST with one more clip)."),
     ] = None,
     clip: Clip = None,
+    model: ClipModel = None,
+    trim: Trim = False,
     joint_map: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +69,7 @@ def retarget(
         check_target(output, force=force)
     if save_map is not None:
         check_writable(save_map, force=force)
-    motion, body = load_clip(source, clip), load_body(target)
+    motion, body = load_clip(source, clip, model=model, trim=trim), load_body(target)
     given = None if joint_map is None else retargeting.read_map(joint_map)
     try:
         with Bar("retargeting", count=len(motion)) as bar:

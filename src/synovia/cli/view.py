@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from synovia.cli.inputs import Model, Solver, root_option
+from synovia.cli.inputs import ClipModel, Model, Solver, Trim, load_clip, root_option
 from synovia.cli.output import emit, emit_json, printable, talk
 
 
@@ -17,6 +17,8 @@ def view(
         str | None,
         typer.Argument(metavar="[CLIP]", help="A clip to play: a file, or a name in FILE.", show_default=False),
     ] = None,
+    model: ClipModel = None,
+    trim: Trim = False,
     goals: Annotated[
         Path | None,
         typer.Option("--goals", "-g", metavar="GOALS", help="File of goals to start with.", show_default=False),
@@ -54,9 +56,16 @@ def view(
         from synovia.files.goals import read_goals
 
         wanted = read_goals(goals)
+    shown = None
+    if model is not None:  # FILE is a clip alone
+        shown, file = load_clip(file, clip, model=model, trim=trim), model
+    elif clip is not None and Path(clip).exists():
+        shown = load_clip(clip, model=file, trim=trim)
+    elif trim:
+        shown = load_clip(file, clip, trim=True)
     page = viewer.view(
-        file, wanted, clip=clip, solver=solver, root=root, host=host, port=port, token=token, dark=dark,
-        shadows=shadows, browser=browser,
+        file, wanted, clip=clip if shown is None else shown, solver=solver, root=root, host=host, port=port,
+        token=token, dark=dark, shadows=shadows, browser=browser,
     )  # fmt: skip
     with page:
         if as_json:

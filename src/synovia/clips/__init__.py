@@ -1,6 +1,7 @@
-"""Clips: joint values from points over time, and feet that do not slide."""
+"""Clips: joint values from points over time, feet that do not slide, and calibration frames at the ends."""
 
+from synovia.clips.ends import Ends, find_ends
 from synovia.clips.fit import Fitted, fit_positions
 from synovia.clips.footlock import FootLocked, foot_lock
 
-__all__ = ["Fitted", "FootLocked", "fit_positions", "foot_lock"]
+__all__ = ["Ends", "Fitted", "FootLocked", "find_ends", "fit_positions", "foot_lock"]

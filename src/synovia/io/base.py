@@ -28,10 +28,13 @@ class Contents(NamedTuple):
     Args:
         skeleton: The skeleton.
         motions: Function that returns all motions; decoding them may take much longer than the skeleton.
+        shown: Number of the motion that the file is about, which is played if nobody chooses another; None for a model
+            that has motions as well.
     """
 
     skeleton: Skeleton
     motions: Callable[[], list[Motion]] = list[Motion]
+    shown: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Format:
             is a motion if the format ``holds_motions``, else a skeleton. None if the format cannot be written.
         holds_motions: Whether a file can hold motions.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
+        read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
+            the files hold their skeletons.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Format:
     write: Callable[..., None] | None = None
     holds_motions: bool = False
     copies: bool = False
+    read_onto: Callable[[Path, Skeleton], Motion] | None = None
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:

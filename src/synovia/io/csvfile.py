@@ -2,7 +2,7 @@
 
 The first row names the columns: ``time`` in seconds, then one column for each number of q. A hinge or slide has the
 name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Numbers have
-enough digits to be read back exactly.
+enough digits to be read back exactly. A file does not hold its skeleton, but it does tell how the root moves.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.root import root_of
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
+_ENDS: Final = tuple(f".{part}" for part in _PARTS[Kind.FREE])
 
 
 def columns(skeleton: Skeleton) -> list[str]:
@@ -56,7 +58,8 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Args:
         path: The file.
-        skeleton: The skeleton; joints without a column stay at rest.
+        skeleton: The skeleton; joints without a column stay at rest. If the file has columns of a moving root that the
+            skeleton has not, as clips made by ``retarget`` have, the motion's skeleton is the one with this root.
 
     Raises:
         FileError: If the file cannot be read.
@@ -64,13 +67,20 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
             the line.
     """
     where = as_path(path)
-    known = {name: at for at, name in enumerate(columns(skeleton))}
+    given = {name: at for at, name in enumerate(columns(skeleton))}
+    known = dict(given)
 
     def check(head: list[str], place: str) -> None:
+        nonlocal skeleton
+        rooted = _with_root_of(skeleton, [name for name in head[1:] if name not in known])
+        if rooted is not skeleton:
+            skeleton = rooted
+            known.clear()
+            known.update({name: at for at, name in enumerate(columns(skeleton))})
         for name in head[1:]:
             if name not in known:
                 raise FormatError(
-                    f"column {name!r} belongs to no joint", where=place, hint=did_you_mean(name, list(known))
+                    f"column {name!r} belongs to no joint", where=place, hint=did_you_mean(name, list(given))
                 )
 
     head, values = read_table(where, check, expected="time, then joints")
@@ -82,6 +92,16 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         return Motion(skeleton, q, frame_rate(values[:, 0], where) or 30.0, name=where.stem)
     except InputError as error:
         raise restated(error, FormatError, str(where)) from error
+
+
+def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
+    """Return the skeleton with the moving root that unknown columns name; itself if they name none."""
+    names = dict.fromkeys(name.rpartition(".")[0] if name.endswith(_ENDS) else name for name in unknown)
+    root = root_of(list(names))
+    if root is None:
+        return skeleton
+    rooted = skeleton.with_root(root)
+    return rooted if set(unknown) <= set(columns(rooted)) else skeleton
 
 
 def read_table(
@@ -167,7 +187,11 @@ def frame_rate(times: Array, path: Path) -> float | None:
 
 def _refuse(path: Path) -> NoReturn:
     """Refuse to read a table, which has no skeleton."""
-    raise FormatError("a table does not hold its skeleton", where=str(path), hint="synovia.read_csv(path, skeleton)")
+    raise FormatError(
+        "a table does not hold its skeleton",
+        where=str(path),
+        hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
+    )
 
 
 FORMAT: Final = Format(
@@ -177,4 +201,5 @@ FORMAT: Final = Format(
     read=_refuse,
     write=write_csv,
     holds_motions=True,
+    read_onto=read_csv,
 )

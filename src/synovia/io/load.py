@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError, did_you_mean, restated
 from synovia.io.base import Contents, Format, as_path
@@ -113,28 +113,33 @@ def load_model(name: str) -> Skeleton:
         raise FileError(error.what, where=error.where, hint=f"bundled models are {known}") from error
 
 
-def load_motion(path: str | os.PathLike[str], clip: str | int = 0) -> Motion:
-    """Read one motion of a BVH, glTF/GLB or npz file.
+def load_motion(
+    path: str | os.PathLike[str], clip: str | int | None = None, *, skeleton: Skeleton | None = None
+) -> Motion:
+    """Read one motion of a BVH, glTF/GLB, npz or CSV file.
 
     Args:
         path: The file.
-        clip: Name or number of the clip, if the file has several.
+        clip: Name or number of the clip, if the file has several. None for the clip that Synovia wrote last into the
+            file, or else the first one.
+        skeleton: Skeleton of the motion, needed for a CSV, which has only joint values. The motion of another file is
+            put on it, see ``Motion.on``. A root that moves is added to it if the motion has one.
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If its content is malformed or it has no motion.
         UnsupportedError: If files of this format never hold a motion.
-        InputError: If there is no such clip.
+        InputError: If there is no such clip, or it belongs to another skeleton.
     """
     where = as_path(path)
     fmt = format_of(where)
     if not fmt.holds_motions:
         others = endings(fmt for fmt in formats() if fmt.holds_motions)
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
-    motions = load_motions(where)
-    if not motions:
+    clips = load_clips(where, skeleton)
+    if not clips.motions:
         raise FormatError("file has no motion", where=str(where))
-    return motions[clip_number(motions, clip, str(where))]
+    return clips.motions[clip_number(clips.motions, (clips.shown or 0) if clip is None else clip, str(where))]
 
 
 def clip_number(motions: Sequence[Motion], clip: str | int, where: str) -> int:
@@ -158,6 +163,43 @@ def clip_number(motions: Sequence[Motion], clip: str | int, where: str) -> int:
     return names.index(clip)
 
 
+class Clips(NamedTuple):
+    """The motions of a file.
+
+    Args:
+        motions: All of them.
+        shown: Number of the one that the file is about: the only one of a BVH, npz or CSV, or the one that Synovia
+            wrote last into a glTF. None for a model that has motions as well.
+    """
+
+    motions: list[Motion]
+    shown: int | None = None
+
+
+def load_clips(path: str | os.PathLike[str], skeleton: Skeleton | None = None) -> Clips:
+    """Read all motions of a file; none if the file or its format has none.
+
+    Args:
+        path: The file.
+        skeleton: As in ``load_motion``.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If its content is malformed.
+        InputError: If the motions belong to another skeleton.
+    """
+    where = as_path(path)
+    fmt = format_of(where)
+    if not fmt.holds_motions:
+        return Clips([])
+    read_onto = fmt.read_onto
+    if skeleton is not None and read_onto is not None:
+        return Clips([_guarded(where, lambda: read_onto(where, skeleton))], 0)
+    contents = _contents(where)
+    motions = _guarded(where, contents.motions)
+    return Clips(motions if skeleton is None else [motion.on(skeleton) for motion in motions], contents.shown)
+
+
 def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
     """Read all motions of a file; none if the file or its format has none.
 
@@ -168,8 +210,7 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
         FileError: If the file cannot be read.
         FormatError: If its content is malformed.
     """
-    where = as_path(path)
-    return _guarded(where, _contents(where).motions) if format_of(where).holds_motions else []
+    return load_clips(path).motions
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:

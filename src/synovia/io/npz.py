@@ -91,7 +91,7 @@ def _read(path: Path) -> Contents:
         motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"))
     except InputError as error:
         raise restated(error, FormatError, str(path)) from error
-    return Contents(skeleton, lambda: [motion])
+    return Contents(skeleton, lambda: [motion], shown=0)
 
 
 def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, NDArray[Any]]:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.model import Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
+from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
+from synovia.model.root import root_of
+
+_LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move
+_ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
+_SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one body in one unit
 
 
 class Motion:
@@ -77,6 +84,59 @@ class Motion:
             raise InputError("frame", where=self.name, value=frame, expected=f"0 to {len(self) - 1}")
         return Pose.trusted(self.skeleton, self._q[frame].copy())
 
+    def on(self, skeleton: Skeleton) -> Motion:
+        """Return this motion on another skeleton with the same joints, such as the one of the file that has the meshes.
+
+        The joints of a moving root that this motion has more stand before those of ``skeleton``; a root that it lacks
+        is at rest. Joints that are fixed or balls there become free where this motion moves them so.
+
+        Args:
+            skeleton: A skeleton of the same body: joints of the same names and axes, in the same order.
+
+        Raises:
+            InputError: If the joints differ.
+        """
+        own = self.skeleton
+        if own is skeleton:
+            return self
+        root = root_of(own.joint_names[: max(len(own) - len(skeleton), 0)])
+        rooted = skeleton if root is None else skeleton.with_root(root)
+        before = len(rooted) - len(own)  # joints of a root that this motion lacks
+        if before < 0 or rooted.joint_names[before:] != own.joint_names:
+            raise self._foreign(skeleton)
+        if before and root_of(rooted.joint_names[:before]) is None:
+            raise self._foreign(skeleton)
+        joints, shared = list(rooted.joints), min(len(own), len(skeleton)) - 1  # the first joint has no bone of its own
+        for row, here in enumerate(own.joints):
+            there = joints[row + before]
+            loose = there.kind in _LOOSE and here.kind in _LOOSE
+            if (there.kind is not here.kind and not loose) or not _same_axes(there, here):
+                raise self._foreign(skeleton, own.joint_names[row])
+            if here.kind > there.kind:
+                joints[row + before] = replace(there, kind=here.kind, limit=None, preferred=None, channels=None)
+        sizes = [float(body.lengths[len(body) - shared :].sum()) for body in (own, rooted)]
+        if max(sizes) > _SIZES * min(sizes):
+            raise self._foreign(skeleton)
+        to = rooted if all(a is b for a, b in zip(joints, rooted.joints, strict=True)) else rooted.with_joints(joints)
+        q = np.tile(to.rest_q, (len(self), 1))
+        for row, joint in enumerate(own.joints):
+            at, size = to.q_slice(row + before), joint.kind.q_size
+            q[:, at.stop - size : at.stop] = self._q[:, own.q_slice(row)]
+        stretch = self.stretch
+        if stretch is not None and before:
+            stretch = np.concatenate([np.ones((len(self), before, 3)), stretch], axis=1)
+        return Motion(to, q, self.fps, name=self.name, stretch=stretch)
+
+    def _foreign(self, skeleton: Skeleton, joint: str | None = None) -> InputError:
+        """Return the error for a skeleton of another body."""
+        return InputError(
+            "clip belongs to another skeleton" if joint is None else f"clip has another joint {joint!r}",
+            where=self.name,
+            value=self.skeleton.name,
+            expected=f"the joints of {skeleton.name}",
+            hint="view the clip's own file, or retarget the clip first",
+        )
+
     def frames(self) -> Array:
         """Return the world frames of all joints over time, (T, n, 12): rotation (9), position (3); without stretch."""
         return world_frames(self.skeleton, np.array(self._q))
@@ -96,3 +156,9 @@ class Motion:
     def __repr__(self) -> str:
         """Return name, frames and rate."""
         return f"{type(self).__name__}({self.name!r}, {len(self)} frames at {self.fps:g} fps, {self.skeleton.name!r})"
+
+
+def _same_axes(a: Joint, b: Joint) -> bool:
+    """Return whether two joints have the same orientation at rest and the same axis."""
+    turned = np.abs(a.rest[:3, :3] - b.rest[:3, :3]).max() > _ALIKE
+    return not turned and (a.kind is not b.kind or np.abs(a.axis - b.axis).max() <= _ALIKE)

@@ -86,6 +86,19 @@ def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[
     return out
 
 
+def root_of(names: Sequence[str]) -> str | None:
+    """Return the root whose joints have these names, in this order; None if there is none.
+
+    Args:
+        names: Names of the joints that stand before those of a file, as ``root_joints`` makes them.
+    """
+    if len(names) == 1 and names[0].rstrip("_") == "root":
+        return "free"
+    axes = [name.rstrip("_").removeprefix("root_") for name in names]
+    named = all(name.startswith("root_") for name in names)
+    return as_root(axes) if names and named and set(axes) <= set(_AXES) and len(set(axes)) == len(axes) else None
+
+
 def with_root_at_rest(q: Array, numbers: int) -> Array:
     """Return joint values (..., nq) with the rest values of the added root before them, ``numbers`` of them."""
     rest = np.zeros((*q.shape[:-1], numbers))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
@@ -37,23 +37,15 @@ class Play:
             self.time = (self.time + seconds * self.speed) % self.motion.duration
 
 
-def fitting(motion: Motion, skeleton: Skeleton) -> Motion:
-    """Return a motion on a skeleton, copied if it belongs to another one with the same joints.
+def together(skeleton: Skeleton, clips: Sequence[Motion]) -> tuple[Skeleton, list[Motion]]:
+    """Return a skeleton with the moving root that the clips need, and the clips on it.
 
     Raises:
-        InputError: If the joints differ.
+        InputError: If a clip belongs to another skeleton.
     """
-    if motion.skeleton is skeleton:
-        return motion
-    if motion.skeleton.joint_names != skeleton.joint_names or motion.skeleton.nq != skeleton.nq:
-        raise InputError(
-            "clip belongs to another skeleton",
-            where=motion.name,
-            value=motion.skeleton,
-            expected=f"the joints of {skeleton.name}",
-            hint="view the clip's own file, or retarget the clip first",
-        )
-    return Motion(skeleton, np.array(motion.q), motion.fps, name=motion.name)
+    for motion in clips:
+        skeleton = motion.on(skeleton).skeleton
+    return skeleton, [motion.on(skeleton) for motion in clips]
 
 
 def sample(motion: Motion, seconds: float) -> Array:

@@ -12,6 +12,8 @@ from functools import partial
 from statistics import median
 from typing import Any, Final
 
+import numpy as np
+
 from synovia.errors import SynoviaError
 from synovia.facade import IK
 from synovia.ik import Solution
@@ -28,6 +30,9 @@ _EASE: Final = 0.035  # time constant of eased targets, seconds: 63 % of the way
 _NUDGES: Final = 4  # random poses that a start is nudged towards
 _NUDGE: Final = 0.06  # share of the way to a random pose
 _BETTER: Final = 0.8  # a nudged solve must lower the squared error to this share
+_SOLVE: Final = 0.012  # seconds of one solve; the next frame goes on with a miss that takes longer
+_UNFINISHED: Final = 120  # frames that a miss may take
+_MOVES: Final = 1e-3  # change of a joint value in a frame after which the next frame goes on
 _TIMED: Final = 60  # solves in the median time
 _FIRST_PACK: Final = threading.Lock()  # held while a session packs its first problem
 _POLL: Final = 0.1  # seconds between two checks, while waiting for the lock, whether the session is stopped
@@ -94,6 +99,7 @@ class Engine:
         self._times: deque[float] = deque(maxlen=_TIMED)
         self._random: list[Array] = []  # joint values of the random poses
         self._nudge = self._nudges = 0  # the next random pose, and how many are left to try
+        self._unfinished = 0  # frames in a row whose solve was cut
         self._left: Pose | None = None  # pose after the last step
 
     @property
@@ -129,7 +135,7 @@ class Engine:
             return
         self._times.clear()
         self._warm = False
-        self.ik, self._trouble, self._left, self._nudges = None, "", None, 0
+        self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, 0, 0
         if editors:
             try:
                 goals = [editor.goal(partial(address, session.given)) for editor in editors]
@@ -192,7 +198,9 @@ class Engine:
             if session.version == version and session.pose is before:
                 session.pose = pose
         self._left = pose
-        return self._frame(pose, editors, solution, clock), moving or playing or self._nudges > 0
+        return self._frame(pose, editors, solution, clock), (
+            moving or playing or self._nudges > 0 or self._unfinished > 0
+        )
 
     def own(self, solution: Solution) -> Pose:
         """Return the pose of a solution on the session's skeleton."""
@@ -215,13 +223,22 @@ class Engine:
         is taken only if it is clearly better, so that a body at the end of its reach does not tremble. Each step tries
         one nudge; four would make a miss five times as slow as a hit.
         """
-        best = ik.solve(targets, start)
-        if ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
+        follow = self._left is not None
+        best = ik.solve(targets, start, _SOLVE, follow=follow)
+        moves = float(np.abs(best.pose.q - start.q).max()) > _MOVES  # as far as ``largest_move`` lets it in one frame
+        if best.missed and (best.interrupted or moves) and self._unfinished < _UNFINISHED:
+            self._unfinished += 1
+            return best
+        self._unfinished = 0
+        levels = ik.solver.supports_priorities  # such a solver leaves stationary points by itself
+        if levels or ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
             self._nudges = 0
             return best
         self._nudges = max(self._nudges - 1, 0)
         self._nudge = (self._nudge + 1) % _NUDGES
-        other = ik.solve(targets, blend(ik.skeleton, best.pose.q, self._random[self._nudge], _NUDGE))
+        other = ik.solve(
+            targets, blend(ik.skeleton, best.pose.q, self._random[self._nudge], _NUDGE), _SOLVE, follow=True
+        )
         if _total(other) < _BETTER * _total(best):
             self._nudges = _NUDGES
             return other

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
+import numpy as np
+
+from synovia.clips.feet import feet_of
+from synovia.draw.camera import direction
+from synovia.draw.scene import up_of
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, align_z
 from synovia.model.tree import ancestors
 from synovia.viewer.editor_values import editor_from
 from synovia.viewer.session import Session
+
+_BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
+_HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
+_HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
+_SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
 
 
 def add_goals(session: Session, goals: Iterable[Goal]) -> None:
@@ -29,17 +41,71 @@ def pair_of(skeleton: Skeleton, part: str) -> list[int]:
     return [skeleton.index(role) for role in roles] if all(role in skeleton.roles for role in roles) else []
 
 
+def stands(skeleton: Skeleton) -> bool:
+    """Return whether a body has a left and a right foot to stand on."""
+    return len(pair_of(skeleton, "foot")) == 2
+
+
 def first_goals(session: Session) -> None:
-    """Add default goals: feet that stay and hands that are free until dragged, or the tips of two limbs."""
+    """Add default goals.
+
+    A body with two feet stands on them. Its hands and its head follow once they are dragged. If the solver supports
+    priorities, the feet come first, then balance, then what is dragged, then the rest pose. Other bodies get position
+    goals on the tips of two limbs.
+    """
     skeleton = session.given
     feet, hands = pair_of(skeleton, "foot"), pair_of(skeleton, "hand")
-    for row in hands or _limbs(skeleton, feet):
-        session.add("position", row)
-    if feet:
-        for editor in session.editors:
-            editor.enabled, editor.idle = False, True
-        for row in feet:
-            session.add("pose", row)
+    dragged = [session.add("position", row) for row in hands or _limbs(skeleton, feet)]
+    if not feet:
+        return
+    levels = session.solver.supports_priorities
+    if levels and "head" in skeleton.roles and (face := _face(skeleton)) is not None:
+        dragged.append(session.add("aim", "head", label="gaze"))
+        dragged[-1].values["axis"] = face
+        session.to_current(dragged[-1])
+    for editor in dragged:
+        editor.enabled, editor.idle = False, True
+    for row in feet:
+        session.add("pose", row)
+    if levels:
+        for editor in dragged:
+            editor.priority = _DRAGGED
+        if any(joint.mass > 0.0 for joint in skeleton.joints):
+            balance = session.add("center of mass", None, label="balance")
+            balance.values["polygon"], balance.priority = soles(session.given, feet), _BALANCE
+        session.add("rest", None, label="posture")
+
+
+def soles(skeleton: Skeleton, feet: Sequence[int]) -> Array:
+    """Return corners of the soles at rest, as wide as human feet: points (n, 3) whose hull should hold the balance.
+
+    Args:
+        skeleton: The skeleton.
+        feet: Rows of the ankles.
+    """
+    up = direction(up_of(skeleton), "y")
+    places = skeleton.rest_pose().positions
+    corners: list[Array] = []
+    for foot in feet_of(skeleton, feet):
+        ankle = places[foot.points[0]]
+        flat = places[list(foot.points)] - ankle
+        flat = flat - np.outer(flat @ up, up)
+        toe = flat[np.argmax(np.linalg.norm(flat, axis=1))]
+        if np.linalg.norm(toe) < _SHORT * skeleton.size:  # a robot whose foot is one link
+            across, ahead = _SHORT * skeleton.size * align_z(up).T[:2]
+            corners += [ankle + side for side in (across, ahead, -across, -ahead)]
+            continue
+        half = _HALF_WIDTH * np.cross(up, toe)
+        corners += [ankle + end * toe + sign * half for end in (_HEEL, 1.0) for sign in (1.0, -1.0)]
+    return np.array(corners)
+
+
+def _face(skeleton: Skeleton) -> tuple[float, ...] | None:
+    """Return the direction of the face in the frame of the head, None if the skeleton does not say where is ahead."""
+    if skeleton.forward is None:
+        return None
+    ahead = skeleton.rest_pose().matrix("head").T @ direction(skeleton.forward, "z")
+    return tuple(np.round(ahead, 12).tolist())
 
 
 def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:

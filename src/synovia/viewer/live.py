@@ -8,20 +8,24 @@ import queue
 import secrets
 import threading
 import webbrowser
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from synovia.clips import find_ends
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.io.base import optional_package
+from synovia.io.load import Clips
 from synovia.model import Pose, Skeleton
 from synovia.model.motion import Motion
-from synovia.solver import Solver, as_solver
-from synovia.viewer.first_goals import add_goals, first_goals, pair_of
+from synovia.solver import FullBody, Solver, as_solver
+from synovia.viewer.clip import together
+from synovia.viewer.first_goals import add_goals, first_goals, stands
 from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
@@ -29,9 +33,17 @@ from synovia.viewer.surface import Surface
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
-    from synovia.viewer.page import Page
+    from viser import ViserServer
 
 _PANEL: Final = 384  # width of the controls, pixels
+_LARGEST_MOVE: Final = 0.12  # radians in a frame, 7 a second: limbs that no goal holds swing no faster
+
+
+class AnyPage(Protocol):
+    """The page of one browser."""
+
+    def close(self) -> None:
+        """Stop working after the browser has gone."""
 
 
 class View:
@@ -39,32 +51,27 @@ class View:
 
     Args:
         make: Function that makes the session of a browser.
-        surface: The surface of the body.
+        give: Function that makes the page of a browser: ``give(client, session, background)``.
+        aim: Function that aims the camera of every browser: ``aim(server, session)``.
         rules: Rules of access.
         port: Port to try first, 0 for any.
-        command: File or name of the model, for the Python code and the command that pages show.
-        dark: Whether pages start dark.
-        shadows: Whether bodies cast a shadow.
+        notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
     """
 
     def __init__(
         self,
-        make: Any,
-        surface: Surface,
+        make: Callable[[], Any],
+        give: Callable[[Any, Any, Background], AnyPage],
+        aim: Callable[[ViserServer, Any], None],
         rules: Rules,
         port: int,
-        command: str,
-        *,
-        dark: bool = False,
-        shadows: bool = True,
+        notes: Sequence[str] = (),
     ) -> None:
         """Start the server."""
-        from synovia.viewer.scene import aim_camera
-
-        self._make, self._command, self._dark, self._shadows = make, command, dark, shadows
-        self._surface = surface
+        self._make, self._give = make, give
+        self.notes = tuple(notes)
         self.rules = rules
-        self.pages: dict[int, Page] = {}
+        self.pages: dict[int, Any] = {}
         self._here: set[int] = set()  # connected browsers, with or without a page
         self._lock = threading.Lock()  # held to change ``pages`` or ``_here``
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()  # browsers without a page; None ends the thread
@@ -75,7 +82,7 @@ class View:
         self.server.gui.main_panel.dock_right()  # beside the scene, where it hides no target
         self.server.gui.main_panel.set_width(_PANEL)
         atexit.register(self.stop)
-        aim_camera(self.server, make())
+        aim(self.server, make())
         self._background.start("synovia-pages", self._make_pages)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._gone)
@@ -118,19 +125,7 @@ class View:
 
     def _give_page(self, client: Any) -> None:
         """Make the page of a browser."""
-        from synovia.viewer.page import Page
-        from synovia.viewer.panel import TABS
-
-        page = Page(
-            client,
-            self._make(),
-            self._command,
-            self._background,
-            self._surface,
-            TABS,
-            dark=self._dark,
-            shadows=self._shadows,
-        )
+        page = self._give(client, self._make(), self._background)
         with self._lock:
             here = client.client_id in self._here
             if here:
@@ -142,11 +137,6 @@ class View:
         """Serve until interrupted or stopped."""
         while not self._stopped.wait(3600.0):
             pass
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences about ignored parts of the model's file and missing parts of the surface."""
-        return self._surface.notes
 
     def stop(self) -> None:
         """Stop serving. If a solver is being compiled, wait for the compiler, which cannot be interrupted."""
@@ -198,10 +188,12 @@ def view(
     """Open a live page: you drag targets, and the body follows.
 
     Args:
-        model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``.
+        model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``. The clip
+            that a BVH or npz holds, or that Synovia wrote last into a glTF, plays.
         goals: Goals to start with; None for goals on hands and feet, or on the tips.
         clip: Clip to play under the goals: a ``Motion``, a file, or the name or number of a clip in the model's file.
-        solver: Settings or name of the solver.
+        solver: Settings or name of the solver; None: ``full-body`` for the default goals of a body with two feet, which
+            have priorities, else the default.
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
@@ -220,17 +212,21 @@ def view(
         SynoviaError: If a file, goal or setting cannot be used.
     """
     optional_package("viser", "the live page needs viser", "view")
-    skeleton, start, clips, name = _opened(model)
-    playing = None
+    from synovia.viewer.page import Page
+    from synovia.viewer.panel import TABS
+    from synovia.viewer.scene import aim_camera
+
+    own, start, (clips, playing), name = _opened(model)
     if clip is not None:
-        clips, playing = _with_clip(clips, clip, skeleton)
-    elif isinstance(model, Motion) or (clips and Path(model).suffix.lower() == ".bvh"):
-        playing = 0
+        clips, playing = _with_clip(clips, clip, own)
+    skeleton, clips = together(own, clips)
+    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
+    if solver is None and wanted is None and playing is None and stands(skeleton):
+        solver = FullBody(attempts=1, largest_move=_LARGEST_MOVE)
     settings = as_solver(solver)
     if not isinstance(solver, Solver):
         settings = settings.without_restarts()
-    wanted = None if goals is None else ([goals] if isinstance(goals, Goal) else list(goals))
-    mode = root if root is not None else ("free" if len(pair_of(skeleton, "foot")) == 2 else "fixed")
+    mode = root if root is not None else ("free" if stands(skeleton) else "fixed")
 
     def make() -> Session:
         session = Session(skeleton, clips, settings, mode, tolerance)
@@ -249,46 +245,61 @@ def view(
     make()  # raises errors of the arguments now, not in the browser
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)
-    out = View(make, _surface(model, skeleton), Rules(host=host, token=token), port, name, dark=dark, shadows=shadows)
+    surface = surface_with(model, own, len(skeleton) - len(own))
+    if playing is not None:
+        ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
+        surface = replace(surface, notes=(*surface.notes, *ends))
+
+    def give(client: Any, session: Session, background: Background) -> Page:
+        return Page(client, session, name, background, surface, TABS, dark=dark, shadows=shadows)
+
+    out = View(make, give, aim_camera, Rules(host=host, token=token), port, surface.notes)
     if browser:
         webbrowser.open(out.url)
     return out
 
 
-def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
+def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
     """Return skeleton, start pose, clips and name of a model."""
     if isinstance(model, str | Path):
-        from synovia.io.load import is_bundled, load_model, load_motions
+        from synovia.io.load import is_bundled, load_clips, load_model
 
         name = str(model)
-        return load_model(name), None, [] if is_bundled(name) else load_motions(name), name
+        return load_model(name), None, Clips([]) if is_bundled(name) else load_clips(name), name
     if isinstance(model, Skeleton):
-        return model, None, [], model.name
+        return model, None, Clips([]), model.name
     if isinstance(model, Motion):
-        return model.skeleton, None, [model], model.skeleton.name
+        return model.skeleton, None, Clips([model], 0), model.skeleton.name
     pose = getattr(model, "pose", model)  # a solution has a pose
     if not isinstance(pose, Pose):
         raise InputError("cannot view this object", value=model, expected="a file, a Skeleton, a Pose or a Motion")
-    return pose.skeleton, pose, [], pose.skeleton.name
+    return pose.skeleton, pose, Clips([]), pose.skeleton.name
 
 
-def _surface(model: Any, skeleton: Skeleton) -> Surface:
-    """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface."""
+def surface_with(model: Any, skeleton: Skeleton, before: int = 0) -> Surface:
+    """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface.
+
+    Args:
+        model: The model.
+        skeleton: Its skeleton.
+        before: Number of the joints of a root that stand before those of the skeleton.
+    """
     from synovia.viewer.surface import surface_of
 
     path = Path(model) if isinstance(model, str | Path) else None
     found = Surface() if path is None or not path.is_file() else surface_of(path, skeleton)
-    return Surface(found.parts, (*skeleton.notes, *found.notes))
+    parts = tuple(replace(part, rows=part.rows + before) for part in found.parts)
+    return Surface(parts, (*skeleton.notes, *found.notes))
 
 
-def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> tuple[list[Motion], int]:
+def _with_clip(clips: Sequence[Motion], clip: Any, skeleton: Skeleton) -> Clips:
     """Return the clips, the requested one included, and its number."""
     from synovia.io.load import clip_number, load_motion
 
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):
-            clip = load_motion(clip)
+            clip = load_motion(clip, skeleton=skeleton)
     if isinstance(clip, Motion):
-        return [*clips, clip], len(clips)
-    return list(clips), clip_number(clips, clip, skeleton.name)
+        return Clips([*clips, clip], len(clips))
+    return Clips(list(clips), clip_number(clips, clip, skeleton.name))

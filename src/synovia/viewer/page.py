@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import SynoviaError
+from synovia.viewer.control import Message, connect
 from synovia.viewer.engine import Frame
 from synovia.viewer.scene import Scene
 from synovia.viewer.session import Session
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _TEXT_PERIOD: Final = 0.12  # seconds between two updates of the text
 _UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
-_MESSAGE: Final = 8.0  # seconds that a message is shown
 
 
 class Tab(ABC):
@@ -61,39 +59,8 @@ class Tab(ABC):
         del frame, now
 
     def connect(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
-        """Call an action with the new value of a control after each change, and show its errors on the page.
-
-        Args:
-            handle: The control.
-            action: The action.
-            click: Whether the control is a button or a group of buttons.
-            slow: Whether the action is slow. It then runs beside other messages, once at a time.
-        """
-        running = threading.Lock()
-
-        def act(event: Any) -> None:
-            if event.client is None:  # the page itself has set the value
-                return
-            if slow and not running.acquire(blocking=False):
-                self.page.notify("The last request is still being processed.")
-                return
-            before = self.page.message
-            try:
-                action(handle.value)
-            except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
-                self.page.notify(str(error))
-            else:
-                self.page.withdraw(before)
-            finally:
-                if slow:
-                    running.release()
-
-        async def soon(event: Any) -> None:
-            act(event)
-
-        register = handle.on_click if click else handle.on_update
-        register(act if slow else soon)
-        return handle
+        """Call an action after each change of a control, and show its errors on the page, see ``control.connect``."""
+        return connect(handle, action, self.page.message, click=click, slow=slow)
 
 
 class Page:
@@ -129,7 +96,7 @@ class Page:
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.given.meters_per_unit)
-        self.message = ("", 0.0)  # a text and the time when it was shown
+        self.message = Message(self.wake)
         self._updates: list[float] = []  # times of updates of the text that are due without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
@@ -184,13 +151,7 @@ class Page:
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
-        self.message = (text, time.monotonic())
-        self.wake(_MESSAGE)
-
-    def withdraw(self, message: tuple[str, float]) -> None:
-        """Remove a message unless another one has replaced it."""
-        if message[0] and self.message is message:
-            self.notify("")
+        self.message.show(text)
 
     def wake(self, seconds: float) -> None:
         """Update the text now, and once more after some seconds."""
@@ -236,8 +197,7 @@ class Page:
 
     def _status_note(self, frame: Frame) -> str:
         """Return the status line: a message, or status and time of the solve."""
-        text, when = self.message
-        if text and time.monotonic() - when < _MESSAGE:
+        if text := self.message.text:
             return note(safe(text), WARN)
         if frame.busy:
             return note("Compiling the solver. This takes 10 to 20 seconds and happens once.", WARN)

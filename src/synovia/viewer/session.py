@@ -21,7 +21,7 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.solver import Solver, as_solver
-from synovia.viewer.clip import Play, blend, fitting, sample
+from synovia.viewer.clip import Play, blend, sample, together
 from synovia.viewer.editor import GoalEditor, address, kind_of
 from synovia.viewer.editor_values import edited, free_label, place_at_current, set_defaults
 from synovia.viewer.root import Rooted, changed_root, rooted, with_root_values
@@ -83,7 +83,7 @@ class Session:
     """A skeleton with goal editors, a solver, a root mode and a clip.
 
     Args:
-        given: The given skeleton.
+        given: The given skeleton; the root of a clip that moves stands before its joints.
         clips: Clips to choose from.
         solver: Settings of the solver. The default makes one attempt, so that the body moves without jumps.
         mode: How the root moves, see ``rooted``.
@@ -110,8 +110,8 @@ class Session:
 
     def __post_init__(self) -> None:
         """Set the rest pose."""
+        self.given, self.clips = together(self.given, self.clips)
         self.reach = self.given.size or 1.0  # size of the body, length units
-        self.clips = tuple(fitting(motion, self.given) for motion in self.clips)
         self.rooted = rooted(self.given, self.mode)
         self.mode = self.rooted.mode
         self.pose = Pose(self.skeleton, with_root_values(self.given.rest_q, self.rooted))

@@ -56,7 +56,7 @@ def read(path: Path) -> Contents:
     rows, width = _rows(source, nodes)
     table, seconds = read_table(source, width) if moves else (None, 0.0)
     skeleton = Skeleton([row.joint for row in rows], name=path.name)
-    return Contents(skeleton, lambda: [_motion(source, skeleton, rows, table, seconds)])
+    return Contents(skeleton, lambda: [_motion(source, skeleton, rows, table, seconds)], shown=0)
 
 
 def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array | None, seconds: float) -> Motion:

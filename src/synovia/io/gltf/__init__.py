@@ -31,9 +31,10 @@ def _read(path: Path) -> Contents:
     translations are artefacts of exporters and are dropped. Rest positions are those of the file, also below scaled
     nodes.
 
-    Each animation becomes a motion over its own key times. If scale is animated by more than 1e-5, ``Motion.stretch``
-    has the scale of each node relative to rest. The exact frames are then
-    ``G_j = G_parent · X_j(q) · diag(stretch_j)``, where X_j is the rigid transform of the joint from its parent.
+    Each animation becomes a motion over its own key times. The one that Synovia wrote last, if any, is the one shown.
+    If scale is animated by more than 1e-5, ``Motion.stretch`` has the scale of each node relative to rest. The exact
+    frames are then ``G_j = G_parent · X_j(q) · diag(stretch_j)``, where X_j is the rigid transform of the joint from
+    its parent.
 
     Below a node with a nonuniform rest scale, offsets may depend on the pose. There, joints are free if a clip needs
     it, their values include all scale, positions are exact, and ``stretch`` is None.
@@ -42,7 +43,7 @@ def _read(path: Path) -> Contents:
         document = read_document(path)
         scene = read_scene(document)
         clips = Clips(document, scene, read_animations(document, scene.row_of))
-        return Contents(clips.skeleton, clips.motions)
+        return Contents(clips.skeleton, clips.motions, clips.written)
 
 
 FORMAT: Final = Format(

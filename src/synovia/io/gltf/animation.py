@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from synovia.model.geometry import Array
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
+_WRITER: Final = "Synovia"
 _NEAR: Final = 1e-9  # radians between keys; for smaller angles, rounding spoils the sine that slerp divides by
 _UNIT: Final = 0.1  # tolerance of a key's length: 8-bit quaternions are off by 0.01
 
@@ -98,6 +99,17 @@ class Animation:
     name: str
     tracks: dict[tuple[int, str], Track]
     place: Element
+
+    @property
+    def written(self) -> bool:
+        """Whether Synovia wrote it into the file (``mark_written``)."""
+        extras: Any = self.place.data.get("extras")
+        return isinstance(extras, dict) and cast("dict[str, Any]", extras).get("generator") == _WRITER
+
+
+def mark_written(animation: dict[str, Any]) -> None:
+    """Mark the JSON of a new animation as written by Synovia, so that it is told from those that were there."""
+    animation["extras"] = {"generator": _WRITER}
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:

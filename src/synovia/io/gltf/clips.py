@@ -97,6 +97,11 @@ class Clips:
             varies[row] = (parent >= 0 and varies[parent]) or scales[row] or (rest.sheared[row] and turns[row])
         return driven
 
+    @property
+    def written(self) -> int | None:
+        """Number of the clip that Synovia wrote last; None if all are from elsewhere."""
+        return max((number for number, clip in enumerate(self._animations) if clip.written), default=None)
+
     def motions(self) -> list[Motion]:
         """Return every clip, sampled at the rate of its own keys."""
         with allow_overflow():

@@ -13,6 +13,7 @@ import numpy as np
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.io.base import as_path, read_bytes, write_bytes
+from synovia.io.gltf.animation import mark_written
 from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, read_document, split
 from synovia.io.gltf.scene import Rest, Scene, read_scene
 from synovia.model import Kind
@@ -30,7 +31,8 @@ def write_gltf(
     """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip.
 
     The clip has the local translations and rotations of the nodes in float32, with one key a frame. They give every
-    joint the transform that it has in the motion. Meshes, materials, other clips and unknown parts are copied.
+    joint the transform that it has in the motion. Meshes, materials, other clips and unknown parts are copied. The clip
+    is marked (``extras``), so that readers show it rather than the first clip of the file.
 
     Args:
         motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
@@ -156,6 +158,7 @@ class _Clip:
         self.data = bytearray()
         self._views: list[dict[str, Any]] = []
         self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
+        mark_written(self.animation)
         content.setdefault("animations", []).append(self.animation)
         self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
 

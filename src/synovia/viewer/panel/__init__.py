@@ -9,10 +9,10 @@ from synovia.viewer.panel.solver import SolverTab
 from synovia.viewer.panel.why import Why
 
 TABS: list[tuple[str, type[Tab]]] = [
-    ("Goals", Goals),
-    ("Body", Body),
-    ("Clip", Clip),
+    ("Targets", Goals),
+    ("Pose", Body),
+    ("Animation", Clip),
     ("Solver", SolverTab),
     ("Why", Why),
-    ("Keep", Keep),
+    ("Export", Keep),
 ]

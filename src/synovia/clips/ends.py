@@ -1,0 +1,157 @@
+"""Calibration frames at the ends of a clip: a T-pose, or the pose of the file's zeros, before or after the motion.
+
+Recordings often begin or end with such frames. They are apart from the motion, so that the body jumps in one frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.names import SIDES
+
+_JUMP: Final = 0.05  # smallest jump of a joint, as a part of the skeleton's size
+_CLEAR: Final = 3.0  # a jump is this many times the largest step of the half second next to it
+_STILL: Final = 0.3  # largest speed of a joint in a pose that is held, sizes of the body per second
+_HELD: Final = 0.5  # seconds; a T-pose that is held as long is one even if no jump follows
+_NEAR: Final = 0.5  # seconds next to a jump with which it is compared
+_LIMB: Final = np.cos(np.radians(25.0))  # arms along the line of the shoulders, legs along the trunk
+_AT_REST: Final = 0.05  # radians from the rest value of each joint
+_T: Final = "the T-pose"
+_ZERO: Final = "the rest pose of the file"
+_APART: Final = "a pose apart from the motion"
+_ARM: Final = ("upper_arm", "lower_arm", "hand")
+_LEG: Final = ("upper_leg", "lower_leg", "foot")
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What is left of a clip without the calibration frames at its ends.
+
+    Args:
+        first: First frame of the motion.
+        end: Frame after its last one.
+        notes: A sentence about the frames before and after it, for each end that has some.
+    """
+
+    first: int
+    end: int
+    notes: tuple[str, ...] = ()
+
+    def of(self, motion: Motion) -> Motion:
+        """Return the frames between the ends; the clip itself if they are all."""
+        if self.end - self.first == len(motion):
+            return motion
+        part = slice(self.first, self.end)
+        stretch = None if motion.stretch is None else motion.stretch[part]
+        return Motion(motion.skeleton, motion.q[part], motion.fps, name=motion.name, stretch=stretch)
+
+
+def find_ends(motion: Motion) -> Ends:
+    """Find the calibration frames at the ends of a clip.
+
+    They are the frames before the first and after the last jump if the body holds still in them, and frames in which
+    a T-pose is held for half a second. A jump is a step of 5 % of the body's size, and three times the largest step of
+    the half second next to it; of the whole clip if the pose is neither a T-pose nor the rest pose.
+
+    Args:
+        motion: The clip.
+    """
+    count, skeleton = len(motion), motion.skeleton
+    if count < 4:
+        return Ends(0, count)
+    places = motion.positions()
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=2).max(axis=1) / (skeleton.size or 1.0)
+    poses = [(_T, _t_poses(skeleton, places)), (_ZERO, _rest_poses(motion))]
+    first, start = _calibration(steps, poses, motion.fps)
+    after, stop = _calibration(steps[::-1], [(name, kept[::-1]) for name, kept in poses], motion.fps)
+    notes: list[str] = []
+    if first:
+        notes.append(_note(motion, 0, first, start, steps[first - 1], first))
+    if after:
+        notes.append(_note(motion, count - after, count, stop, steps[count - after - 1], count - after - 1))
+    return Ends(first, count - after, tuple(notes))
+
+
+def _note(motion: Motion, first: int, end: int, pose: str, step: float, beside: int) -> str:
+    """Return the sentence about calibration frames [first, end); ``beside`` is the frame of the motion next to them."""
+    frames = f"frame {first} is" if end - first == 1 else f"frames {first} to {end - 1} are"
+    if step < _JUMP:
+        return f"{frames} {pose}"
+    length, meters = step * motion.skeleton.size, motion.skeleton.meters_per_unit
+    far = f"{length:.3g} units" if meters is None else f"{length * meters:.2f} m"
+    return f"{frames} {pose}, {far} away from frame {beside}"
+
+
+def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: float) -> tuple[int, str]:
+    """Return the number of calibration frames at the beginning, and what pose they hold; 0 for none.
+
+    Args:
+        steps: Largest step of a joint from each frame to the next, (T - 1,), parts of the size.
+        poses: Known poses, and the frames in which the body is in them.
+        fps: Frames per second.
+    """
+    most = len(steps) // 2
+    moves = np.flatnonzero(steps > _STILL / fps)
+    cut = int(moves[0]) if len(moves) else len(steps)  # the body holds still up to this frame
+    near = steps[cut + 1 : cut + 1 + max(round(_NEAR * fps), 2)]
+    if cut < most and steps[cut] > max(_JUMP, _CLEAR * float(near.max(initial=0.0))):
+        for name, kept in poses:
+            if kept[: cut + 1].all():
+                return cut + 1, name
+        if steps[cut] > _CLEAR * float(np.delete(steps, cut).max()):
+            return cut + 1, _APART
+        return 0, ""
+    name, kept = poses[0]
+    held = int(np.argmin(np.append(kept[: cut + 1], False)))
+    return (held, name) if _HELD * fps <= held <= most else (0, "")
+
+
+def _t_poses(skeleton: Skeleton, places: Array) -> NDArray[np.bool_]:
+    """Return in which frames the body is in a T-pose, (T,); in none if it has no arms and legs."""
+    row = {role: skeleton.index(joint) for role, joint in skeleton.roles.items()}
+    if any(f"{side}_{part}" not in row for side in SIDES for part in (*_ARM, *_LEG)):
+        return np.zeros(len(places), bool)
+
+    def way(a: str, b: str) -> Array:
+        return _unit(places[:, row[b]] - places[:, row[a]])
+
+    across = way("right_upper_arm", "left_upper_arm")
+    hips = (places[:, row["left_upper_leg"]] + places[:, row["right_upper_leg"]]) / 2.0
+    neck = (places[:, row["left_upper_arm"]] + places[:, row["right_upper_arm"]]) / 2.0
+    trunk = _unit(neck - hips)
+    least = np.ones(len(places))
+    for side in SIDES:
+        for parts, along in ((_ARM, across if side == "left" else -across), (_LEG, -trunk)):
+            for a, b in pairwise(parts):
+                least = np.minimum(least, np.sum(way(f"{side}_{a}", f"{side}_{b}") * along, axis=1))
+    return least > _LIMB
+
+
+def _rest_poses(motion: Motion) -> NDArray[np.bool_]:
+    """Return in which frames every joint but the root is at rest, (T,)."""
+    skeleton, q = motion.skeleton, motion.q
+    inner = [r for r, joint in enumerate(skeleton.joints) if joint.kind.q_size and skeleton.parents[r] >= 0]
+    at_rest = np.full(len(q), len(inner) > 0)
+    for row in inner:
+        kind, at = skeleton.joints[row].kind, skeleton.q_slice(row)
+        rest = skeleton.rest_q[at]
+        if kind in (Kind.BALL, Kind.FREE):
+            cosine = np.abs(q[:, at.stop - 4 : at.stop] @ rest[-4:])
+            at_rest &= 2.0 * np.arccos(np.minimum(cosine, 1.0)) < _AT_REST
+        elif kind is Kind.HINGE:
+            at_rest &= np.abs(q[:, at.start] - rest[0]) < _AT_REST
+    return at_rest
+
+
+def _unit(v: Array) -> Array:
+    """Return v / |v| along the last axis, 0 where v is 0."""
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return v / np.where(length > 0.0, length, 1.0)

@@ -1,0 +1,86 @@
+"""Controls of a page: what a person does calls an action, and its errors are shown on the page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from synovia.errors import SynoviaError
+
+SHOWN: Final = 8.0  # seconds that a message is shown
+
+
+class Message:
+    """The message of a page, which goes after a few seconds, or once an action after it succeeds.
+
+    Args:
+        wake: Function that updates the text of the page now, and once more after some seconds.
+    """
+
+    def __init__(self, wake: Callable[[float], None]) -> None:
+        """Start without a message."""
+        self._now = ("", 0.0)  # the text and the time when it was shown
+        self._wake = wake
+
+    @property
+    def text(self) -> str:
+        """The text, empty if it was shown long enough."""
+        text, when = self._now
+        return text if time.monotonic() - when < SHOWN else ""
+
+    @property
+    def mark(self) -> tuple[str, float]:
+        """The present message, for ``withdraw``."""
+        return self._now
+
+    def show(self, text: str) -> None:
+        """Show a text."""
+        self._now = (text, time.monotonic())
+        self._wake(SHOWN)
+
+    def withdraw(self, mark: tuple[str, float]) -> None:
+        """Remove the message if it is still the marked one."""
+        if self._now == mark and mark[0]:
+            self._now = ("", 0.0)
+            self._wake(0.0)
+
+
+def connect(
+    handle: Any, action: Callable[[Any], None], message: Message, *, click: bool = False, slow: bool = False
+) -> Any:
+    """Call an action with the new value of a control after each change, and return the control.
+
+    Args:
+        handle: The control.
+        action: The action.
+        message: Message that shows the errors of the action.
+        click: Whether the control is a button or a group of buttons.
+        slow: Whether the action is slow. It then runs beside other messages, once at a time.
+    """
+    running = threading.Lock()
+
+    def act(event: Any) -> None:
+        if event.client is None:  # the page itself has set the value
+            return
+        if slow and not running.acquire(blocking=False):
+            message.show("The last request is still being processed.")
+            return
+        before = message.mark
+        try:
+            action(handle.value)
+        except (SynoviaError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+            message.show(str(error))
+        else:
+            message.withdraw(before)
+        finally:
+            if slow:
+                running.release()
+
+    async def soon(event: Any) -> None:
+        act(event)
+
+    register = handle.on_click if click else handle.on_update
+    register(act if slow else soon)
+    return handle

@@ -1,0 +1,85 @@
+"""A rest pose that a person adjusts: angles of joints in the axes of the body; a clip relative to another rest pose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from synovia.model import Kind, Pose
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+
+Angles = tuple[float, ...]  # degrees: forward, outward and twist of a ball; the one angle of a hinge
+
+
+def adjusted(base: Pose, basis: Array, angles: Mapping[int, Angles], right: set[int]) -> Pose:
+    """Return a pose with some joints turned, parents before children, each with everything below it.
+
+    Args:
+        base: The pose.
+        basis: Rotation from the axes of the body (x left, y up, z forward) to the world, (3, 3).
+        angles: Angles of joints, by row: a ball swings forward, then outward, and twists about its own bone; a hinge
+            turns about its axis, within its limits.
+        right: Rows of the right side, for which outward and twist are mirrored.
+    """
+    from scipy.spatial.transform import Rotation
+
+    skeleton, q = base.skeleton, np.array(base.q)
+    for row in sorted(angles):
+        joint, at, values = skeleton.joints[row], skeleton.q_slice(row), np.radians(angles[row])
+        if joint.kind is Kind.HINGE:
+            low, high = skeleton.value_range(row)
+            q[at] = np.clip(q[at] + values[0], low, high)
+        elif joint.kind in (Kind.BALL, Kind.FREE):
+            forward, outward, twist = values * (1.0, -1.0, -1.0) if row in right else values
+            pose = Pose(skeleton, q)
+            bone = basis.T @ _bone(pose, row)
+            swing = Rotation.from_rotvec([-forward, 0.0, 0.0]) * Rotation.from_rotvec([0.0, 0.0, outward])
+            turn = basis @ (swing * Rotation.from_rotvec(twist * bone)).as_matrix() @ basis.T
+            world = pose.transform(row)[:3, :3]
+            own = Rotation.from_quat(q[at.stop - 4 : at.stop]) * Rotation.from_matrix(world.T @ turn @ world)
+            q[at.stop - 4 : at.stop] = own.as_quat()
+    return Pose(skeleton, skeleton.follow(q))
+
+
+def _bone(pose: Pose, row: int) -> Array:
+    """Return the direction from a joint to the middle of its children, (3,), or the joint's y axis without any."""
+    children = pose.skeleton.children[row]
+    along = pose.positions[list(children)].mean(axis=0) - pose.positions[row] if children else np.zeros(3)
+    length = float(np.linalg.norm(along))
+    return along / length if length > 0.0 else pose.transform(row)[:3, 1]
+
+
+def relative_to(motion: Motion, rest: Pose) -> Motion:
+    """Return the same motion on a skeleton whose rest pose is another one; limits and mimic joints are left out.
+
+    Args:
+        motion: The motion.
+        rest: The rest pose, a pose of the motion's skeleton.
+    """
+    from scipy.spatial.transform import Rotation
+
+    skeleton, q, zero = motion.skeleton, np.array(motion.q), rest.q
+    joints = list(skeleton.joints)
+    for row, joint in enumerate(joints):
+        at = skeleton.q_slice(row)
+        moved = np.eye(4)
+        if joint.kind is Kind.HINGE:
+            moved[:3, :3] = Rotation.from_rotvec(zero[at.start] * joint.axis).as_matrix()
+        elif joint.kind is Kind.SLIDE:
+            moved[:3, 3] = zero[at.start] * joint.axis
+        elif joint.kind in (Kind.BALL, Kind.FREE):
+            turn = Rotation.from_quat(zero[at.stop - 4 : at.stop])
+            moved[:3, :3] = turn.as_matrix()
+            now = turn.inv() * Rotation.from_quat(q[:, at.stop - 4 : at.stop])
+            q[:, at.stop - 4 : at.stop] = now.as_quat()
+            if joint.kind is Kind.FREE:
+                place = slice(at.start, at.start + 3)
+                moved[:3, 3] = zero[place]
+                q[:, place] = (q[:, place] - zero[place]) @ moved[:3, :3]
+        if joint.kind in (Kind.HINGE, Kind.SLIDE):
+            q[:, at] -= zero[at]
+        joints[row] = replace(joint, rest=joint.rest @ moved, limit=None, preferred=None, mimic=None)
+    return Motion(skeleton.with_joints(joints), q, motion.fps, name=motion.name, stretch=motion.stretch)

@@ -1,0 +1,208 @@
+"""A transfer of a clip to another body as one person edits it: joint map, rest pose, result. No browser, no thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from synovia.draw.camera import direction
+from synovia.draw.scene import up_of
+from synovia.errors import SynoviaError
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.tree import ancestors
+from synovia.retargeting import Retargeted, draft_map, retarget
+from synovia.viewer.bodies import ahead_of
+from synovia.viewer.retarget.limbs import Limb, compare_limbs
+from synovia.viewer.retarget.rest import Angles, adjusted, relative_to
+
+Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a transfer led to.
+
+    Args:
+        version: Version of the settings that it belongs to.
+        answer: The transfer; None if it failed.
+        limbs: The limbs that both bodies have, with their angles.
+        trouble: Why it failed, empty otherwise.
+    """
+
+    version: int
+    answer: Retargeted | None = None
+    limbs: tuple[Limb, ...] = ()
+    trouble: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Transfer:
+    """A clip, a body, and how the clip is carried over.
+
+    Args:
+        motion: The clip.
+        target: The body.
+        joint_map: Joints by part; None for the automatic map.
+        rest: Pose of the source that counts as rest; None for that of its file.
+    """
+
+    motion: Motion
+    target: Skeleton
+    joint_map: Mapping[str, tuple[str, str]] | None = None
+    rest: Pose | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    changed: threading.Event = field(default_factory=threading.Event)
+    joints: Map = field(init=False)
+    angles: dict[int, Angles] = field(default_factory=dict[int, Angles])
+    feet: bool = True
+    version: int = 1
+    outcome: Outcome = field(default_factory=lambda: Outcome(0))
+    _undo: list[tuple[Map, dict[int, Angles], bool]] = field(default_factory=list[tuple[Map, dict[int, Angles], bool]])
+    _edited: bool = False  # whether the map differs from the given or automatic one
+
+    def __post_init__(self) -> None:
+        """Find the automatic map."""
+        self.joints = self._first_map()
+
+    def _first_map(self) -> Map:
+        """Return the given or the automatic map, with its gaps."""
+        given = draft_map(self.motion.skeleton, self.target, self.joint_map)
+        return given | {part: pair for part, pair in (self.joint_map or {}).items() if part not in given}
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Parts of the map: those with both joints first."""
+        return tuple(sorted(self.joints, key=lambda part: not all(self.joints[part])))
+
+    def assign(self, part: str, *, source: str | None = None, target: str | None = None) -> None:
+        """Set the joint of a part in one or both bodies, "" for none.
+
+        Raises:
+            UnknownNameError: If a body has no such joint.
+        """
+        with self.lock:
+            old = self.joints.get(part, ("", ""))
+            pair = (old[0] if source is None else source, old[1] if target is None else target)
+            for body, name in zip((self.motion.skeleton, self.target), pair, strict=True):
+                if name:
+                    body.index(name)
+            if pair != self.joints.get(part):
+                self._remember()
+                self.joints[part] = pair
+                self._edited = True
+                self._touch()
+
+    def remove(self, part: str) -> None:
+        """Leave a part out of the transfer; its joints stay known."""
+        self.assign(part, source="", target="")
+
+    def automatic(self) -> None:
+        """Restore the map of the beginning."""
+        with self.lock:
+            self._remember()
+            self.joints, self._edited = self._first_map(), False
+            self._touch()
+
+    def turn(self, angles: Mapping[int, Angles]) -> None:
+        """Set the angles of joints in the rest pose, by row of the source; zeros leave a joint as it is."""
+        with self.lock:
+            new = {row: values for row, values in (self.angles | dict(angles)).items() if any(values)}
+            if new != self.angles:
+                self._remember()
+                self.angles = new
+                self._touch()
+
+    def straighten(self) -> None:
+        """Restore the rest pose of the beginning."""
+        with self.lock:
+            self._remember()
+            self.angles = {}
+            self._touch()
+
+    def set_feet(self, on: bool) -> None:
+        """Set whether standing feet are kept in place."""
+        with self.lock:
+            self._remember()
+            self.feet = on
+            self._touch()
+
+    def undo(self) -> bool:
+        """Undo the last change; return whether there was one."""
+        with self.lock:
+            if not self._undo:
+                return False
+            self.joints, self.angles, self.feet = self._undo.pop()
+            self._edited = self.joints != self._first_map()
+            self._touch()
+            return True
+
+    def _remember(self) -> None:
+        """Keep the settings for ``undo``."""
+        self._undo.append((dict(self.joints), dict(self.angles), self.feet))
+
+    def _touch(self) -> None:
+        """Signal a change."""
+        self.version += 1
+        self.changed.set()
+
+    def turning_rows(self, part: str) -> list[int]:
+        """Return the joints of a part of the source that the rest pose can turn: its ball, or its hinges."""
+        name = self.joints.get(part, ("", ""))[0]
+        skeleton = self.motion.skeleton
+        if not name:
+            return []
+        row = skeleton.index(name)
+        if skeleton.joints[row].kind in (Kind.BALL, Kind.FREE):
+            return [row]
+        others = {skeleton.index(pair[0]) for pair in self.joints.values() if pair[0]} - {row}
+        rows: list[int] = []
+        for above in ancestors(skeleton.parents, row):
+            if above in others or skeleton.joints[above].kind is not Kind.HINGE:
+                break
+            rows.append(above)
+        return rows[::-1]
+
+    def rest_pose(self) -> Pose:
+        """Return the adjusted rest pose of the source."""
+        with self.lock:
+            base = self.motion.skeleton.rest_pose() if self.rest is None else self.rest
+            if not self.angles:
+                return base
+            right = {row for part in self.joints if part.startswith("right") for row in self.turning_rows(part)}
+            return adjusted(base, self.axes()[0], self.angles, right)
+
+    def axes(self) -> tuple[Array, Array]:
+        """Return the rotations (3, 3) from the axes of each body (x left, y up, z forward) to its world."""
+        answer = self.outcome.answer
+        if answer is not None:
+            return answer.source.basis, answer.target.basis
+        return _axes_of(self.motion.skeleton), _axes_of(self.target)
+
+    def compute(self) -> Outcome:
+        """Carry the clip over with the present settings; takes seconds for a long clip."""
+        with self.lock:
+            version, feet = self.version, self.feet
+            known = {part: pair for part, pair in self.joints.items() if all(pair)}
+            given = known if self._edited or self.joint_map is not None else None
+            rest = self.rest_pose() if self.angles or self.rest is not None else None
+        try:
+            motion = self.motion if rest is None else relative_to(self.motion, rest)
+            answer = retarget(motion, self.target, given, feet=feet)
+            outcome = Outcome(version, answer, tuple(compare_limbs(answer, motion)))
+        except SynoviaError as error:
+            outcome = Outcome(version, trouble=str(error))
+        with self.lock:
+            self.outcome = outcome
+        return outcome
+
+
+def _axes_of(skeleton: Skeleton) -> Array:
+    """Return the rotation from the axes of a body to the world by the axes of its file."""
+    up, ahead = direction(up_of(skeleton), "y"), ahead_of(skeleton)
+    left = np.cross(up, ahead)
+    return np.stack([left, up, np.cross(left, up)], axis=1)
