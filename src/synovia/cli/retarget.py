@@ -49,6 +49,19 @@ def retarget(
         Path | None,
         typer.Option("--save-map", metavar="MAP.toml", help="Write the joint map that was used.", show_default=False),
     ] = None,
+    rest: Annotated[
+        str | None,
+        typer.Option(
+            "--rest",
+            metavar="POSE",
+            help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
+            show_default="found from the clip",
+        ),
+    ] = None,
+    up: Annotated[
+        str | None,
+        typer.Option("--up", metavar="AXIS", help="Axis of SRC that points up, such as z or -y.", show_default="found"),
+    ] = None,
     feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet in place.")] = True,
     jobs: Jobs = None,
     force: Force = False,
@@ -71,7 +84,7 @@ def retarget(
     given = None if joint_map is None else retargeting.read_map(joint_map)
     try:
         with Bar("retargeting", count=len(motion)) as bar:
-            answer = retargeting.retarget(motion, body, given, feet=feet, threads=jobs, progress=bar)
+            answer = retargeting.retarget(motion, body, given, rest=rest, up=up, feet=feet, threads=jobs, progress=bar)
     except InputError:
         if save_map is not None:
             _save_draft(save_map, retargeting.draft_map(motion.skeleton, body, given), force=force)
@@ -101,7 +114,7 @@ def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) 
 
 def _object(answer: Retargeted) -> dict[str, Any]:
     """Return the answer as plain values; lengths in the unit of the target's file."""
-    names = answer.joint_map()
+    names, stance = answer.joint_map(), answer.stance
     return {
         "schema": SCHEMA,
         "source": answer.source.skeleton.name,
@@ -109,6 +122,14 @@ def _object(answer: Retargeted) -> dict[str, Any]:
         "frames": len(answer.motion),
         "fps": answer.motion.fps,
         "scale": answer.scale,
+        "rest": {
+            "pose": stance.rest.name,
+            "certainty": stance.rest.certainty,
+            "checks_deg": dict(stance.rest.checks),
+            "considered": {pose.name: pose.certainty for pose in stance.considered},
+        },
+        "up": {"axis": stance.up.name, "certainty": stance.up.certainty, "given": stance.up.given},
+        "facing": stance.forward,
         "parts": [
             {
                 "part": part.role,
