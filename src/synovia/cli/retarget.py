@@ -130,6 +130,9 @@ def _object(answer: Retargeted) -> dict[str, Any]:
         },
         "up": {"axis": stance.up.name, "certainty": stance.up.certainty, "given": stance.up.given},
         "facing": stance.forward,
+        "sides_exchanged": stance.exchanged,
+        "path_scale": stance.path_scale,
+        "target_rest": {"pose": answer.target_rest.name, "certainty": answer.target_rest.certainty},
         "parts": [
             {
                 "part": part.role,

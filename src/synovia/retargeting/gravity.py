@@ -10,6 +10,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model.geometry import Array, axis_vector
+from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import hip_middle, lowest_parts, trunk, unit
 
@@ -20,6 +21,12 @@ _USUAL: Final[Mapping[str, float]] = {"y": 0.1, "z": 0.05}  # weights of the axe
 _STEADY: Final = 0.15  # spread of the lowest point of the body over time, in lengths of the legs, that halves a floor
 _CLEAR: Final = 0.6  # lead over the second axis that counts as certain
 _INVERTED: Final = -0.5  # cosine below which a body stands on its head: 120° from upright
+_LYING: Final = 0.5  # certainty of an x axis that only the posture supports: the body may lie on its side
+_TILTED: Final = np.cos(np.radians(30.0))  # a body that is never this near to an axis stands in a tilted world
+_STEPS: Final = 20  # frames that show steps
+_AGAINST: Final = 0.8  # correlation of hips and standing feet from which the steps tell the length of the path
+_NO_PATH: Final = 1e-8  # squared ratio of path and steps of a clip on the spot
+_STILL: Final = 0.95  # length of the mean of directions that hardly change
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +67,24 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
             raise InputError("up", value=up, expected=", ".join(AXES))
         return Up(up, axis_vector(up), 1.0, given=True)
     points: dict[str, float] = {}
+    supported = {body.skeleton.up, rest} - {None}
     for name in AXES:
         axis = axis_vector(name)
         heights = (frames[..., 9:] @ axis).min(1) / body.leg
         spread = float(np.diff(np.quantile(heights, (0.1, 0.9)))[0])
         points[name] = float((upright @ axis).mean()) + _FLOOR / (1.0 + (spread / _STEADY) ** 2) + _USUAL.get(name, 0.0)
-    for stated in (body.skeleton.up, rest):
-        if stated is not None:
-            points[stated] += _STATED
+    for name in (body.skeleton.up, rest):
+        if name is not None:
+            points[name] += _STATED
     best, second = sorted(points, key=lambda name: -points[name])[:2]
     certainty = float(np.clip((points[best] - points[second]) / _CLEAR, 0.0, 1.0))
-    found = Up(best, axis_vector(best), certainty)
+    found = Up(best, axis_vector(best), certainty if best in supported or best[-1] != "x" else min(certainty, _LYING))
     _refuse_inverted(body, upright, found)
+    mean = upright.mean(0)
+    length = float(np.linalg.norm(mean))
+    if not supported and length > _STILL and float((upright @ found.vector).max()) < _TILTED:
+        vector = mean / length
+        return Up(", ".join(f"{v:.2f}" for v in vector), vector, _LYING)
     return found
 
 
@@ -84,12 +97,51 @@ def _posture(body: Body, frames: Array) -> Array:
 
 def _refuse_inverted(body: Body, upright: Array, up: Up) -> None:
     """Ask the user if the body is upside down: the file's axis may point down, or the body may stand on its hands."""
-    positive = up.name.removeprefix("-")
-    share = float(np.mean(upright @ axis_vector(positive) < _INVERTED))
+    axis = up.name.removeprefix("-")
+    share = float(np.mean(upright @ axis_vector(axis) < _INVERTED))
     if share > 0.5:
         raise InputError(
-            f"{body.skeleton.name}: the body is upside down along {positive} in {100.0 * share:.0f} % of the frames",
+            f"{body.skeleton.name}: the head is below the feet along {axis} in {100.0 * share:.0f} % of the frames",
             expected="a body that stands on its feet",
-            hint=f'up="-{positive}" (--up=-{positive}) if {positive} points down in the file, '
-            f'up="{positive}" (--up={positive}) if it stands on its hands',
+            hint=f'pass up="-{axis}" (--up=-{axis}) if {axis} points down in the file, '
+            f"or the axis that points up if the body stands on its hands or lies",
         )
+
+
+def path_scale(body: Body, frames: Array, up: Array) -> float | None:
+    """Return the factor by which the path of the hips fits the steps; None if the clip does not show it.
+
+    The lower foot stands still on the floor, so the hips move against it. The factor is 1 if lengths of bones and path
+    have the same unit.
+
+    Args:
+        body: The body that moves.
+        frames: World frames over time, (T, n, 12), at the rate of the clip.
+        up: Direction that points up, (3,).
+    """
+    if len(frames) < _STEPS:
+        return None
+    hips = hip_middle(body, frames)
+    ends = [
+        body.position(
+            next(name for part in ("toes", "foot", "lower_leg") if (name := f"{side}_{part}") in body.roles), frames
+        )
+        - hips
+        for side in SIDES
+    ]
+    lower = (ends[0] - ends[1]) @ up < 0.0
+    foot = np.where(lower[:, None], *ends)
+    same = lower[1:] == lower[:-1]
+    path, step = ((d - (d @ up)[:, None] * up)[same] for d in (np.diff(hips, axis=0), np.diff(foot, axis=0)))
+    length = np.linalg.norm(step, axis=1)
+    if not same.any() or float(length.sum()) < 0.5 * body.leg:
+        return None
+    fast = length >= np.quantile(length, 0.3)  # slow frames show little but noise
+    path, step = path[fast], step[fast]
+    sizes = float(np.sum(path * path)), float(np.sum(step * step))
+    if sizes[0] < _NO_PATH * sizes[1]:  # on the spot
+        return None
+    against = -np.sum(path * step, axis=1)
+    if float(against.sum()) < _AGAINST * np.sqrt(sizes[0] * sizes[1]):
+        return None
+    return float(np.median(against / np.maximum(np.sum(path * path, axis=1), 1e-12 * sizes[0])))

@@ -23,6 +23,7 @@ from synovia.model.geometry import Array, axis_vector, is_number
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import (
     LEG_BONES,
@@ -35,7 +36,7 @@ from synovia.retargeting.bones import (
     trunk,
     unit,
 )
-from synovia.retargeting.gravity import Up, find_up
+from synovia.retargeting.gravity import Up, find_up, path_scale
 from synovia.retargeting.standing import Standing
 
 CERTAIN: Final = 0.8  # a pose that the file stores and that is this certain is taken
@@ -44,6 +45,7 @@ Rest = str | int | Pose | os.PathLike[str]
 _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a Pose or a pose file'
 _SAMPLE: Final = 600  # frames of a long clip that are looked at, evenly spread
 _OF_CLIP: Final = 0.9  # a frame that merely looks like standing counts less than a pose made for it
+_BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
 _T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
 NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
 _LEGS: Final = ("upper_leg", "lower_leg", "foot")
@@ -188,12 +190,21 @@ class Stance:
         considered: All candidates, the taken one included.
         up: The direction that points up.
         forward: The axis nearest to where the body faces in the rest pose, for example ``"z"``.
+        path_scale: Factor by which the path of the hips fits the steps of the legs; 1 if the file uses one unit, None
+            if the clip does not show it.
     """
 
     rest: RestPose
     considered: tuple[RestPose, ...]
     up: Up
     forward: str
+    path_scale: float | None = None
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether left and right seem to be exchanged: the knees bend forwards, and the toes point backwards."""
+        found = [self.rest.checks[name] > _BACKWARDS for name in ("knees", "toes") if name in self.rest.checks]
+        return bool(found) and all(found)
 
     def report(self) -> list[str]:
         """Return what was taken and how sure it is, as lines of text."""
@@ -202,8 +213,14 @@ class Stance:
         line += f": {rest.doubt})" if rest.certainty < CERTAIN else ")"
         stored = [pose for pose in self.considered if pose.name in ("file", "bind") and pose is not rest]
         line += "".join(f"; not {pose.name}: {pose.doubt}" for pose in stored if pose.certainty < CERTAIN)
+        lines = [line]
+        if self.exchanged:
+            lines.append("left and right seem to be exchanged: knees bend forwards, or toes point backwards")
         how = "as given" if self.up.given else f"certainty {100.0 * self.up.certainty:.0f} %"
-        return [line, f"up: {self.up.name} ({how}); the rest pose faces {self.forward}"]
+        lines.append(f"up: {self.up.name} ({how}); the rest pose faces {self.forward}")
+        if self.path_scale is not None and not 0.5 < self.path_scale < 2.0:
+            lines.append(f"the path fits the steps of the legs if it is multiplied by {self.path_scale:.3g}")
+        return lines
 
 
 def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | None = None) -> Stance:
@@ -242,7 +259,26 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
         poses["tpose"] = RestPose("tpose", clip.built(forward), certainty_of(checks), checks)
     taken = poses[rest] if isinstance(rest, str) else _best(body, poses, vertical)
     standing = Body(body.skeleton, body.roles, taken.frames, vertical)
-    return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]))
+    steps = path_scale(body, world_frames(motion.skeleton, motion.q[:_SAMPLE]), vertical)
+    return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]), steps)
+
+
+def standing_target(body: Body) -> tuple[Body, RestPose]:
+    """Return a body that shall follow, with the stored pose that stands best, and that pose.
+
+    Where a file states another axis than the one along which its body certainly stands, the body decides.
+    """
+    stored = _stored(body)
+    poses = [examined(body, name, pose, own_up(body, pose)) for name, pose in stored.items()]
+    best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
+    up = own_up(body, best.frames)
+    stated = None if body.skeleton.up is None else axis_vector(body.skeleton.up)
+    vertical = up if best.certainty >= CERTAIN and stated is not None and up @ stated < 0.5 else None
+    frames = best.frames.copy()
+    hips, stays = body.roles["hips"], body.rest[:, :9].reshape(-1, 3, 3)
+    for row in ancestors(body.skeleton.parents, hips)[1:]:  # joints above the hips stay as in the file
+        frames[row, :9] = (frames[hips, :9].reshape(3, 3) @ stays[hips].T @ stays[row]).ravel()
+    return Body(body.skeleton, body.roles, frames if best is not poses[0] else None, vertical), best
 
 
 def _stored(body: Body) -> dict[str, Array]:
@@ -268,7 +304,7 @@ def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
         if rest.skeleton.joint_names != motion.skeleton.joint_names:
             raise InputError("rest", value=rest.skeleton.name, expected=f"a pose of {motion.skeleton.name}")
         return "pose", np.array(rest.frames), False
-    number = int(rest) if isinstance(rest, str) and rest.isdecimal() else rest
+    number = int(rest) if isinstance(rest, str) and rest.removeprefix("-").isdecimal() else rest
     if is_number(number):
         frame = operator.index(cast("int", number))
         return f"frame {frame}", np.array(motion.pose(frame).frames), True

@@ -18,7 +18,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
-from synovia.retargeting.rest_pose import Rest, Stance, find_stance
+from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
 
 
@@ -32,6 +32,7 @@ class Retargeted:
         source: The body that moved.
         target: The body that follows.
         stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
+        target_rest: The rest pose of the target that was taken, and its certainty.
         scale: Length of the target's legs divided by that of the source's; the path is scaled by it.
         contacts: Contacts (first frame, end) of each foot, by role.
         missed_frames: Frames in which a foot does not reach its target.
@@ -43,6 +44,7 @@ class Retargeted:
     source: Body
     target: Body
     stance: Stance
+    target_rest: RestPose
     scale: float
     contacts: Mapping[str, Spans]
     missed_frames: tuple[int, ...]
@@ -66,6 +68,10 @@ class Retargeted:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
         ]
         lines += self.stance.report()
+        if self.target_rest.name != "file" or self.target_rest.certainty < CERTAIN:
+            pose = self.target_rest
+            doubt = f": {pose.doubt}" if pose.certainty < CERTAIN else ""
+            lines.append(f"rest pose of the target: {pose.name} (certainty {100.0 * pose.certainty:.0f} %{doubt})")
         lines.append(
             f"scale {self.scale:.4g} (length of the legs), {len(self.motion)} frames at {self.motion.fps:g} fps"
         )
@@ -128,6 +134,7 @@ def retarget(
         target = Body(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
     stance = find_stance(motion, source, rest, up)
     source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
+    target, target_rest = standing_target(target)
     roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
     parts = align(source, target, roles)
     passes = 2 if feet else 1
@@ -146,6 +153,7 @@ def retarget(
         source=source,
         target=target,
         stance=stance,
+        target_rest=target_rest,
         scale=target.leg / source.leg,
         contacts={role: spans for role, (_, spans) in paths.items()},
         missed_frames=missed,
