@@ -7,7 +7,6 @@ clip, and gets a certainty.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array, axis_vector, is_number
+from synovia.model.geometry import Array, axis_vector
 from synovia.model.motion import Motion
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
@@ -304,9 +303,9 @@ def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
         if rest.skeleton.joint_names != motion.skeleton.joint_names:
             raise InputError("rest", value=rest.skeleton.name, expected=f"a pose of {motion.skeleton.name}")
         return "pose", np.array(rest.frames), False
-    number = int(rest) if isinstance(rest, str) and rest.removeprefix("-").isdecimal() else rest
-    if is_number(number):
-        frame = operator.index(cast("int", number))
+    text = isinstance(rest, str) and rest.removeprefix("-").isdecimal()
+    if text or isinstance(rest, int | np.integer):
+        frame = int(cast("int | str", rest))
         return f"frame {frame}", np.array(motion.pose(frame).frames), True
     if rest == "bind":
         raise InputError("rest", value=rest, expected=_EXPECTED, hint=f"{motion.skeleton.name} has no skin")
