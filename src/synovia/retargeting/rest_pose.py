@@ -42,8 +42,9 @@ CERTAIN: Final = 0.8  # a pose that the file stores and that is this certain is 
 DOUBTFUL: Final = 0.5  # a less certain pose is a guess
 Rest = str | int | Pose | os.PathLike[str]
 _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a Pose or a pose file'
-_SAMPLE: Final = 600  # frames of a long clip that are looked at, evenly spread
-_OF_CLIP: Final = 0.9  # a frame that merely looks like standing counts less than a pose made for it
+_SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
+_STEPS: Final = 300  # frames of its beginning in which steps are looked at
+_OF_CLIP: Final = 0.6  # a frame that merely looks like standing counts less than a pose made for it
 _BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
 _T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
 NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
@@ -186,7 +187,7 @@ class Stance:
 
     Args:
         rest: The rest pose that was taken.
-        considered: All candidates, the taken one included.
+        considered: The candidates that were examined, the taken one included.
         up: The direction that points up.
         forward: The axis nearest to where the body faces in the rest pose, for example ``"z"``.
         path_scale: Factor by which the path of the hips fits the steps of the legs; 1 if the file uses one unit, None
@@ -245,20 +246,33 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
     vertical = found_up.vector
     clip = Standing(body, frames, vertical)
     forward = _usual_forward(motion.skeleton, vertical)
-    placed = {name: raised(body, pose, vertical) for name, pose in stored.items()}
-    if rest is None or rest == "first":
-        placed["first"] = facing(body, frames[0], vertical, forward)
-    elif isinstance(rest, Pose) or rest not in (*placed, "tpose"):
-        name, pose, in_clip = _given(motion, rest)
-        placed[name] = facing(body, pose, vertical, forward) if in_clip else raised(body, pose, vertical)
-        rest = name
-    poses = {name: examined(body, name, pose, vertical, clip) for name, pose in placed.items()}
-    if rest is None or rest == "tpose":
+
+    def candidate(name: str, pose: Array, *, of_clip: bool = False) -> RestPose:
+        placed = facing(body, pose, vertical, forward) if of_clip else raised(body, pose, vertical)
+        return examined(body, name, placed, vertical, clip)
+
+    def from_clip() -> RestPose:
         checks = clip.own_checks()
-        poses["tpose"] = RestPose("tpose", clip.built(forward), certainty_of(checks), checks)
-    taken = poses[rest] if isinstance(rest, str) else _best(body, poses, vertical)
+        return RestPose("tpose", clip.built(forward), certainty_of(checks), checks)
+
+    poses = {name: candidate(name, pose) for name, pose in stored.items()}
+    taken = next((pose for pose in poses.values() if pose.certainty >= CERTAIN), None) if rest is None else None
+    if rest == "tpose":
+        taken = poses["tpose"] = from_clip()
+    elif isinstance(rest, str) and rest in poses:
+        taken = poses[rest]
+    elif rest is not None:
+        name, pose, of_clip = _given(motion, rest)
+        taken = poses[name] = candidate(name, pose, of_clip=of_clip)
+    elif taken is None:
+        first = candidate("first", frames[0], of_clip=True)
+        poses |= {"first": first, "tpose": from_clip()}
+        if first.certainty >= CERTAIN and _is_t_pose(body, first.frames, vertical):
+            taken = first
+        else:
+            taken = max(poses.values(), key=lambda pose: pose.certainty * (_OF_CLIP if pose is first else 1.0))
     standing = Body(body.skeleton, body.roles, taken.frames, vertical)
-    steps = path_scale(body, world_frames(motion.skeleton, motion.q[:_SAMPLE]), vertical)
+    steps = path_scale(body, world_frames(motion.skeleton, motion.q[:_STEPS]), vertical)
     return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]), steps)
 
 
@@ -307,23 +321,14 @@ def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
     if text or isinstance(rest, int | np.integer):
         frame = int(cast("int | str", rest))
         return f"frame {frame}", np.array(motion.pose(frame).frames), True
+    if rest == "first":
+        return "first", np.array(motion.pose(0).frames), True
     if rest == "bind":
         raise InputError("rest", value=rest, expected=_EXPECTED, hint=f"{motion.skeleton.name} has no skin")
     if not isinstance(rest, str | os.PathLike) or (isinstance(rest, str) and not Path(rest).suffix):
         raise InputError("rest", value=rest, expected=_EXPECTED)
     path = os.fspath(cast("str | os.PathLike[str]", rest))
     return Path(path).name, np.array(load_pose(path, motion.skeleton).frames), False
-
-
-def _best(body: Body, poses: Mapping[str, RestPose], up: Array) -> RestPose:
-    """Return the pose to take; see ``find_stance``."""
-    for name in ("file", "bind"):
-        if name in poses and poses[name].certainty >= CERTAIN:
-            return poses[name]
-    first = poses["first"]
-    if first.certainty >= CERTAIN and _is_t_pose(body, first.frames, up):
-        return first
-    return max(poses.values(), key=lambda pose: pose.certainty * (_OF_CLIP if pose is first else 1.0))
 
 
 def _is_t_pose(body: Body, frames: Array, up: Array) -> bool:

@@ -25,6 +25,7 @@ _SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing
 _BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
 _SIDEWAYS: Final = np.cos(np.radians(30.0))  # an axis of a trunk joint that is this near to sideways is sideways
 _FLAT: Final = 0.04  # height of ankle and toes above their lowest that counts as flat on the floor; lengths of a leg
+_FEW: Final = 30  # frames from which lengths of bones are taken
 _RIGID: Final = 2.0  # degrees; directions in the frame of a joint that turn less are part of it
 _DOWN: Final = np.array([0.0, -1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
@@ -211,11 +212,12 @@ class Standing:
     def _assembled(self, R: Array) -> Array:
         """Return the world frames (n, 12) of joints with orientations R (n, 3, 3), as far apart as in the clip."""
         out = np.zeros((len(R), 12))
+        few = slice(None, None, max(1, len(self.frames) // _FEW))
         for row, parent in enumerate(self.body.skeleton.parents):
             out[row, :9] = R[row].ravel()
             if parent >= 0:
-                apart = self._places[:, row] - self._places[:, parent]
-                offset = np.einsum("tji,tj->ti", self._rotations[:, parent], apart)
+                apart = self._places[few, row] - self._places[few, parent]
+                offset = np.einsum("tji,tj->ti", self._rotations[few, parent], apart)
                 out[row, 9:] = out[parent, 9:] + R[parent] @ np.median(offset, axis=0)
         return out
 
