@@ -13,7 +13,7 @@ from synovia.errors import FormatError, InputError
 from synovia.model.geometry import matrix_to_quat
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import bone, trunk
-from synovia.retargeting.rest_pose import bind_frames, examined, find_stance, own_up, standing_target
+from synovia.retargeting.rest_pose import bind_frames, examined, find_stance, own_up, standing_target, stands
 
 LIMBS = [
     f"{side}_{part}" for side in ("left", "right") for part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
@@ -317,6 +317,43 @@ def test_the_bind_pose_of_a_skin(humanoid, clip, tmp_path):
     assert all(joint.bind is None for joint in sy.load_skeleton(path).joints)
 
 
+def test_a_target_whose_zero_pose_means_nothing(humanoid, clip):
+    """A clip of it shows its rest pose; its bones alone show where limbs point, but not how they are turned."""
+    again = rerigged(clip, 10)
+    assert stands(humanoid)
+    assert not stands(again.skeleton)
+    shown = sy.retarget(clip, again, feet=False)
+    assert (shown.target_rest.name, shown.target_rest.certainty > 0.8) == ("tpose", True)
+    differences = compared(clip, shown)
+    assert max(differences.values()) < 8.0, differences
+    same = sy.retarget(again, again, feet=False)
+    rows = [part.target for part in same.parts]
+    np.testing.assert_allclose(same.motion.frames()[:, rows, :9], again.frames()[:, rows, :9], atol=1e-6)
+    lined = in_line(humanoid)
+    alone = sy.retarget(clip, lined, feet=False)
+    assert (alone.target_rest.name, 0.5 < alone.target_rest.certainty < 0.8) == ("tpose", True)
+    assert "how limbs are turned about their bones is a guess" in alone.report()
+    differences = compared(clip, alone)
+    assert max(differences[role] for role in LIMBS) < 1e-3, differences
+    assert differences["trunk"] < 10.0
+
+
+def in_line(humanoid):
+    """The body with joint frames whose x axis is the bone: at zero, limbs and trunk lie along x."""
+    places = humanoid.rest_pose().positions
+    turns = np.tile(np.eye(3), (len(humanoid), 1, 1))
+    for row, children in enumerate(humanoid.children):
+        if children:
+            x = places[list(children)].mean(0) - places[row] if len(children) == 1 else np.array([0.0, 1.0, 0.0])
+            turns[row] = Rotation.align_vectors(x[None], [[1.0, 0.0, 0.0]])[0].as_matrix()
+    joints = []
+    for row, (joint, parent) in enumerate(zip(humanoid.joints, humanoid.parents, strict=True)):
+        rest = np.eye(4)
+        rest[:3, 3] = turns[parent].T @ (places[row] - places[parent]) if parent >= 0 else places[row]
+        joints.append(sy.Joint(joint.name, parent if parent >= 0 else None, sy.Kind.BALL, rest, tip=joint.tip))
+    return sy.Skeleton(joints, name="in line")
+
+
 def test_command_line(humanoid, clip, tmp_path):
     source = tmp_path / "clip.npz"
     sy.save_motion(rerigged(clip, 9), source)
@@ -331,6 +368,9 @@ def test_command_line(humanoid, clip, tmp_path):
     assert refused.code == 3
     assert 'expected "file", "bind", "first", "tpose"' in refused.err
     assert "rest pose: tpose (certainty" in run("retarget", source, "humanoid").out
+    onto = run("retarget", source, source, "--json")  # the clip in the target's file shows its rest pose
+    assert onto.data["target_rest"]["pose"] == "tpose"
+    assert onto.data["target_rest"]["certainty"] > 0.8
 
 
 @pytest.mark.slow

@@ -12,9 +12,11 @@ from synovia.cli.completion import models
 from synovia.cli.inputs import Clip, Force, Jobs, Json, load_body, load_clip, output_option
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
@@ -81,10 +83,13 @@ def retarget(
     if save_map is not None:
         check_writable(save_map, force=force)
     motion, body = load_clip(source, clip), load_body(target)
+    shown = _own_clip(target, body)
     given = None if joint_map is None else retargeting.read_map(joint_map)
     try:
         with Bar("retargeting", count=len(motion)) as bar:
-            answer = retargeting.retarget(motion, body, given, rest=rest, up=up, feet=feet, threads=jobs, progress=bar)
+            answer = retargeting.retarget(
+                motion, shown or body, given, rest=rest, up=up, feet=feet, threads=jobs, progress=bar
+            )
     except InputError:
         if save_map is not None:
             _save_draft(save_map, retargeting.draft_map(motion.skeleton, body, given), force=force)
@@ -100,6 +105,19 @@ def retarget(
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
     raise typer.Exit(MISSED if answer.missed_frames else REACHED)
+
+
+def _own_clip(target: str, body: Skeleton) -> Motion | None:
+    """Return the clip in the target's file if no pose of the file is a rest pose; the clip shows it."""
+    from synovia.io.load import format_of, is_bundled
+    from synovia.retargeting import stands
+
+    if is_bundled(target) or not format_of(Path(target)).holds_motions:
+        return None
+    try:
+        return None if stands(body) else load_clip(target)
+    except (InputError, UnsupportedError):  # no clip, or no body: then `retarget` tells it
+        return None
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:

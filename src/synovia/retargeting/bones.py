@@ -120,3 +120,8 @@ def rotation_between(a: Array, b: Array) -> Array:
     if np.linalg.norm(quat) < 1e-6:  # opposite directions: any normal axis
         quat = np.append(np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]), 0.0)
     return quat_to_matrix(quat / np.linalg.norm(quat))
+
+
+def triad(first: Array, second: Array) -> Array:
+    """Return the rotation whose columns are two unit vectors at right angles, and the third of the right-handed set."""
+    return np.array([first, second, np.cross(first, second)]).T

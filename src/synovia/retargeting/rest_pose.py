@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -37,6 +37,7 @@ from synovia.retargeting.bones import (
 )
 from synovia.retargeting.gravity import Up, find_up, path_scale
 from synovia.retargeting.standing import Standing
+from synovia.retargeting.straight import straightened
 
 CERTAIN: Final = 0.8  # a pose that the file stores and that is this certain is taken
 DOUBTFUL: Final = 0.5  # a less certain pose is a guess
@@ -45,6 +46,7 @@ _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a P
 _SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
 _STEPS: Final = 300  # frames of its beginning in which steps are looked at
 _OF_CLIP: Final = 0.6  # a frame that merely looks like standing counts less than a pose made for it
+_GUESSED: Final = 35.0  # degrees that limbs may be turned about their bones in a pose made of bones alone
 _BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
 _T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
 NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
@@ -60,6 +62,7 @@ _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
     "toes": (70.0, "the toes point {:.0f}° away from ahead"),
     "knees": (70.0, "the knees bend {:.0f}° away from backwards"),
     "clip": (50.0, "the trunk is {:.0f}° from where the clip has it when it stands"),
+    "bones": (40.0, "how limbs are turned about their bones is a guess"),
     "posture": (30.0, "the clip comes only within {:.0f}° of standing"),
 }
 
@@ -276,22 +279,50 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
     return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]), steps)
 
 
-def standing_target(body: Body) -> tuple[Body, RestPose]:
-    """Return a body that shall follow, with the stored pose that stands best, and that pose.
+def stands(skeleton: Skeleton) -> bool:
+    """Return whether a pose that the file of a body stores certainly is a rest pose."""
+    body = Body.of(skeleton)
+    return any(
+        examined(body, name, pose, own_up(body, pose)).certainty >= CERTAIN for name, pose in _stored(body).items()
+    )
 
-    Where a file states another axis than the one along which its body certainly stands, the body decides.
+
+def standing_target(body: Body, clip: Motion | None = None) -> tuple[Body, RestPose]:
+    """Return a body that shall follow, with its rest pose, and that pose.
+
+    It is a stored pose if one stands, else the T-pose that follows from a clip of the body, else the one that follows
+    from its bones. Where a file states another axis than the one along which its body certainly stands, the body
+    decides.
+
+    Args:
+        body: The body, with a moving root.
+        clip: A clip of the same body.
     """
     stored = _stored(body)
     poses = [examined(body, name, pose, own_up(body, pose)) for name, pose in stored.items()]
     best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
-    up = own_up(body, best.frames)
     stated = None if body.skeleton.up is None else axis_vector(body.skeleton.up)
-    vertical = up if best.certainty >= CERTAIN and stated is not None and up @ stated < 0.5 else None
+    if best.certainty < CERTAIN and clip is not None:
+        added = len(body.skeleton) - len(clip.skeleton)  # a root that moves
+        own = Body(clip.skeleton, {role: row - added for role, row in body.roles.items()})
+        stance = find_stance(clip, own)
+        root = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (added, 1))
+        best = replace(stance.rest, frames=np.concatenate([root, stance.rest.frames]))
+        stated = stance.up.vector
+    elif best.certainty < DOUBTFUL:
+        axis = axis_vector(body.skeleton.up or "y")
+        straight = straightened(body, axis, _usual_forward(body.skeleton, axis))
+        checks = {**examined(body, "tpose", straight, axis).checks, "bones": _GUESSED}
+        best = max(best, RestPose("tpose", straight, certainty_of(checks), checks), key=lambda pose: pose.certainty)
+    up = own_up(body, best.frames)
+    vertical = up if best.certainty >= CERTAIN and stated is not None and up @ stated < 0.5 else stated
+    if best is poses[0]:
+        return Body(body.skeleton, body.roles, None, vertical), best
     frames = best.frames.copy()
     hips, stays = body.roles["hips"], body.rest[:, :9].reshape(-1, 3, 3)
     for row in ancestors(body.skeleton.parents, hips)[1:]:  # joints above the hips stay as in the file
         frames[row, :9] = (frames[hips, :9].reshape(3, 3) @ stays[hips].T @ stays[row]).ravel()
-    return Body(body.skeleton, body.roles, frames if best is not poses[0] else None, vertical), best
+    return Body(body.skeleton, body.roles, frames, vertical), best
 
 
 def _stored(body: Body) -> dict[str, Array]:

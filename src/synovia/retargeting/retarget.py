@@ -88,7 +88,7 @@ class Retargeted:
 
 def retarget(
     motion: Motion,
-    skeleton: Skeleton,
+    skeleton: Skeleton | Motion,
     joint_map: Mapping[str, tuple[Any, Any]] | None = None,
     *,
     rest: Rest | None = None,
@@ -107,7 +107,8 @@ def retarget(
 
     Args:
         motion: The motion.
-        skeleton: The target body; a free joint is added above its root if it has none.
+        skeleton: The target body; a free joint is added above its root if it has none. If no pose of its file is a rest
+            pose, give a clip of the body instead, which shows it.
         joint_map: (source joint, target joint) by role instead of the automatic match. Roles have the names of VRM in
             snake case; other names are transferred too. Start from ``Retargeted.joint_map()``.
         rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
@@ -126,7 +127,8 @@ def retarget(
     """
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    moving = skeleton.with_root("free")
+    shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
+    moving = body.with_root("free")
     if joint_map is None:
         source, target = Body.of(motion.skeleton), Body.of(moving)
     else:
@@ -134,7 +136,7 @@ def retarget(
         target = Body(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
     stance = find_stance(motion, source, rest, up)
     source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
-    target, target_rest = standing_target(target)
+    target, target_rest = standing_target(target, shown)
     roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
     parts = align(source, target, roles)
     passes = 2 if feet else 1
@@ -148,7 +150,7 @@ def retarget(
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
-        Motion(moving, _nearest_signs(q, moving), motion.fps, name=f"{motion.name} on {skeleton.name}"),
+        Motion(moving, _nearest_signs(q, moving), motion.fps, name=f"{motion.name} on {body.name}"),
         parts=tuple(parts),
         source=source,
         target=target,

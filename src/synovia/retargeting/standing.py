@@ -19,7 +19,7 @@ from synovia.model.names import SIDES
 from synovia.model.roles import meeting
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import NEXT, angle, bone, end_rows, leftward, rotation_between, trunk, unit
+from synovia.retargeting.bones import NEXT, angle, bone, end_rows, leftward, rotation_between, triad, trunk, unit
 
 _SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
 _BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
@@ -253,7 +253,7 @@ class Standing:
         if size < _BENT:
             return rotation_between(self.mean[row] @ local, way) @ self.mean[row]
         across = unit(across - (across @ local) * local)
-        return _triad(way, pole) @ _triad(local, across).T
+        return triad(way, pole) @ triad(local, across).T
 
     def _add_foot(self, side: str, out: dict[str, Array]) -> None:
         """Add a foot, level on the floor as in the frames in which it is lowest, and its toes."""
@@ -277,7 +277,7 @@ class Standing:
             below = self._relative(shin, foot, weights)
             ahead = (out[shin] @ below).T @ _AHEAD if shin in out else self.mean[row].T @ _AHEAD
             ahead = ahead - (ahead @ level) * level
-        out[foot] = _triad(-_DOWN, _AHEAD) @ _triad(level, unit(ahead)).T
+        out[foot] = triad(-_DOWN, _AHEAD) @ triad(level, unit(ahead)).T
         if toes in self.body.roles:
             out[toes] = out[foot] @ self._relative(foot, toes, weights)
 
@@ -306,11 +306,6 @@ def mean_rotations(R: Array, weights: Array) -> Array:
 def _is_rigid(ways: Array, mean: Array) -> bool:
     """Return whether vectors (T, 3) hardly turn over time."""
     return float(np.quantile(angle(unit(ways), unit(mean)), 0.9)) < _RIGID
-
-
-def _triad(first: Array, second: Array) -> Array:
-    """Return the rotation whose columns are two unit vectors at right angles, and the third of the right-handed set."""
-    return np.array([first, second, np.cross(first, second)]).T
 
 
 def _sagittal(turn: Array, sideways: Array | None) -> Array:
