@@ -16,12 +16,14 @@ from synovia.retargeting.bones import hip_middle, lowest_parts, trunk, unit
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 _FLOOR: Final = 0.3  # weight of a steady floor beside that of the posture
+_TRAVEL: Final = 1.0  # weight of a long way along an axis: bodies crawl far, but seldom climb far
+_FAR: Final = 3.0  # a long way, in lengths of the legs
 _STATED: Final = 0.5  # weight of the axis that the file states
-_USUAL: Final[Mapping[str, float]] = {"y": 0.1, "z": 0.05}  # weights of the axes that files use most
+_USUAL: Final[Mapping[str, float]] = {"y": 0.3, "z": 0.25}  # weights of the axes that files use most
 _STEADY: Final = 0.15  # spread of the lowest point of the body over time, in lengths of the legs, that halves a floor
 _CLEAR: Final = 0.6  # lead over the second axis that counts as certain
 _INVERTED: Final = -0.5  # cosine below which a body stands on its head: 120° from upright
-_LYING: Final = 0.5  # certainty of an x axis that only the posture supports: the body may lie on its side
+_LYING: Final = 0.5  # certainty of an x axis or a tilted world that only the posture supports: the body may lie
 _TILTED: Final = np.cos(np.radians(30.0))  # a body that is never this near to an axis stands in a tilted world
 _STEPS: Final = 20  # frames that show steps
 _AGAINST: Final = 0.8  # correlation of hips and standing feet from which the steps tell the length of the path
@@ -50,7 +52,8 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
     """Return the axis that points up in a clip.
 
     Each axis gets points for the posture (from the ankles to the hips to the neck, averaged over time), for the floor
-    (the lowest point of the body is at the same height at all times), and if the file states it.
+    (the lowest point of the body is at the same height at all times), and if the file states it. It loses points for
+    a long way along it.
 
     Args:
         body: The body that moves.
@@ -67,24 +70,30 @@ def find_up(body: Body, frames: Array, up: str | None = None, rest: str | None =
             raise InputError("up", value=up, expected=", ".join(AXES))
         return Up(up, axis_vector(up), 1.0, given=True)
     points: dict[str, float] = {}
+    hips = hip_middle(body, frames)
     supported = {body.skeleton.up, rest} - {None}
     for name in AXES:
         axis = axis_vector(name)
         heights = (frames[..., 9:] @ axis).min(1) / body.leg
         spread = float(np.diff(np.quantile(heights, (0.1, 0.9)))[0])
-        points[name] = float((upright @ axis).mean()) + _FLOOR / (1.0 + (spread / _STEADY) ** 2) + _USUAL.get(name, 0.0)
+        travel = float(np.ptp(hips @ axis)) / body.leg
+        points[name] = (
+            float((upright @ axis).mean())
+            - _TRAVEL * min(travel / _FAR, 1.0)
+            + _FLOOR / (1.0 + (spread / _STEADY) ** 2)
+            + _USUAL.get(name, 0.0)
+        )
     for name in (body.skeleton.up, rest):
         if name is not None:
             points[name] += _STATED
+    mean = upright.mean(0)
+    length = float(np.linalg.norm(mean))
+    if not supported and length > _STILL and float(np.abs(upright).max()) < _TILTED:
+        return Up(", ".join(f"{v:.2f}" for v in mean / length), mean / length, _LYING)
     best, second = sorted(points, key=lambda name: -points[name])[:2]
     certainty = float(np.clip((points[best] - points[second]) / _CLEAR, 0.0, 1.0))
     found = Up(best, axis_vector(best), certainty if best in supported or best[-1] != "x" else min(certainty, _LYING))
     _refuse_inverted(body, upright, found)
-    mean = upright.mean(0)
-    length = float(np.linalg.norm(mean))
-    if not supported and length > _STILL and float((upright @ found.vector).max()) < _TILTED:
-        vector = mean / length
-        return Up(", ".join(f"{v:.2f}" for v in vector), vector, _LYING)
     return found
 
 
