@@ -77,14 +77,14 @@ class Body:
 
     def position(self, role: str, frames: Array) -> Array:
         """Return the centre of the joint of a part, (..., 3), for world frames (..., n, 12)."""
-        row, local = self.roles[role], self._centres[role]
+        row, local = self.roles[role], self.centres[role]
         at = frames[..., row, 9:]
         if not local.any():
             return at
         return at + frames[..., row, :9].reshape(*at.shape[:-1], 3, 3) @ local
 
     @cached_property
-    def _centres(self) -> dict[str, Array]:
+    def centres(self) -> dict[str, Array]:
         """The centre of the joint of each part, (3,), in the frame of the part.
 
         For a group of hinges, as in robots, it is the point nearest to all axes at rest (by least squares); where this

@@ -156,7 +156,7 @@ def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
     """Return the angles, degrees, of a pose (n, 12) from a standing one, by check; columns of axes: left, up, ahead."""
     left, up, ahead = axes.T
     found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
-    checks = {"legs": max(float(angle(line, -up)) for line in found.values() if line is not None)}
+    checks = {"legs": max((float(angle(line, -up)) for line in found.values() if line is not None), default=90.0)}
     back = trunk(body, frames)
     if back is not None:
         checks["trunk"] = float(angle(back, up))

@@ -75,7 +75,8 @@ class Standing:
                 for part in ("upper_leg", "lower_leg")
                 if (role := f"{side}_{part}") in self.body.roles
             ]
-            squares.append(np.mean([angle(line, -self.up) ** 2 for line in lines if line is not None], axis=0))
+            angles = [angle(line, -self.up) ** 2 for line in lines if line is not None]
+            squares.append(np.mean(angles, axis=0) if angles else np.zeros(len(self.frames)))
         legs = np.minimum(*squares)
         back = trunk(self.body, self.frames)
         return np.sqrt(legs if back is None else 0.5 * (legs + angle(back, self.up) ** 2))
