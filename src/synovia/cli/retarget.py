@@ -12,9 +12,11 @@ from synovia.cli.completion import models
 from synovia.cli.inputs import Clip, ClipModel, Force, Jobs, Json, Trim, load_body, load_clip, output_option
 from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
+    from synovia.model import Skeleton
+    from synovia.model.motion import Motion
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
@@ -51,6 +53,19 @@ def retarget(
         Path | None,
         typer.Option("--save-map", metavar="MAP.toml", help="Write the joint map that was used.", show_default=False),
     ] = None,
+    rest: Annotated[
+        str | None,
+        typer.Option(
+            "--rest",
+            metavar="POSE",
+            help="Pose of SRC that means standing: file, bind, first, tpose, the number of a frame, or a pose file.",
+            show_default="found from the clip",
+        ),
+    ] = None,
+    up: Annotated[
+        str | None,
+        typer.Option("--up", metavar="AXIS", help="Axis of SRC that points up, such as z or -y.", show_default="found"),
+    ] = None,
     feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet in place.")] = True,
     jobs: Jobs = None,
     force: Force = False,
@@ -70,10 +85,13 @@ def retarget(
     if save_map is not None:
         check_writable(save_map, force=force)
     motion, body = load_clip(source, clip, model=model, trim=trim), load_body(target)
+    shown = _own_clip(target, body)
     given = None if joint_map is None else retargeting.read_map(joint_map)
     try:
         with Bar("retargeting", count=len(motion)) as bar:
-            answer = retargeting.retarget(motion, body, given, feet=feet, threads=jobs, progress=bar)
+            answer = retargeting.retarget(
+                motion, shown or body, given, rest=rest, up=up, feet=feet, threads=jobs, progress=bar
+            )
     except InputError:
         if save_map is not None:
             _save_draft(save_map, retargeting.draft_map(motion.skeleton, body, given), force=force)
@@ -91,6 +109,19 @@ def retarget(
     raise typer.Exit(MISSED if answer.missed_frames else REACHED)
 
 
+def _own_clip(target: str, body: Skeleton) -> Motion | None:
+    """Return the clip in the target's file if no pose of the file is a rest pose; the clip shows it."""
+    from synovia.io.load import format_of, is_bundled
+    from synovia.retargeting import stands
+
+    if is_bundled(target) or not format_of(Path(target)).holds_motions:
+        return None
+    try:
+        return None if stands(body) else load_clip(target)
+    except (InputError, UnsupportedError):  # no clip, or no body: then `retarget` tells it
+        return None
+
+
 def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) -> None:
     """Write the joint map with its gaps if they are the reason of the failure."""
     from synovia.retargeting import NEEDED, write_map
@@ -103,7 +134,7 @@ def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) 
 
 def _object(answer: Retargeted) -> dict[str, Any]:
     """Return the answer as plain values; lengths in the unit of the target's file."""
-    names = answer.joint_map()
+    names, stance = answer.joint_map(), answer.stance
     return {
         "schema": SCHEMA,
         "source": answer.source.skeleton.name,
@@ -111,6 +142,17 @@ def _object(answer: Retargeted) -> dict[str, Any]:
         "frames": len(answer.motion),
         "fps": answer.motion.fps,
         "scale": answer.scale,
+        "rest": {
+            "pose": stance.rest.name,
+            "certainty": stance.rest.certainty,
+            "checks_deg": dict(stance.rest.checks),
+            "considered": {pose.name: pose.certainty for pose in stance.considered},
+        },
+        "up": {"axis": stance.up.name, "certainty": stance.up.certainty, "given": stance.up.given},
+        "facing": stance.forward,
+        "sides_exchanged": stance.exchanged,
+        "path_scale": stance.path_scale,
+        "target_rest": {"pose": answer.target_rest.name, "certainty": answer.target_rest.certainty},
         "parts": [
             {
                 "part": part.role,

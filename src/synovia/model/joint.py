@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.arguments import as_call
 from synovia.errors import InputError, restated
-from synovia.model.geometry import Array, as_direction, as_numbers, as_transform
+from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, as_transform
 from synovia.model.limits import Interval, Limit, SwingTwist
 
 
@@ -95,6 +95,8 @@ class Joint:
         tip: Whether it only marks a point (BVH end site, tool frame).
         channels: Channels of its body in a BVH file, in the order of the file, for example ``("Zrotation",
             "Xrotation", "Yrotation")``; only on the body's last joint. None for joints from other formats.
+        bind: Orientation (3, 3) relative to the parent joint in the pose in which the skin was bound; None without a
+            skin.
 
     Raises:
         InputError: If a value cannot be used.
@@ -115,6 +117,7 @@ class Joint:
     role: str | None = None
     tip: bool = False
     channels: tuple[str, ...] | None = None
+    bind: Array | None = None
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""
@@ -128,6 +131,8 @@ class Joint:
                     "rest position", value=self.rest[:3, 3].tolist(), expected=f"numbers of at most {LONGEST:g}"
                 )
             object.__setattr__(self, "com", as_numbers(self.com, (3,), "centre of mass"))
+            if self.bind is not None:
+                object.__setattr__(self, "bind", as_matrix(self.bind, "bind rotation"))
             if np.abs(self.com).max() > LONGEST:
                 raise InputError("com", value=self.com.tolist(), expected=f"numbers of at most {LONGEST:g}")
             moves_along = self.kind in (Kind.HINGE, Kind.SLIDE)
@@ -181,5 +186,6 @@ class Joint:
 
     def _protect(self) -> None:
         """Make the arrays read-only."""
-        for array in (self.rest, self.axis, self.com):
-            array.setflags(write=False)
+        for array in (self.rest, self.axis, self.com, self.bind):
+            if array is not None:
+                array.setflags(write=False)

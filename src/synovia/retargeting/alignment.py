@@ -8,18 +8,16 @@ from typing import Final
 
 import numpy as np
 
-from synovia.model.geometry import Array, quat_to_matrix
+from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.retargeting.body import Body
+from synovia.retargeting.bones import bone, rotation_between, unit
 
-SAME: Final = np.radians(15.0)  # directions this close count as equal, because joint centres of rigs differ by as much
-# Each part with the part at its other end and the part whose alignment it inherits
+_LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
+# Each part with the part whose alignment it inherits
 _LIMBS: Final = (
-    ("upper_leg", "lower_leg", None),
-    ("lower_leg", "foot", "upper_leg"),
-    ("upper_arm", "lower_arm", None),
-    ("lower_arm", "hand", "upper_arm"),
-)
+    ("upper_leg", None), ("lower_leg", "upper_leg"), ("upper_arm", None), ("lower_arm", "upper_arm"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,28 +46,29 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
     """Return the parts that both bodies have, with the rotations between their rest poses.
 
     A limb takes the alignment of the bone above it, then the smallest rotation that aligns its own bone with that of
-    the source. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Trunk
+    the source. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Bones
+    are aligned however small their difference is: a threshold would correct one side of a body and not the other. Trunk
     and head are not aligned.
     """
     turns: dict[str, Array] = {}
     for side in SIDES:
-        for part, end, above in _LIMBS:
+        for part, above in _LIMBS:
             role = f"{side}_{part}"
             if role not in roles:
                 continue
             turn = turns.get(f"{side}_{above}", np.eye(3))
-            ends = f"{side}_{end}"
-            if ends in source.roles and ends in target.roles:
-                d = _direction(source, role, ends)
-                turn = _smallest_rotation(turn @ _direction(target, role, ends), d) @ turn
+            ways = _direction(source, role), _direction(target, role)
+            if ways[0] is not None and ways[1] is not None:
+                turn = rotation_between(turn @ ways[1], ways[0]) @ turn
             turns[role] = turn
         hand = f"{side}_hand"
         if hand in roles:
             turns[hand] = turns.get(f"{side}_lower_arm", np.eye(3))
         foot, toes = f"{side}_foot", f"{side}_toes"
-        if all(role in body.roles for role in (foot, toes) for body in (source, target)):
-            turns[foot] = turns[toes] = _smallest_rotation(
-                _horizontal(_direction(target, foot, toes)), _horizontal(_direction(source, foot, toes))
+        if foot in roles:
+            ways = _heading(source, foot), _heading(target, foot)
+            turns[foot] = turns[toes] = (
+                np.eye(3) if ways[0] is None or ways[1] is None else rotation_between(ways[1], ways[0])
             )
         for role in roles:  # fingers go with the hand
             if role.startswith(side) and role[-1].isdigit():
@@ -77,29 +76,15 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
     return [Part(role, source.roles[role], target.roles[role], turns.get(role, np.eye(3))) for role in roles]
 
 
-def _direction(body: Body, role: str, end: str) -> Array:
-    """Return the direction of a bone at rest, in the body's axes."""
-    d = body.basis.T @ (body.rest_position(end) - body.rest_position(role))
-    length = float(np.linalg.norm(d))
-    return d / length if length > 0.0 else np.array([0.0, -1.0, 0.0])
+def _direction(body: Body, role: str) -> Array | None:
+    """Return the direction of a bone at rest, in the body's axes; None if it has no length."""
+    way = bone(body, role, body.rest)
+    return None if way is None else way @ body.basis
 
 
-def _horizontal(d: Array) -> Array:
-    """Project a direction on the ground: soles are level at rest, but the heights of ankles differ."""
-    flat = np.array([d[0], 0.0, d[2]])
-    length = float(np.linalg.norm(flat))
-    return flat / length if length > 1e-6 else np.array([0.0, 0.0, 1.0])
-
-
-def _smallest_rotation(a: Array, b: Array) -> Array:
-    """Return the smallest rotation from direction a to direction b, or the identity if they nearly agree.
-
-    Its quaternion is in the direction of (a × b, 1 + a · b).
-    """
-    cosine = float(np.clip(np.dot(a, b), -1.0, 1.0))
-    if np.arccos(cosine) < SAME:
-        return np.eye(3)
-    quat = np.append(np.cross(a, b), 1.0 + cosine)
-    if np.linalg.norm(quat) < 1e-9:  # opposite directions: any normal axis
-        quat = np.append(np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]), 0.0)
-    return quat_to_matrix(quat / np.linalg.norm(quat))
+def _heading(body: Body, foot: str) -> Array | None:
+    """Return where a foot points on the ground: soles are level at rest, but the heights of ankles differ."""
+    way = _direction(body, foot)
+    if way is None or np.hypot(way[0], way[2]) < _LEVEL:
+        return None
+    return unit(way * (1.0, 0.0, 1.0))

@@ -19,6 +19,7 @@ LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
 _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # one joint for each
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
+_NEAR_FIRST = 1e-6  # weight of the place of the first hinge beside the axes of all hinges
 _NO_WIDTH = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
 _NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body is upright along it within this angle
 
@@ -30,6 +31,8 @@ class Body:
     Args:
         skeleton: The skeleton.
         roles: Row of each part, by role.
+        standing: World frames (n, 12) of the pose that counts as rest; None for the rest pose of the file.
+        vertical: Direction that points up, (3,); None for the axis of the file, else that of the rest pose.
 
     Raises:
         InputError: If a required part is missing, or two parts have the same joint.
@@ -37,6 +40,8 @@ class Body:
 
     skeleton: Skeleton
     roles: dict[str, int]
+    standing: Array | None = None
+    vertical: Array | None = None
 
     def __post_init__(self) -> None:
         """Check that this is a body with two legs."""
@@ -64,11 +69,40 @@ class Body:
     @cached_property
     def rest(self) -> Array:
         """World frames at rest, (n, 12)."""
-        return np.array(self.skeleton.rest_pose().frames)
+        return np.array(self.skeleton.rest_pose().frames) if self.standing is None else self.standing
 
     def rest_position(self, role: str) -> Array:
-        """Return the rest position of a part, (3,): that of the first joint that turns it."""
-        return self.rest[self.first_row(role), 9:]
+        """Return the rest position of a part, (3,): the centre of its joint."""
+        return self.position(role, self.rest)
+
+    def position(self, role: str, frames: Array) -> Array:
+        """Return the centre of the joint of a part, (..., 3), for world frames (..., n, 12)."""
+        row, local = self.roles[role], self.centres[role]
+        at = frames[..., row, 9:]
+        if not local.any():
+            return at
+        return at + frames[..., row, :9].reshape(*at.shape[:-1], 3, 3) @ local
+
+    @cached_property
+    def centres(self) -> dict[str, Array]:
+        """The centre of the joint of each part, (3,), in the frame of the part.
+
+        For a group of hinges, as in robots, it is the point nearest to all axes at rest (by least squares); where this
+        leaves a choice, it is nearest to the first hinge.
+        """
+        out: dict[str, Array] = {}
+        for role, row in self.roles.items():
+            first = self.first_row(role)
+            group = ancestors(self.skeleton.parents, row)
+            group = group[: group.index(first) + 1]
+            normal, right = _NEAR_FIRST * np.eye(3), _NEAR_FIRST * self.rest[first, 9:]  # normal equations
+            for hinge in group if len(group) > 1 else ():
+                axis = self.rest[hinge, :9].reshape(3, 3) @ self.skeleton.joints[hinge].axis
+                across = np.eye(3) - np.outer(axis, axis)
+                normal, right = normal + across, right + across @ self.rest[hinge, 9:]
+            at = np.linalg.solve(normal, right) if len(group) > 1 else self.rest[row, 9:]
+            out[role] = self.rest[row, :9].reshape(3, 3).T @ (at - self.rest[row, 9:])
+        return out
 
     def first_row(self, role: str) -> int:
         """Return the first joint that turns a part: its own joint, or the first of a group of hinges."""
@@ -103,7 +137,9 @@ class Body:
         up = hips - np.mean([self.rest_position(foot) for foot in feet], axis=0)
         up = up / np.linalg.norm(up)
         axis = int(np.argmax(np.abs(up)))
-        if self.skeleton.up:
+        if self.vertical is not None:
+            up = self.vertical
+        elif self.skeleton.up:
             up = axis_vector(self.skeleton.up)
         elif abs(up[axis]) > _NEARLY:  # files rarely state their up axis, but bodies are upright along it
             up = np.sign(up[axis]) * np.eye(3)[axis]

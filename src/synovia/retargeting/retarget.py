@@ -18,6 +18,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
+from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
 
 
@@ -30,6 +31,8 @@ class Retargeted:
         parts: The matched parts, with the rotation between the two rest poses.
         source: The body that moved.
         target: The body that follows.
+        stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
+        target_rest: The rest pose of the target that was taken, and its certainty.
         scale: Length of the target's legs divided by that of the source's; the path is scaled by it.
         contacts: Contacts (first frame, end) of each foot, by role.
         missed_frames: Frames in which a foot does not reach its target.
@@ -40,6 +43,8 @@ class Retargeted:
     parts: tuple[Part, ...]
     source: Body
     target: Body
+    stance: Stance
+    target_rest: RestPose
     scale: float
     contacts: Mapping[str, Spans]
     missed_frames: tuple[int, ...]
@@ -62,6 +67,11 @@ class Retargeted:
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
         ]
+        lines += self.stance.report()
+        if self.target_rest.name != "file" or self.target_rest.certainty < CERTAIN:
+            pose = self.target_rest
+            doubt = f": {pose.doubt}" if pose.certainty < CERTAIN else ""
+            lines.append(f"rest pose of the target: {pose.name} (certainty {100.0 * pose.certainty:.0f} %{doubt})")
         lines.append(
             f"scale {self.scale:.4g} (length of the legs), {len(self.motion)} frames at {self.motion.fps:g} fps"
         )
@@ -78,9 +88,11 @@ class Retargeted:
 
 def retarget(
     motion: Motion,
-    skeleton: Skeleton,
+    skeleton: Skeleton | Motion,
     joint_map: Mapping[str, tuple[Any, Any]] | None = None,
     *,
+    rest: Rest | None = None,
+    up: str | None = None,
     feet: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -95,25 +107,36 @@ def retarget(
 
     Args:
         motion: The motion.
-        skeleton: The target body; a free joint is added above its root if it has none.
+        skeleton: The target body; a free joint is added above its root if it has none. If no pose of its file is a rest
+            pose, give a clip of the body instead, which shows it.
         joint_map: (source joint, target joint) by role instead of the automatic match. Roles have the names of VRM in
             snake case; other names are transferred too. Start from ``Retargeted.joint_map()``.
+        rest: Pose of the source that means standing with the arms at the sides or stretched out: ``"file"``, ``"bind"``
+            (that of the skin), ``"first"`` (frame), ``"tpose"`` (built from the clip), the number of a frame, a
+            ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
+            ``Retargeted.stance``.
+        up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
         feet: Whether to correct the feet.
         threads: Number of threads for the feet; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
     Raises:
-        InputError: If a body has no hips or legs, or the two have no part in common.
+        InputError: If a body has no hips or legs, the two have no part in common, there is no such rest pose, or the
+            body of the clip is upside down in most frames.
         UnknownNameError: If the map names a joint that does not exist.
     """
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    moving = skeleton.with_root("free")
+    shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
+    moving = body.with_root("free")
     if joint_map is None:
         source, target = Body.of(motion.skeleton), Body.of(moving)
     else:
         source = Body(motion.skeleton, {role: motion.skeleton.index(pair[0]) for role, pair in joint_map.items()})
         target = Body(moving, {role: moving.index(pair[1]) for role, pair in joint_map.items()})
+    stance = find_stance(motion, source, rest, up)
+    source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
+    target, target_rest = standing_target(target, shown)
     roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
     parts = align(source, target, roles)
     passes = 2 if feet else 1
@@ -127,10 +150,12 @@ def retarget(
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
-        Motion(moving, _nearest_signs(q, moving), motion.fps, name=f"{motion.name} on {skeleton.name}"),
+        Motion(moving, _nearest_signs(q, moving), motion.fps, name=f"{motion.name} on {body.name}"),
         parts=tuple(parts),
         source=source,
         target=target,
+        stance=stance,
+        target_rest=target_rest,
         scale=target.leg / source.leg,
         contacts={role: spans for role, (_, spans) in paths.items()},
         missed_frames=missed,

@@ -52,9 +52,15 @@ class Clips:
         quats = np.array([rest.conjugated(row, scene.rotation[row]) for row in range(len(scene.names))])
         matrices = quat_to_matrix(quats)
         joints = [
-            Joint(name=name, parent=parent if parent >= 0 else None, kind=kind, rest=rigid(offset, matrix))
-            for name, parent, kind, offset, matrix in zip(
-                scene.names, scene.parents, self._kinds(), rest.offset, matrices, strict=True
+            Joint(
+                name=name,
+                parent=parent if parent >= 0 else None,
+                kind=kind,
+                rest=rigid(offset, matrix),
+                bind=bind if np.isfinite(bind).all() else None,
+            )
+            for name, parent, kind, offset, matrix, bind in zip(
+                scene.names, scene.parents, self._kinds(), rest.offset, matrices, scene.bind, strict=True
             )
         ]
         name, notes = self._document.path.name, scene.notes

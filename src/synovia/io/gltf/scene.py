@@ -8,7 +8,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from synovia.errors import FileError, FormatError, UnsupportedError
 from synovia.io.base import listed
+from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
 from synovia.model import MAX_JOINTS
@@ -21,6 +23,7 @@ _BINDING: Final = {
     "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
 }
 _SHEAR: Final = 1e-4  # cosine between columns of a node matrix that counts as rounding (float32 products)
+_SINGULAR: Final = 1e-6  # ratio of the scales of a bind matrix below which it has no orientation
 _UNIT: Final = 0.1  # tolerance of a quaternion's length: 8-bit quaternions are off by 0.01
 
 
@@ -37,6 +40,8 @@ class Scene:
         translation: (n, 3), in the parent node's frame.
         rotation: (n, 4), unit quaternions xyzw.
         scale: (n, 3).
+        bind: Orientations relative to the parent in the pose in which the skins were bound, (n, 3, 3); NaN for nodes
+            that are no joint of a skin, and where the file does not tell it.
         notes: Sentences about constraints of joints that were not kept; extensions of the format define them.
     """
 
@@ -47,6 +52,7 @@ class Scene:
     translation: Array
     rotation: Array
     scale: Array
+    bind: Array
     notes: tuple[str, ...] = ()
 
 
@@ -69,6 +75,7 @@ def read_scene(document: Document) -> Scene:
     parents = tuple(row_of[above[node]] if above[node] >= 0 else -1 for node in order)
     inner = {above[node] for node in order}
     local = [local_of(nodes[node]) for node in order]
+    mirrored = any((s < 0.0).any() for _, _, s in local)  # then bind matrices contain reflections
     return Scene(
         names=tuple(nodes[node].text("name", "") or f"node{node}" for node in order),
         row_of=row_of,
@@ -77,8 +84,33 @@ def read_scene(document: Document) -> Scene:
         translation=np.array([t for t, _, _ in local]),
         rotation=np.array([r for _, r, _ in local]),
         scale=np.array([s for _, _, s in local]),
+        bind=_bind(document, [] if mirrored else skins, row_of, parents),
         notes=_notes([nodes[node] for node in order]),
     )
+
+
+def _bind(document: Document, skins: list[Element], row_of: dict[int, int], parents: tuple[int, ...]) -> Array:
+    """Return the orientations in the bind pose relative to the parents; see ``Scene``.
+
+    An inverse bind matrix brings the mesh into the frame of a joint, so its inverse is the frame of the joint in the
+    space of the mesh. Relative to the frame of another joint, that space does not matter.
+    """
+    bind = np.full((len(parents), 3, 3), np.nan)
+    for skin in skins:
+        try:
+            number = skin.integer("inverseBindMatrices", most=max(len(document.root.list("accessors")) - 1, 0))
+            matrices = read_accessor(document, number, 16).reshape(-1, 4, 4).swapaxes(1, 2)  # columns first in the file
+        except (FileError, FormatError, UnsupportedError):  # absent or compressed: nodes and clips do not need it
+            continue
+        turns: dict[int, Array] = {}
+        for node, matrix in zip(skin.list("joints"), matrices, strict=False):
+            u, sizes, vt = np.linalg.svd(matrix[:3, :3])
+            if sizes[2] > _SINGULAR * sizes[0] and np.linalg.det(u @ vt) > 0.0:
+                turns[row_of[node]] = (u @ vt).T
+        for row, turn in turns.items():
+            if parents[row] in turns:
+                bind[row] = turns[parents[row]].T @ turn
+    return bind
 
 
 def _notes(nodes: list[Element]) -> tuple[str, ...]:

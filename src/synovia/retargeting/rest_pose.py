@@ -1,0 +1,400 @@
+"""Find the rest pose of the body in a clip: the pose that means "standing, arms at the sides or stretched out".
+
+The pose that a file stores is not always that: in some files every bone lies along one axis if all rotations are zero,
+in others the nodes hold a moment of a clip. So several poses are candidates. Each is examined, alone and beside the
+clip, and gets a certainty.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.files.poses import load_pose
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, axis_vector
+from synovia.model.motion import Motion
+from synovia.model.names import SIDES
+from synovia.model.pose import world_frames
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import Body
+from synovia.retargeting.bones import (
+    LEG_BONES,
+    angle,
+    bone,
+    hip_middle,
+    leftward,
+    lowest_parts,
+    rotation_between,
+    trunk,
+    unit,
+)
+from synovia.retargeting.gravity import Up, find_up, path_scale
+from synovia.retargeting.standing import Standing
+from synovia.retargeting.straight import straightened
+
+CERTAIN: Final = 0.8  # a pose that the file stores and that is this certain is taken
+DOUBTFUL: Final = 0.5  # a less certain pose is a guess
+Rest = str | int | Pose | os.PathLike[str]
+_EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a Pose or a pose file'
+_SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
+_STEPS: Final = 300  # frames of its beginning in which steps are looked at
+_OF_CLIP: Final = 0.6  # a frame that merely looks like standing counts less than a pose made for it
+_GUESSED: Final = 35.0  # degrees that limbs may be turned about their bones in a pose made of bones alone
+_BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
+_T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
+NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
+_LEGS: Final = ("upper_leg", "lower_leg", "foot")
+_ARMS: Final = ("upper_arm", "shoulder", "lower_arm")
+# What is examined: the angle at which a pose is as likely wrong as right, degrees, and what the angle is
+_CHECKS: Final[Mapping[str, tuple[float, str]]] = {
+    "legs": (40.0, "a bone of a leg is {:.0f}° from vertical"),
+    "trunk": (35.0, "the trunk is {:.0f}° from vertical"),
+    "arms": (60.0, "an upper arm is {:.0f}° from both hanging and stretched out"),
+    "arms alike": (60.0, "the upper arms differ by {:.0f}°"),
+    "sides": (45.0, "the shoulders are turned by {:.0f}° from the hips"),
+    "toes": (70.0, "the toes point {:.0f}° away from ahead"),
+    "knees": (70.0, "the knees bend {:.0f}° away from backwards"),
+    "clip": (50.0, "the trunk is {:.0f}° from where the clip has it when it stands"),
+    "bones": (40.0, "how limbs are turned about their bones is a guess"),
+    "posture": (30.0, "the clip comes only within {:.0f}° of standing"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RestPose:
+    """A pose that may mean rest.
+
+    Args:
+        name: ``"file"``, ``"bind"``, ``"first"``, ``"frame 12"``, ``"tpose"``, or the name of a pose file.
+        frames: World frames of all joints in it, (n, 12), upright in the world of the clip.
+        certainty: From 0 (certainly not a rest pose) to 1.
+        checks: What was examined: an angle in degrees by name, 0 if it is as expected.
+    """
+
+    name: str
+    frames: Array
+    certainty: float
+    checks: Mapping[str, float]
+
+    @property
+    def doubt(self) -> str:
+        """The check that speaks most against this pose, as words."""
+        if not self.checks:
+            return "left and right limbs coincide"
+        worst = max(self.checks, key=lambda name: self.checks[name] / _CHECKS[name][0])
+        return _CHECKS[worst][1].format(self.checks[worst])
+
+
+def own_up(body: Body, frames: Array) -> Array:
+    """Return the direction from the ankles to the hips of a pose, (3,): the nearest axis if it is near one."""
+    up = unit(hip_middle(body, frames) - lowest_parts(body, frames))
+    axis = int(np.argmax(np.abs(up)))
+    if abs(up[axis]) > np.cos(np.radians(NEAR_AXIS)):
+        up = np.sign(up[axis]) * np.eye(3)[axis]
+    return up
+
+
+def turned(frames: Array, rotation: Array) -> Array:
+    """Return world frames (n, 12) rotated about the origin."""
+    out = np.empty_like(frames)
+    out[:, :9] = (rotation @ frames[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
+    out[:, 9:] = frames[:, 9:] @ rotation.T
+    return out
+
+
+def raised(body: Body, frames: Array, up: Array) -> Array:
+    """Return a pose rotated so that it stands along ``up``: rest pose and clip of a file may differ in their axes."""
+    return turned(frames, rotation_between(own_up(body, frames), up))
+
+
+def facing(body: Body, frames: Array, up: Array, forward: Array) -> Array:
+    """Return a pose rotated about ``up`` so that the body faces ``forward``."""
+    left = unit(leftward(body, frames, up, ("upper_leg", *_ARMS)))
+    here = np.cross(left, up)
+    angle_up = np.arctan2(np.cross(here, forward) @ up, here @ forward)
+    c, s = np.cos(angle_up), np.sin(angle_up)
+    skew = np.array([[0.0, -up[2], up[1]], [up[2], 0.0, -up[0]], [-up[1], up[0], 0.0]])
+    return turned(frames, np.eye(3) + s * skew + (1.0 - c) * skew @ skew)
+
+
+def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | None = None) -> RestPose:
+    """Return a pose with its certainty.
+
+    Args:
+        body: The body.
+        name: Name of the pose.
+        frames: World frames of the pose, (n, 12).
+        up: Direction that points up in it, (3,).
+        clip: How the body stands in the clip; None for a body without one.
+    """
+    left = leftward(body, frames, up, ("upper_leg",))
+    if np.linalg.norm(left) < 1e-6 * body.skeleton.size:
+        left = leftward(body, frames, up, (*_LEGS, *_ARMS))
+    if np.linalg.norm(left) < 1e-6 * body.skeleton.size:
+        return RestPose(name, frames, 0.0, {})
+    left = unit(left)
+    axes = np.array([left, up, np.cross(left, up)]).T
+    checks = _posture_checks(body, frames, axes)
+    if clip is not None:
+        checks |= clip.checks(frames, axes)
+    return RestPose(name, frames, certainty_of(checks), checks)
+
+
+def certainty_of(checks: Mapping[str, float]) -> float:
+    """Return the certainty from 0 to 1: that of the worst check, one half if its angle is at its limit."""
+    return min((1.0 / (1.0 + (value / _CHECKS[name][0]) ** 4) for name, value in checks.items()), default=0.0)
+
+
+def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
+    """Return the angles, degrees, of a pose (n, 12) from a standing one, by check; columns of axes: left, up, ahead."""
+    left, up, ahead = axes.T
+    found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
+    checks = {"legs": max((float(angle(line, -up)) for line in found.values() if line is not None), default=90.0)}
+    back = trunk(body, frames)
+    if back is not None:
+        checks["trunk"] = float(angle(back, up))
+    arms: list[Array] = []
+    for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
+        role = f"{side}_upper_arm"
+        line = bone(body, role, frames) if role in body.roles else None
+        if line is not None:
+            arms.append((line @ axes) * (sign, 1.0, 1.0))
+    for line in arms:
+        near = np.array([max(line[0], 0.0), min(line[1], 0.0), 0.0])  # in the quarter from sideways to down
+        off = float(angle(line, unit(near))) if near.any() else 90.0
+        checks["arms"] = max(checks.get("arms", 0.0), off)
+    if len(arms) == 2:
+        checks["arms alike"] = float(angle(arms[0], arms[1]))
+    across = leftward(body, frames, up, _ARMS)
+    if np.linalg.norm(across) > 1e-6 * body.skeleton.size:
+        checks["sides"] = float(angle(unit(across), left))
+    for side in SIDES:
+        toes = bone(body, f"{side}_foot", frames) if f"{side}_foot" in body.roles else None
+        if toes is not None:
+            flat = toes - (toes @ up) * up
+            off = float(angle(unit(flat), ahead)) if np.linalg.norm(flat) > 0.2 else 0.0
+            checks["toes"] = max(checks.get("toes", 0.0), off)
+    return checks
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """How a body stands in the world of a clip.
+
+    Args:
+        rest: The rest pose that was taken.
+        considered: The candidates that were examined, the taken one included.
+        up: The direction that points up.
+        forward: The axis nearest to where the body faces in the rest pose, for example ``"z"``.
+        path_scale: Factor by which the path of the hips fits the steps of the legs; 1 if the file uses one unit, None
+            if the clip does not show it.
+    """
+
+    rest: RestPose
+    considered: tuple[RestPose, ...]
+    up: Up
+    forward: str
+    path_scale: float | None = None
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether left and right seem to be exchanged: the knees bend forwards, and the toes point backwards."""
+        found = [self.rest.checks[name] > _BACKWARDS for name in ("knees", "toes") if name in self.rest.checks]
+        return bool(found) and all(found)
+
+    def report(self) -> list[str]:
+        """Return what was taken and how sure it is, as lines of text."""
+        rest = self.rest
+        line = f"rest pose: {rest.name} (certainty {100.0 * rest.certainty:.0f} %"
+        line += f": {rest.doubt})" if rest.certainty < CERTAIN else ")"
+        stored = [pose for pose in self.considered if pose.name in ("file", "bind") and pose is not rest]
+        line += "".join(f"; not {pose.name}: {pose.doubt}" for pose in stored if pose.certainty < CERTAIN)
+        lines = [line]
+        if self.exchanged:
+            lines.append("left and right seem to be exchanged: knees bend forwards, or toes point backwards")
+        how = "as given" if self.up.given else f"certainty {100.0 * self.up.certainty:.0f} %"
+        lines.append(f"up: {self.up.name} ({how}); the rest pose faces {self.forward}")
+        if self.path_scale is not None and not 0.5 < self.path_scale < 2.0:
+            lines.append(f"the path fits the steps of the legs if it is multiplied by {self.path_scale:.3g}")
+        return lines
+
+
+def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | None = None) -> Stance:
+    """Return the rest pose of the body in a clip, and the axis that points up.
+
+    The pose of the file is taken if it stands, else the bind pose of the skin, else a T-pose in the first frame.
+    Otherwise it is the most certain pose among these and the T-pose that follows from the clip.
+
+    Args:
+        motion: The clip.
+        body: Its body, with the rest pose of the file.
+        rest: The pose to take: ``"file"``, ``"bind"``, ``"first"`` (frame), ``"tpose"`` (the one that follows from the
+            clip), the number of a frame, a ``Pose``, or the path of a pose file; None to find it.
+        up: The axis that points up, for example ``"z"``; None to find it.
+
+    Raises:
+        InputError: If there is no such pose, or the body is upside down in most frames.
+    """
+    sample = np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _SAMPLE)).round().astype(int))
+    frames = world_frames(motion.skeleton, motion.q[sample])
+    stored = _stored(body)
+    found_up = find_up(body, frames, up, _axis_of_standing(body, stored))
+    vertical = found_up.vector
+    clip = Standing(body, frames, vertical)
+    forward = _usual_forward(motion.skeleton, vertical)
+
+    def candidate(name: str, pose: Array, *, of_clip: bool = False) -> RestPose:
+        placed = facing(body, pose, vertical, forward) if of_clip else raised(body, pose, vertical)
+        return examined(body, name, placed, vertical, clip)
+
+    def from_clip() -> RestPose:
+        checks = clip.own_checks()
+        return RestPose("tpose", clip.built(forward), certainty_of(checks), checks)
+
+    poses = {name: candidate(name, pose) for name, pose in stored.items()}
+    taken = next((pose for pose in poses.values() if pose.certainty >= CERTAIN), None) if rest is None else None
+    if rest == "tpose":
+        taken = poses["tpose"] = from_clip()
+    elif isinstance(rest, str) and rest in poses:
+        taken = poses[rest]
+    elif rest is not None:
+        name, pose, of_clip = _given(motion, rest)
+        taken = poses[name] = candidate(name, pose, of_clip=of_clip)
+    elif taken is None:
+        first = candidate("first", frames[0], of_clip=True)
+        poses |= {"first": first, "tpose": from_clip()}
+        if first.certainty >= CERTAIN and _is_t_pose(body, first.frames, vertical):
+            taken = first
+        else:
+            taken = max(poses.values(), key=lambda pose: pose.certainty * (_OF_CLIP if pose is first else 1.0))
+    standing = Body(body.skeleton, body.roles, taken.frames, vertical)
+    steps = path_scale(body, world_frames(motion.skeleton, motion.q[:_STEPS]), vertical)
+    return Stance(taken, tuple(poses.values()), found_up, axis_name(standing.basis[:, 2]), steps)
+
+
+def stands(skeleton: Skeleton) -> bool:
+    """Return whether a pose that the file of a body stores certainly is a rest pose."""
+    body = Body.of(skeleton)
+    return any(
+        examined(body, name, pose, own_up(body, pose)).certainty >= CERTAIN for name, pose in _stored(body).items()
+    )
+
+
+def standing_target(body: Body, clip: Motion | None = None) -> tuple[Body, RestPose]:
+    """Return a body that shall follow, with its rest pose, and that pose.
+
+    It is a stored pose if one stands, else the T-pose that follows from a clip of the body, else the one that follows
+    from its bones. Where a file states another axis than the one along which its body certainly stands, the body
+    decides.
+
+    Args:
+        body: The body, with a moving root.
+        clip: A clip of the same body.
+    """
+    stored = _stored(body)
+    poses = [examined(body, name, pose, own_up(body, pose)) for name, pose in stored.items()]
+    best = poses[0] if poses[0].certainty >= CERTAIN else max(poses, key=lambda pose: pose.certainty)
+    stated = None if body.skeleton.up is None else axis_vector(body.skeleton.up)
+    if best.certainty < CERTAIN and clip is not None:
+        added = len(body.skeleton) - len(clip.skeleton)  # a root that moves
+        own = Body(clip.skeleton, {role: row - added for role, row in body.roles.items()})
+        stance = find_stance(clip, own)
+        root = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (added, 1))
+        best = replace(stance.rest, frames=np.concatenate([root, stance.rest.frames]))
+        stated = stance.up.vector
+    elif best.certainty < DOUBTFUL:
+        axis = axis_vector(body.skeleton.up or "y")
+        straight = straightened(body, axis, _usual_forward(body.skeleton, axis))
+        checks = {**examined(body, "tpose", straight, axis).checks, "bones": _GUESSED}
+        best = max(best, RestPose("tpose", straight, certainty_of(checks), checks), key=lambda pose: pose.certainty)
+    up = own_up(body, best.frames)
+    vertical = up if best.certainty >= CERTAIN and stated is not None and up @ stated < 0.5 else stated
+    if best is poses[0]:
+        return Body(body.skeleton, body.roles, None, vertical), best
+    frames = best.frames.copy()
+    hips, stays = body.roles["hips"], body.rest[:, :9].reshape(-1, 3, 3)
+    for row in ancestors(body.skeleton.parents, hips)[1:]:  # joints above the hips stay as in the file
+        frames[row, :9] = (frames[hips, :9].reshape(3, 3) @ stays[hips].T @ stays[row]).ravel()
+    return Body(body.skeleton, body.roles, frames, vertical), best
+
+
+def _stored(body: Body) -> dict[str, Array]:
+    """Return the poses that the file stores, by name."""
+    poses = {"file": body.rest}
+    if any(joint.bind is not None for joint in body.skeleton.joints):
+        poses["bind"] = bind_frames(body.skeleton)
+    return poses
+
+
+def _axis_of_standing(body: Body, stored: Mapping[str, Array]) -> str | None:
+    """Return the axis along which a stored pose certainly stands; None if there is none."""
+    for pose in stored.values():
+        up = own_up(body, pose)
+        if examined(body, "", pose, up).certainty >= CERTAIN and np.abs(up).max() == 1.0:
+            return axis_name(up)
+    return None
+
+
+def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
+    """Return the name of a pose that the user gives, its frames (n, 12), and whether it is a frame of the clip."""
+    if isinstance(rest, Pose):
+        if rest.skeleton.joint_names != motion.skeleton.joint_names:
+            raise InputError("rest", value=rest.skeleton.name, expected=f"a pose of {motion.skeleton.name}")
+        return "pose", np.array(rest.frames), False
+    text = isinstance(rest, str) and rest.removeprefix("-").isdecimal()
+    if text or isinstance(rest, int | np.integer):
+        frame = int(cast("int | str", rest))
+        return f"frame {frame}", np.array(motion.pose(frame).frames), True
+    if rest == "first":
+        return "first", np.array(motion.pose(0).frames), True
+    if rest == "bind":
+        raise InputError("rest", value=rest, expected=_EXPECTED, hint=f"{motion.skeleton.name} has no skin")
+    if not isinstance(rest, str | os.PathLike) or (isinstance(rest, str) and not Path(rest).suffix):
+        raise InputError("rest", value=rest, expected=_EXPECTED)
+    path = os.fspath(cast("str | os.PathLike[str]", rest))
+    return Path(path).name, np.array(load_pose(path, motion.skeleton).frames), False
+
+
+def _is_t_pose(body: Body, frames: Array, up: Array) -> bool:
+    """Return whether both arms are stretched out and both legs are straight, as before and after recordings."""
+    left = unit(leftward(body, frames, up, ("upper_leg",)))
+    ways = {"upper_arm": left, "lower_arm": left, "upper_leg": -up, "lower_leg": -up}
+    for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
+        for part, way in ways.items():
+            role = f"{side}_{part}"
+            line = bone(body, role, frames) if role in body.roles else None
+            if line is not None and float(angle(line, way * (sign if "arm" in part else 1.0))) > _T_POSE:
+                return False
+    return True
+
+
+def bind_frames(skeleton: Skeleton) -> Array:
+    """Return the world frames (n, 12) of the pose in which the skin was bound; joints without a skin are at rest."""
+    out = np.empty((len(skeleton), 12))
+    for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
+        turn, place = np.eye(3), np.zeros(3)
+        if parent >= 0:
+            turn, place = out[parent, :9].reshape(3, 3), out[parent, 9:]
+        out[row, :9] = (turn @ (joint.rest[:3, :3] if joint.bind is None else joint.bind)).ravel()
+        out[row, 9:] = place + turn @ joint.rest[:3, 3]
+    return out
+
+
+def axis_name(direction: Array) -> str:
+    """Return the axis nearest to a direction, for example ``"-z"``."""
+    axis = int(np.argmax(np.abs(direction)))
+    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
+
+
+def _usual_forward(skeleton: Skeleton, up: Array) -> Array:
+    """Return the horizontal direction that a body faces: that of the file, +z if y is up, -y if z is up, else +z."""
+    ways = [axis_vector(skeleton.forward)] if skeleton.forward else []
+    flat = (way - (way @ up) * up for way in (*ways, axis_vector("z"), axis_vector("-y")))
+    return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # one of z and y is far from vertical

@@ -1,0 +1,326 @@
+"""How a body stands in a clip, and the rest pose that follows from it.
+
+In files whose rest pose means nothing, the motion has the information: bones have lengths and directions in the frames
+of their joints, knees bend backwards and elbows forwards, feet are level on the floor, and the trunk is upright in the
+frames in which the body stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.model.names import SIDES
+from synovia.model.roles import meeting
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import Body
+from synovia.retargeting.bones import NEXT, angle, bone, end_rows, leftward, rotation_between, triad, trunk, unit
+
+_SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
+_BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
+_SIDEWAYS: Final = np.cos(np.radians(30.0))  # an axis of a trunk joint that is this near to sideways is sideways
+_FLAT: Final = 0.04  # height of ankle and toes above their lowest that counts as flat on the floor; lengths of a leg
+_FEW: Final = 30  # frames from which lengths of bones are taken
+_RIGID: Final = 2.0  # degrees; directions in the frame of a joint that turn less are part of it
+_DOWN: Final = np.array([0.0, -1.0, 0.0])
+_AHEAD: Final = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A body over the frames of a clip.
+
+    Args:
+        body: The body; the frames of its rest pose need not mean anything.
+        frames: World frames, (T, n, 12).
+        up: Direction that points up, (3,).
+    """
+
+    body: Body
+    frames: Array
+    up: Array
+
+    @cached_property
+    def _places(self) -> Array:
+        """Positions, (T, n, 3)."""
+        return self.frames[..., 9:]
+
+    @cached_property
+    def _rotations(self) -> Array:
+        """Orientations, (T, n, 3, 3)."""
+        return self.frames[..., :9].reshape(*self.frames.shape[:2], 3, 3)
+
+    @cached_property
+    def heading(self) -> Array:
+        """Axes of the body in each frame, (T, 3, 3); columns are left, up and ahead."""
+        left = leftward(self.body, self.frames, self.up, ("upper_leg",))
+        if float(np.linalg.norm(left, axis=-1).max()) < 1e-3 * self.body.skeleton.size:  # legs begin at one point
+            left = leftward(self.body, self.frames, self.up, ("lower_leg", "upper_arm", "shoulder"))
+        left = unit(left)
+        up = np.broadcast_to(self.up, left.shape)
+        return np.stack([left, up, np.cross(left, up)], axis=-1)
+
+    @cached_property
+    def posture(self) -> Array:
+        """Root mean square of the angles of the trunk and of the straighter leg from vertical, (T,), degrees."""
+        squares: list[Array] = []
+        for side in SIDES:
+            lines = [
+                bone(self.body, role, self.frames)
+                for part in ("upper_leg", "lower_leg")
+                if (role := f"{side}_{part}") in self.body.roles
+            ]
+            angles = [angle(line, -self.up) ** 2 for line in lines if line is not None]
+            squares.append(np.mean(angles, axis=0) if angles else np.zeros(len(self.frames)))
+        legs = np.minimum(*squares)
+        back = trunk(self.body, self.frames)
+        return np.sqrt(legs if back is None else 0.5 * (legs + angle(back, self.up) ** 2))
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weight of each frame, (T,): 1 for the one nearest to standing."""
+        return np.exp(-0.5 * ((self.posture - self.posture.min()) / _SPREAD) ** 2)
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean orientations of the joints while the body stands, (n, 3, 3), in the axes of the body."""
+        return mean_rotations(np.swapaxes(self.heading, 1, 2)[:, None] @ self._rotations, self.weights)
+
+    def bends(self, role: str) -> tuple[Array, float]:
+        """Return where the next bone of a limb points, across this bone, in the frame of its joint; and how sure.
+
+        Args:
+            role: An upper leg or upper arm.
+
+        Returns:
+            Unit vector (3,), and the mean sine of the angle of the joint, 0 if it never bends.
+        """
+        side, _, part = role.partition("_")
+        after = f"{side}_{NEXT[part]}"
+        return self._across(role, role, after, 1.0)
+
+    def _across(self, at: str, along: str, other: str, sign: float) -> tuple[Array, float]:
+        """Return the mean of a bone's direction across another bone, in the frame of one part, and its length."""
+        roles = self.body.roles
+        line = bone(self.body, along, self.frames) if along in roles else None
+        across = bone(self.body, other, self.frames) if other in roles else None
+        if line is None or across is None:
+            return np.zeros(3), 0.0
+        across = across - np.sum(line * across, axis=-1, keepdims=True) * line
+        local = sign * np.einsum("tji,tj->i", self._rotations[:, roles[at]], across) / len(across)
+        size = float(np.linalg.norm(local))
+        return (local / size, size) if size > 1e-9 else (np.zeros(3), 0.0)
+
+    def checks(self, frames: Array, axes: Array) -> Mapping[str, float]:
+        """Return the angles, degrees, between a pose and what the clip shows, by check.
+
+        Args:
+            frames: World frames of the pose, (n, 12).
+            axes: Axes of the body in the pose, (3, 3); columns are left, up and ahead.
+        """
+        R = frames[:, :9].reshape(-1, 3, 3)
+        out: dict[str, float] = {}
+        for side in SIDES:
+            pole, size = self.bends(f"{side}_upper_leg")
+            if size > _BENT:
+                way = R[self.body.roles[f"{side}_upper_leg"]] @ pole
+                way = way - (way @ axes[:, 1]) * axes[:, 1]
+                out["knees"] = max(out.get("knees", 0.0), float(angle(unit(way), -axes[:, 2])))
+        row = self.body.roles["hips"]
+        between = (axes.T @ R[row]).T @ self.mean[row]
+        off = float(np.degrees(np.arccos(np.clip((np.trace(between) - 1.0) / 2.0, -1.0, 1.0))))
+        out["clip"] = off / (1.0 + (float(self.posture.min()) / 20.0) ** 2)  # a clip that never stands tells little
+        return out
+
+    def own_checks(self) -> Mapping[str, float]:
+        """Return how far the clip is from what the T-pose assumes, angles in degrees by check.
+
+        The body stands in some frames. Knees bend backwards and toes point ahead, as left and right limbs tell it.
+        """
+        out = {"posture": float(self.posture.min())}
+        for side in SIDES:
+            foot, shin = (
+                bone(self.body, role, self.frames) if (role := f"{side}_{part}") in self.body.roles else None
+                for part in ("foot", "lower_leg")
+            )
+            thigh = bone(self.body, f"{side}_upper_leg", self.frames)
+            if shin is not None and thigh is not None and self.bends(f"{side}_upper_leg")[1] > _BENT:
+                bend = shin - np.sum(shin * thigh, axis=-1, keepdims=True) * thigh
+                way = np.einsum("tji,tj->i", self.heading, bend)
+                out["knees"] = max(out.get("knees", 0.0), float(angle(unit(way * (1.0, 0.0, 1.0)), -_AHEAD)))
+            if shin is not None and foot is not None:
+                below = np.maximum(-shin @ self.up, 0.0) ** 4  # a lifted foot may point anywhere
+                way = np.einsum("tji,tj,t->i", self.heading, foot, below) * (1.0, 0.0, 1.0)
+                if np.linalg.norm(way) > 0.2 * below.sum():
+                    out["toes"] = max(out.get("toes", 0.0), float(angle(unit(way), _AHEAD)))
+        return out
+
+    def built(self, forward: Array) -> Array:
+        """Return the T-pose that follows from the clip: world frames (n, 12) of all joints.
+
+        Args:
+            forward: Direction that the body shall face, (3,), normal to ``up``.
+        """
+        turns = self._limb_turns()
+        skeleton, mean = self.body.skeleton, self.mean
+        limbs = {self.body.roles[role] for role in turns}
+        hands = {self.body.roles[role] for side in SIDES if (role := f"{side}_hand") in self.body.roles}
+        heads = {self.body.roles[role] for role in ("neck", "head") if role in self.body.roles}
+        stored = self.body.rest[:, :9].reshape(-1, 3, 3)
+        fixed = {self.body.roles[role]: turn for role, turn in turns.items()}
+        sideways = self._sideways()
+        R = np.empty((len(skeleton), 3, 3))
+        for row, parent in enumerate(skeleton.parents):
+            path = ancestors(skeleton.parents, row)
+            if row in fixed:
+                R[row] = fixed[row]
+            elif not hands.isdisjoint(path[1:]):  # fingers as in the file: clips seldom move them
+                R[row] = R[parent] @ stored[parent].T @ stored[row]
+            elif not limbs.isdisjoint(path):
+                R[row] = R[parent] @ mean[parent].T @ mean[row]
+            else:
+                R[row] = _sagittal(mean[row], sideways.get(row))
+        back = trunk(self.body, self._assembled(R))
+        if back is not None:
+            upright = rotation_between(back, -_DOWN)
+            for row in range(len(skeleton)):
+                if (limbs | heads).isdisjoint(ancestors(skeleton.parents, row)):
+                    R[row] = upright @ R[row]
+        return self._assembled(np.array([np.cross(self.up, forward), self.up, forward]).T @ R)
+
+    def _sideways(self) -> dict[int, Array]:
+        """Return the direction to the left in the frame of each joint that carries both legs or both arms, by row."""
+        out: dict[int, Array] = {}
+        for part in ("upper_arm", "shoulder", "upper_leg"):
+            pair = [f"{side}_{part}" for side in SIDES]
+            if not all(role in self.body.roles for role in pair):
+                continue
+            row = meeting(self.body.skeleton, [self.body.roles[role] for role in pair])
+            if row is None:
+                continue
+            left, right = (self.body.position(role, self.frames) for role in pair)
+            local = np.einsum("tji,tj->ti", self._rotations[:, row], left - right)
+            mean = local.mean(0)
+            if np.linalg.norm(mean) > 0.01 * self.body.skeleton.size and _is_rigid(local, mean):
+                out[row] = unit(mean)
+        return out
+
+    def _assembled(self, R: Array) -> Array:
+        """Return the world frames (n, 12) of joints with orientations R (n, 3, 3), as far apart as in the clip."""
+        out = np.zeros((len(R), 12))
+        few = slice(None, None, max(1, len(self.frames) // _FEW))
+        for row, parent in enumerate(self.body.skeleton.parents):
+            out[row, :9] = R[row].ravel()
+            if parent >= 0:
+                apart = self._places[few, row] - self._places[few, parent]
+                offset = np.einsum("tji,tj->ti", self._rotations[few, parent], apart)
+                out[row, 9:] = out[parent, 9:] + R[parent] @ np.median(offset, axis=0)
+        return out
+
+    def _limb_turns(self) -> dict[str, Array]:
+        """Return the orientations of arms and legs in the T-pose by role, in the axes of the body."""
+        out: dict[str, Array] = {}
+        for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
+            for upper, lower, way, pole in (
+                ("upper_leg", "lower_leg", _DOWN, -_AHEAD),
+                ("upper_arm", "lower_arm", np.array([sign, 0.0, 0.0]), _AHEAD),
+            ):
+                one, two = f"{side}_{upper}", f"{side}_{lower}"
+                for role, bend, where in (
+                    (one, self._across(one, one, two, 1.0), pole),
+                    (two, self._across(two, two, one, 1.0), -pole),
+                ):
+                    if role in self.body.roles:
+                        out[role] = self._turn(role, way, where, bend)
+            self._add_foot(side, out)
+            hand, above = f"{side}_hand", f"{side}_lower_arm"
+            if hand in self.body.roles and above in out:
+                out[hand] = self._after(hand, above, out[above], np.array([sign, 0.0, 0.0]))
+        return out
+
+    def _turn(self, role: str, way: Array, pole: Array, bend: tuple[Array, float]) -> Array:
+        """Return the orientation that brings a bone to a direction, and where the limb bends to a pole."""
+        row = self.body.roles[role]
+        line = bone(self.body, role, self.frames)
+        if line is None:
+            return self.mean[row]
+        local = unit(np.einsum("tji,tj->i", self._rotations[:, row], line))
+        across, size = bend
+        if size < _BENT:
+            return rotation_between(self.mean[row] @ local, way) @ self.mean[row]
+        across = unit(across - (across @ local) * local)
+        return triad(way, pole) @ triad(local, across).T
+
+    def _add_foot(self, side: str, out: dict[str, Array]) -> None:
+        """Add a foot, level on the floor as in the frames in which it is lowest, and its toes."""
+        foot, toes = f"{side}_foot", f"{side}_toes"
+        if foot not in self.body.roles:
+            return
+        row = self.body.roles[foot]
+        rows = [self.body.roles[foot], *end_rows(self.body, foot)]
+        heights = (self._places[:, rows] @ self.up).sum(1)
+        above = (heights - np.quantile(heights, 0.05)) / (_FLAT * self.body.leg)
+        weights = np.exp(-0.5 * np.maximum(above, 0.0) ** 2)
+        level = unit(np.einsum("t,tji,j->i", weights, self._rotations[:, row], self.up))
+        line = bone(self.body, foot, self.frames)
+        shin = f"{side}_lower_leg"
+        if line is not None:
+            local = unit(np.einsum("tji,tj->i", self._rotations[:, row], line))
+            ahead = local - (local @ level) * level
+        else:
+            ahead = np.zeros(3)
+        if np.linalg.norm(ahead) < 0.2:  # no toes: as the shin
+            below = self._relative(shin, foot, weights)
+            ahead = (out[shin] @ below).T @ _AHEAD if shin in out else self.mean[row].T @ _AHEAD
+            ahead = ahead - (ahead @ level) * level
+        out[foot] = triad(-_DOWN, _AHEAD) @ triad(level, unit(ahead)).T
+        if toes in self.body.roles:
+            out[toes] = out[foot] @ self._relative(foot, toes, weights)
+
+    def _after(self, role: str, above: str, turn: Array, way: Array) -> Array:
+        """Return the orientation of a hand that continues the bone above it, as it does on average."""
+        R = turn @ self._relative(above, role, np.ones(len(self.frames)))
+        line = bone(self.body, role, self.frames)
+        if line is None:
+            return R
+        local = unit(np.einsum("tji,tj->i", self._rotations[:, self.body.roles[role]], line))
+        return rotation_between(R @ local, way) @ R
+
+    def _relative(self, above: str, role: str, weights: Array) -> Array:
+        """Return the mean rotation of a part in the frame of the part above it, (3, 3)."""
+        a, b = (self._rotations[:, self.body.roles[name]] for name in (above, role))
+        return mean_rotations(np.swapaxes(a, 1, 2) @ b, weights)
+
+
+def mean_rotations(R: Array, weights: Array) -> Array:
+    """Return the rotation matrices (..., 3, 3) closest to the weighted mean of R (T, ..., 3, 3)."""
+    u, _, vt = np.linalg.svd(np.tensordot(weights, R, axes=1))
+    u[..., 2] *= np.linalg.det(u @ vt)[..., None]
+    return u @ vt
+
+
+def _is_rigid(ways: Array, mean: Array) -> bool:
+    """Return whether vectors (T, 3) hardly turn over time."""
+    return float(np.quantile(angle(unit(ways), unit(mean)), 0.9)) < _RIGID
+
+
+def _sagittal(turn: Array, sideways: Array | None) -> Array:
+    """Return an orientation of the trunk without lean and turn to the side.
+
+    Args:
+        turn: The orientation, (3, 3), in the axes of the body.
+        sideways: The direction to the left in the frame of the joint; None for the axis that is nearly sideways.
+    """
+    if sideways is None:
+        axis = int(np.argmax(np.abs(turn[0])))
+        if abs(turn[0, axis]) < _SIDEWAYS:
+            return turn
+        here = np.sign(turn[0, axis]) * turn[:, axis]
+    else:
+        here = turn @ sideways
+    return rotation_between(here, np.array([1.0, 0.0, 0.0])) @ turn

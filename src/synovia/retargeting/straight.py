@@ -1,0 +1,121 @@
+"""The T-pose of a body without a clip: every bone is turned to where it belongs, as little as possible.
+
+The bones tell where trunk, arms and legs point, and the pairs of hips and shoulders tell left from right. How a limb is
+turned about its own bone is a guess: as in the zero pose of the file, bent at the hips and shoulders alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.model.names import SIDES
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import Body
+from synovia.retargeting.bones import end_rows, rotation_between, triad, unit
+
+_LEFT: Final = np.array([1.0, 0.0, 0.0])
+_UP: Final = np.array([0.0, 1.0, 0.0])
+_AHEAD: Final = np.array([0.0, 0.0, 1.0])
+_FOOT: Final = unit(_AHEAD - 0.4 * _UP)  # from the ankle to the ball of a foot that stands
+_OPPOSITE: Final = -0.9  # cosine between directions from which the smallest rotation is not used
+_NEAR: Final = 0.01  # joints that are nearer are at one point; as a part of the skeleton's size
+
+
+def straightened(body: Body, up: Array, forward: Array) -> Array:
+    """Return the T-pose that follows from the bones: world frames (n, 12) of all joints.
+
+    Args:
+        body: The body, with the rest pose of the file.
+        up: Direction that points up, (3,).
+        forward: Direction that the body shall face, (3,), normal to ``up``.
+    """
+    skeleton = body.skeleton
+    stored = body.rest[:, :9].reshape(-1, 3, 3)
+    places = body.rest[:, 9:]
+    ways = _directions(body)
+    crossed = {body.roles[role]: pair for role, pair in _trunk_pairs(body).items()}
+    R = np.empty((len(skeleton), 3, 3))
+    out = np.zeros((len(skeleton), 12))
+    world = np.array([np.cross(up, forward), up, forward]).T
+    for row, parent in enumerate(skeleton.parents):
+        R[row] = R[parent] @ stored[parent].T @ stored[row] if parent >= 0 else stored[row]
+        if row in crossed:
+            left, top = (stored[row].T @ way for way in crossed[row])
+            top = top - (top @ left) * left
+            R[row] = triad(_LEFT, _UP) @ triad(left, unit(top)).T
+        elif row in ways:
+            ends, way = ways[row]
+            line = unit(R[row] @ stored[row].T @ (places[list(ends)].mean(0) - places[row]))
+            R[row] = _turn(line, way) @ R[row]
+        out[row, :9] = (world @ R[row]).ravel()
+        if parent >= 0:
+            offset = stored[parent].T @ (places[row] - places[parent])
+            out[row, 9:] = out[parent, 9:] + world @ R[parent] @ offset
+    return out
+
+
+def _turn(line: Array, way: Array) -> Array:
+    """Return the smallest rotation from one direction to another; if they are opposite, first about the axis ahead."""
+    if line @ way > _OPPOSITE:
+        return rotation_between(line, way)
+    half = 2.0 * np.outer(_AHEAD, _AHEAD) - np.eye(3)
+    return rotation_between(half @ line, way) @ half
+
+
+def _directions(body: Body) -> dict[int, tuple[tuple[int, ...], Array]]:
+    """Return by row: the end of a bone, and its direction in a T-pose, in the axes of the body."""
+    out: dict[int, tuple[tuple[int, ...], Array]] = {}
+
+    def add(role: str, way: Array) -> None:
+        if role in body.roles and (ends := end_rows(body, role)):
+            out[body.roles[role]] = ends, way
+
+    for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
+        for part in ("upper_leg", "lower_leg"):
+            add(f"{side}_{part}", -_UP)
+        add(f"{side}_foot", _FOOT)
+        add(f"{side}_toes", _AHEAD)
+        for part in ("shoulder", "upper_arm", "lower_arm", "hand"):
+            add(f"{side}_{part}", sign * _LEFT)
+    for role in ("spine", "neck", "head"):
+        if role in body.roles and (end := _above(body, body.roles[role])) is not None:
+            out[body.roles[role]] = (end,), _UP
+    return out
+
+
+def _trunk_pairs(body: Body) -> dict[str, tuple[Array, Array]]:
+    """Return the directions to the left and to the top, at rest, of hips and chest, by role."""
+    out: dict[str, tuple[Array, Array]] = {}
+    for role, parts in (("hips", ("upper_leg",)), ("chest", ("shoulder", "upper_arm"))):
+        pairs = [(f"left_{part}", f"right_{part}") for part in parts]
+        pair = next((pair for pair in pairs if all(name in body.roles for name in pair)), None)
+        if role not in body.roles or pair is None:
+            continue
+        row = body.roles[role]
+        left = body.rest_position(pair[0]) - body.rest_position(pair[1])
+        end = _above(body, row)
+        if np.linalg.norm(left) > _NEAR * body.skeleton.size and end is not None:
+            left = unit(left)
+            top = body.rest[end, 9:] - body.rest[row, 9:]
+            top = top - (top @ left) * left
+            if np.linalg.norm(top) > _NEAR * body.skeleton.size:
+                out[role] = left, top
+    return out
+
+
+def _above(body: Body, row: int) -> int | None:
+    """Return the next joint of the trunk above one, towards the head: the first that is not at the same point."""
+    parents = body.skeleton.parents
+    top = next((body.roles[role] for role in ("head", "neck", "chest") if role in body.roles), None)
+    if top == row:
+        tips = [at for at in range(len(parents)) if row in ancestors(parents, at)[1:]]
+        path = ancestors(parents, tips[-1])[::-1] if tips else []
+    else:
+        path = ancestors(parents, top)[::-1] if top is not None else []
+    below = path[path.index(row) + 1 :] if row in path else []
+    places = body.rest[:, 9:]
+    least = _NEAR * body.skeleton.size
+    return next((at for at in below if np.linalg.norm(places[at] - places[row]) > least), None)

@@ -1,0 +1,388 @@
+"""The rest pose, the up axis and the sides of a clip: found where the file does not tell them, and told."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import synovia as sy
+from cli_runs import run
+from synovia.errors import FormatError, InputError
+from synovia.model.geometry import matrix_to_quat
+from synovia.retargeting.body import Body
+from synovia.retargeting.bones import bone, trunk
+from synovia.retargeting.rest_pose import bind_frames, examined, find_stance, own_up, standing_target, stands
+
+LIMBS = [
+    f"{side}_{part}" for side in ("left", "right") for part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
+]
+
+
+@pytest.fixture(scope="module")
+def humanoid():
+    return sy.bundled("humanoid")
+
+
+@pytest.fixture(scope="module")
+def clip(humanoid):
+    """A body that walks three steps, arms hanging and swinging; the lower foot stands still."""
+    frames = 45
+    q = np.tile(humanoid.rest_q, (frames, 1))
+    phase = 2.0 * np.pi * np.arange(frames) / 30.0
+    turn = Rotation.from_euler("yx", np.stack([0.1 * np.sin(phase), np.full(frames, 0.04)], axis=1))
+    hips = humanoid.q_slice("hips").start
+    q[:, hips + 3 : hips + 7] = turn.as_quat()
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        swing, lift = sign * np.sin(phase), np.maximum(sign * np.cos(phase), 0.0)
+        q[:, humanoid.q_slice(f"{side}_upper_leg")] = Rotation.from_euler("x", -0.4 * swing[:, None]).as_quat()
+        q[:, humanoid.q_slice(f"{side}_lower_leg")] = (0.1 + 0.6 * lift)[:, None]
+        arm = np.column_stack([0.4 * swing, np.full(frames, -1.3 * sign)])
+        q[:, humanoid.q_slice(f"{side}_upper_arm")] = Rotation.from_euler("xz", arm).as_quat()
+        q[:, humanoid.q_slice(f"{side}_lower_arm")] = (0.5 - 0.2 * swing)[:, None]
+    feet = sy.Motion(humanoid, q, 30.0).positions()[:, [humanoid.index(f"{side}_toes") for side in ("left", "right")]]
+    lower = np.argmin(feet[:, :, 1], axis=1)
+    steps = [feet[t + 1, lower[t]] - feet[t, lower[t]] for t in range(frames - 1)]
+    q[1:, hips : hips + 3] -= np.cumsum(steps, axis=0) * (1.0, 0.0, 1.0)
+    return sy.Motion(humanoid, q, 30.0, name="steps")
+
+
+def rerigged(motion, seed, *, turns=None):
+    """The same motion in a file whose joints have other frames, so that its zero pose means nothing.
+
+    Args:
+        motion: The motion.
+        seed: Seed of the orientations.
+        turns: World rotation of the root in all frames, (3, 3).
+    """
+    skeleton, n = motion.skeleton, len(motion.skeleton)
+    frames = motion.frames()
+    R, P = frames[..., :9].reshape(-1, n, 3, 3), frames[..., 9:]
+    if turns is not None:
+        R, P = turns @ R, P @ turns.T
+    R = R @ Rotation.random(n, random_state=seed).as_matrix()
+    stored = Rotation.random(n, random_state=seed + 1).as_matrix()
+    joints, values = [], []
+    for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
+        above = R[:, parent] if parent >= 0 else np.eye(3)[None]
+        offset = np.einsum("tji,tj->ti", above, P[:, row] - (P[:, parent] if parent >= 0 else 0.0))
+        rest = np.eye(4)
+        rest[:3, :3], rest[:3, 3] = stored[row], offset[0]
+        kind = sy.Kind.FREE if parent < 0 else sy.Kind.BALL
+        joints.append(sy.Joint(joint.name, parent if parent >= 0 else None, kind, rest, tip=joint.tip))
+        if parent < 0:
+            values.append((offset - offset[0]) @ stored[row])
+        values.append(matrix_to_quat(stored[row].T @ np.swapaxes(above, 1, 2) @ R[:, row]))
+    return sy.Motion(sy.Skeleton(joints, name="rerigged"), np.concatenate(values, axis=1), motion.fps, name="again")
+
+
+def off(source, body, frames, other, result, turn=None):
+    """The mean angle between the directions of each limb of two clips, degrees, by limb; the trunk as well."""
+    out = {}
+    for role in (*LIMBS, "trunk"):
+        a = trunk(body, frames) if role == "trunk" else bone(body, role, frames)
+        b = trunk(other, result) if role == "trunk" else bone(other, role, result)
+        b = b if turn is None else b @ turn.T
+        out[role] = float(np.degrees(np.arccos(np.clip(np.sum(a * b, axis=-1), -1.0, 1.0))).mean())
+    return out
+
+
+def compared(motion, answer, turn=None):
+    return off(motion, answer.source, motion.frames(), answer.target, answer.motion.frames(), turn)
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_zero_pose_that_means_nothing_changes_nothing(humanoid, clip, seed):
+    """The rest pose then follows from the motion: limbs point as before, and trunk, feet and hands lie as before."""
+    again = rerigged(clip, seed)
+    np.testing.assert_allclose(again.positions(), clip.positions(), atol=1e-9)
+    answer = sy.retarget(again, humanoid)
+    assert (answer.stance.rest.name, answer.stance.up.name) == ("tpose", "y")
+    assert answer.stance.rest.certainty > 0.8
+    assert {pose.name: pose.certainty < 0.2 for pose in answer.stance.considered}["file"]
+    differences = compared(again, answer)
+    assert max(differences.values()) < 10.0, differences
+    usual = sy.retarget(clip, humanoid)
+    for part in ("chest", "left_hand", "right_foot", "head"):
+        row = usual.target.roles[part]
+        pair = [one.motion.frames()[:, row, :9].reshape(-1, 3, 3) for one in (answer, usual)]
+        cosine = (np.einsum("tij,tij->t", *pair) - 1.0) / 2.0
+        assert np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))).mean() < 25.0, part
+
+
+def test_a_file_that_stands_is_taken_as_it_is(humanoid, clip):
+    answer = sy.retarget(clip, humanoid)
+    assert answer.stance.rest.name == "file"
+    assert answer.stance.rest.certainty > 0.9
+    np.testing.assert_array_equal(answer.source.rest, clip.skeleton.rest_pose().frames)
+    assert "rest pose: file (certainty" in answer.report()
+
+
+def test_a_t_pose_in_the_first_frame_is_taken(humanoid, clip):
+    """As before recordings; the zero pose means nothing."""
+    q = np.concatenate([humanoid.rest_q[None], clip.q])
+    assert sy.retarget(rerigged(sy.Motion(humanoid, q, 30.0), 3), humanoid).stance.rest.name == "first"
+
+
+@pytest.mark.parametrize("axis", ["x", "z"])
+def test_another_axis_points_up(humanoid, clip, axis):
+    """Rest pose and clip need not agree on it either."""
+    turn = Rotation.from_euler("x", 90, degrees=True) if axis == "z" else Rotation.from_euler("z", -90, degrees=True)
+    answer = sy.retarget(rerigged(clip, 2, turns=turn.as_matrix()), humanoid)
+    assert answer.stance.up.name == axis
+    assert answer.stance.up.certainty > 0.9 or axis == "x"  # a body along x may lie on its side
+    level = answer.motion.positions()[:, [answer.target.roles["neck"], answer.target.roles["hips"]], 1]
+    assert (level[:, 0] - level[:, 1] > 0.4).all()
+    assert f"up: {axis} (" in answer.report()
+
+
+def test_a_file_that_lies_while_its_clip_stands(humanoid, clip):
+    """A rest pose with y up and a clip with z up, as some exporters write it."""
+    frames = clip.frames()
+    turn = Rotation.from_euler("x", 90, degrees=True)
+    q = clip.q.copy()
+    hips = humanoid.q_slice("hips")
+    rest = humanoid.rest_pose().position("hips")
+    q[:, hips.start : hips.start + 3] = turn.apply(frames[:, humanoid.index("hips"), 9:]) - rest
+    q[:, hips.start + 3 : hips.stop] = (turn * Rotation.from_quat(q[:, hips.start + 3 : hips.stop])).as_quat()
+    bare = [
+        dataclasses.replace(joint, parent=parent if parent >= 0 else None)
+        for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True)
+    ]
+    motion = sy.Motion(sy.Skeleton(bare, name="lies"), q, 30.0)
+    answer = sy.retarget(motion, humanoid, feet=False)
+    assert (answer.stance.rest.name, answer.stance.up.name) == ("file", "z")
+    differences = compared(motion, answer, turn.as_matrix())
+    assert max(differences.values()) < 1.0, differences
+
+
+def test_a_body_upside_down_is_a_question(humanoid, clip):
+    """The axis may point down, or the body may stand on its hands: the user tells which."""
+    over = rerigged(clip, 4, turns=Rotation.from_euler("x", 180, degrees=True).as_matrix())
+    with pytest.raises(InputError, match=r'head is below the feet along y in 100 %.*up="-y" \(--up=-y\)'):
+        sy.retarget(over, humanoid)
+    down = sy.retarget(over, humanoid, up="-y")
+    assert down.stance.up.given
+    height = down.motion.positions()[..., 1]
+    assert (height[:, down.target.roles["head"]] > height[:, down.target.roles["hips"]]).all()
+    hands = sy.retarget(over, humanoid, up="y", feet=False).motion.positions()[..., 1]
+    assert (hands[:, down.target.roles["head"]] < hands[:, down.target.roles["hips"]]).all()
+    with pytest.raises(InputError, match="up: expected x, y, z"):
+        sy.retarget(over, humanoid, up="w")
+
+
+def test_a_tilted_world_is_set_upright(humanoid, clip):
+    turn = Rotation.from_euler("x", 45, degrees=True).as_matrix()
+    answer = sy.retarget(rerigged(clip, 6, turns=turn), humanoid)
+    assert answer.stance.up.certainty <= 0.5
+    np.testing.assert_allclose(answer.stance.up.vector, turn[:, 1], atol=0.15)
+
+
+def test_the_user_names_the_rest_pose(humanoid, clip, tmp_path):
+    again = rerigged(clip, 7)
+    frame = 8  # one leg stands
+    path = tmp_path / "rest.json"
+    sy.save_pose(again.pose(frame), path)
+    cases = {"file": "file", "first": "first", "tpose": "tpose", frame: f"frame {frame}", path: "rest.json"}
+    for rest, name in cases.items():
+        assert find_stance(again, Body.of(again.skeleton), rest).rest.name == name
+    by_frame, by_pose = (sy.retarget(again, humanoid, rest=rest, feet=False) for rest in (frame, again.pose(frame)))
+    for answer in (by_frame, by_pose, sy.retarget(again, humanoid, rest=str(path), feet=False)):
+        differences = compared(again, answer)
+        assert max(value for role, value in differences.items() if role in LIMBS) < 15.0, differences
+    for rest, message in (
+        ("bind", "has no skin"), ("standing", 'expected "file", "bind"'), (1000, "expected 0 to 44"), (2.5, "expected"),
+        (sy.bundled("arm7").rest_pose(), "expected a pose of rerigged"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            sy.retarget(again, humanoid, rest=rest)
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(FormatError, match="schema"):
+        sy.retarget(again, humanoid, rest=path)
+
+
+def test_left_and_right_are_corrected_alike(humanoid, clip):
+    """Legs spread by 14° and 16° at rest, on the two sides of any threshold: no leg stays behind."""
+    joints = []
+    for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True):
+        rest = joint.rest.copy()
+        if joint.role in ("left_upper_leg", "right_upper_leg"):
+            spread = 14.0 if joint.role.startswith("left") else -16.0
+            rest[:3, :3] = Rotation.from_euler("z", spread, degrees=True).as_matrix() @ rest[:3, :3]
+        joints.append(dataclasses.replace(joint, rest=rest, limit=None, parent=parent if parent >= 0 else None))
+    spread = sy.Skeleton(joints, up="y", forward="z", meters_per_unit=1.0, name="spread")
+    answer = sy.retarget(clip, spread, feet=False)
+    differences = compared(clip, answer)
+    assert max(differences[role] for role in LIMBS) < 1e-3, differences
+    angles = {part.role: np.degrees(part.angle) for part in answer.parts}
+    assert angles["left_upper_leg"] == pytest.approx(14.0, abs=1e-6)
+    assert angles["right_upper_leg"] == pytest.approx(16.0, abs=1e-6)
+
+
+def test_joint_centres_of_hinges_are_where_their_axes_meet():
+    """A robot's hip: the first hinge is beside the leg, and the thigh hangs straight below the others."""
+
+    def hinge(name, parent, axis, *offset):
+        rest = np.eye(4)
+        rest[:3, 3] = offset
+        return sy.Joint(name, parent, sy.Kind.HINGE, rest, axis=axis)
+
+    joints = [sy.Joint("pelvis")]
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        joints += [
+            hinge(f"{side}_hip_pitch_joint", "pelvis", (0, 1, 0), 0.0, 0.06 * sign, -0.1),
+            hinge(f"{side}_hip_roll_joint", f"{side}_hip_pitch_joint", (1, 0, 0), 0.02, 0.05 * sign, 0.0),
+            hinge(f"{side}_hip_yaw_joint", f"{side}_hip_roll_joint", (0, 0, 1), -0.02, 0.0, -0.12),
+            hinge(f"{side}_knee_joint", f"{side}_hip_yaw_joint", (0, 1, 0), 0.0, 0.0, -0.2),
+            hinge(f"{side}_ankle_pitch_joint", f"{side}_knee_joint", (0, 1, 0), 0.0, 0.0, -0.3),
+        ]
+    body = Body.of(sy.Skeleton(joints, up="z", forward="x"))
+    np.testing.assert_allclose(body.rest_position("left_upper_leg"), (0.0, 0.11, -0.1), atol=1e-5)
+    np.testing.assert_allclose(bone(body, "left_upper_leg", body.rest), (0.0, 0.0, -1.0), atol=1e-4)
+    np.testing.assert_allclose(body.rest_position("left_lower_leg"), (0.0, 0.11, -0.42), atol=1e-9)
+
+
+def test_exchanged_sides_are_told(humanoid, clip):
+    names = {part: part for part in sy.retarget(clip, humanoid).joint_map()}
+    other = {"left": "right", "right": "left"}
+    swapped = {
+        part: ("_".join([other.get(part.split("_")[0], part.split("_")[0]), *part.split("_")[1:]]), part)
+        for part in names
+    }
+    answer = sy.retarget(clip, humanoid, swapped, feet=False)
+    assert answer.stance.exchanged
+    assert answer.stance.rest.certainty < 0.5
+    assert "left and right seem to be exchanged" in answer.report()
+    assert not sy.retarget(clip, humanoid, feet=False).stance.exchanged
+
+
+def test_a_path_in_another_unit_than_the_bones_is_told(humanoid, clip):
+    q = clip.q.copy()
+    q[:, :3] *= 100.0
+    plain = sy.retarget(clip, humanoid, feet=False)
+    answer = sy.retarget(sy.Motion(humanoid, q, 30.0), humanoid, feet=False)
+    assert 0.7 < plain.stance.path_scale < 1.4
+    assert answer.stance.path_scale == pytest.approx(plain.stance.path_scale / 100.0, rel=1e-6)
+    assert "the path fits the steps of the legs if it is multiplied by 0.0" in answer.report()
+    still = sy.Motion(humanoid, np.tile(clip.q[:1], (30, 1)), 30.0)
+    assert sy.retarget(still, humanoid, feet=False).stance.path_scale is None
+
+
+def skinned(humanoid, path, seed):
+    """A glTF file of the body: bound in its T-pose, with nodes that hold another pose."""
+    rest = humanoid.rest_pose().frames
+    R, P = rest[:, :9].reshape(-1, 3, 3), rest[:, 9:]
+    node_R = R.copy()
+    turn = Rotation.random(len(humanoid), random_state=seed).as_matrix()
+    nodes, matrices = [], []
+    for row, (joint, parent) in enumerate(zip(humanoid.joints, humanoid.parents, strict=True)):
+        node_R[row] = (node_R[parent] if parent >= 0 else np.eye(3)) @ (turn[row] if parent >= 0 else np.eye(3))
+        offset = P[row] - (P[parent] if parent >= 0 else 0.0)
+        local = matrix_to_quat((node_R[parent].T if parent >= 0 else np.eye(3)) @ node_R[row])
+        nodes.append({"name": joint.name, "translation": offset.tolist(), "rotation": local.tolist()})
+        if humanoid.children[row]:
+            nodes[-1]["children"] = list(humanoid.children[row])
+        inverse = np.eye(4)
+        inverse[:3, :3], inverse[:3, 3] = R[row].T, -R[row].T @ P[row]
+        matrices.append(inverse.T.ravel())
+    data = np.array(matrices, "<f4").tobytes()
+    path.with_suffix(".bin").write_bytes(data)
+    content = {
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": nodes,
+        "skins": [{"joints": list(range(len(nodes))), "inverseBindMatrices": 0}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": len(nodes), "type": "MAT4"}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(data)}],
+        "buffers": [{"byteLength": len(data), "uri": path.with_suffix(".bin").name}],
+    }  # fmt: skip
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_the_bind_pose_of_a_skin(humanoid, clip, tmp_path):
+    """Nodes may hold any pose; the inverse bind matrices tell the one in which the skin was bound."""
+    path = tmp_path / "body.gltf"
+    skinned(humanoid, path, 8)
+    body = sy.load_skeleton(path)
+    np.testing.assert_allclose(bind_frames(body), humanoid.rest_pose().frames, atol=1e-6)
+    target, rest = standing_target(Body.of(body.with_root("free")))
+    assert rest.name == "bind"
+    assert examined(target, "file", target.skeleton.rest_pose().frames, own_up(target, target.rest)).certainty < 0.2
+    answer = sy.retarget(clip, body, feet=False)
+    assert "rest pose of the target: bind" in answer.report()
+    differences = compared(clip, answer)
+    assert max(differences[role] for role in LIMBS) < 1.0, differences
+    moved = sy.Motion(body, np.tile(body.rest_q, (2, 1)), 30.0)
+    assert find_stance(moved, Body.of(body), "bind").rest.name == "bind"
+    path.with_suffix(".bin").unlink()  # a skeleton alone does not need it
+    assert all(joint.bind is None for joint in sy.load_skeleton(path).joints)
+
+
+def test_a_target_whose_zero_pose_means_nothing(humanoid, clip):
+    """A clip of it shows its rest pose; its bones alone show where limbs point, but not how they are turned."""
+    again = rerigged(clip, 10)
+    assert stands(humanoid)
+    assert not stands(again.skeleton)
+    shown = sy.retarget(clip, again, feet=False)
+    assert (shown.target_rest.name, shown.target_rest.certainty > 0.8) == ("tpose", True)
+    differences = compared(clip, shown)
+    assert max(differences.values()) < 8.0, differences
+    same = sy.retarget(again, again, feet=False)
+    rows = [part.target for part in same.parts]
+    np.testing.assert_allclose(same.motion.frames()[:, rows, :9], again.frames()[:, rows, :9], atol=1e-6)
+    lined = in_line(humanoid)
+    alone = sy.retarget(clip, lined, feet=False)
+    assert (alone.target_rest.name, 0.5 < alone.target_rest.certainty < 0.8) == ("tpose", True)
+    assert "how limbs are turned about their bones is a guess" in alone.report()
+    differences = compared(clip, alone)
+    assert max(differences[role] for role in LIMBS) < 1e-3, differences
+    assert differences["trunk"] < 10.0
+
+
+def in_line(humanoid):
+    """The body with joint frames whose x axis is the bone: at zero, limbs and trunk lie along x."""
+    places = humanoid.rest_pose().positions
+    turns = np.tile(np.eye(3), (len(humanoid), 1, 1))
+    for row, children in enumerate(humanoid.children):
+        if children:
+            x = places[list(children)].mean(0) - places[row] if len(children) == 1 else np.array([0.0, 1.0, 0.0])
+            turns[row] = Rotation.align_vectors(x[None], [[1.0, 0.0, 0.0]])[0].as_matrix()
+    joints = []
+    for row, (joint, parent) in enumerate(zip(humanoid.joints, humanoid.parents, strict=True)):
+        rest = np.eye(4)
+        rest[:3, 3] = turns[parent].T @ (places[row] - places[parent]) if parent >= 0 else places[row]
+        joints.append(sy.Joint(joint.name, parent if parent >= 0 else None, sy.Kind.BALL, rest, tip=joint.tip))
+    return sy.Skeleton(joints, name="in line")
+
+
+def test_command_line(humanoid, clip, tmp_path):
+    source = tmp_path / "clip.npz"
+    sy.save_motion(rerigged(clip, 9), source)
+    ran = run("retarget", source, "humanoid", "--json")
+    assert ran.data["rest"]["pose"] == "tpose"
+    assert ran.data["rest"]["certainty"] > 0.8
+    assert ran.data["rest"]["considered"]["file"] < 0.2
+    assert (ran.data["up"]["axis"], ran.data["facing"], ran.data["sides_exchanged"]) == ("y", "z", False)
+    for options, name in ((("--rest", "3"), "frame 3"), (("--rest", "first", "--up", "y"), "first")):
+        assert run("retarget", source, "humanoid", *options, "--json").data["rest"]["pose"] == name
+    refused = run("retarget", source, "humanoid", "--rest", "standing")
+    assert refused.code == 3
+    assert 'expected "file", "bind", "first", "tpose"' in refused.err
+    assert "rest pose: tpose (certainty" in run("retarget", source, "humanoid").out
+    onto = run("retarget", source, source, "--json")  # the clip in the target's file shows its rest pose
+    assert onto.data["target_rest"]["pose"] == "tpose"
+    assert onto.data["target_rest"]["certainty"] > 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["humanoid", "character/mannequiny.glb", "robot/g1_29dof.urdf"])
+@pytest.mark.parametrize(
+    "source", ["lafan1_walk1_head", "bandai2_walk_turn", "rokoko_jesse_dance", "cmu_jumping_jacks"]
+)
+def test_real_clips_stay_upright(shared_data, source, target):
+    motion = sy.load_motion(shared_data / "motion" / f"{source}.bvh")
+    skeleton = sy.bundled(target) if target == "humanoid" else sy.load_skeleton(shared_data / target)
+    answer = sy.retarget(motion, skeleton)
+    B = [body.basis for body in (answer.source, answer.target)]
+    differences = compared(motion, answer, B[0] @ B[1].T)
+    assert differences["trunk"] < 10.0
+    assert np.mean([differences[role] for role in LIMBS]) < 12.0
