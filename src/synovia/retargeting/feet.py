@@ -23,6 +23,9 @@ from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
 _APART: Final = 1e-3  # a shorter bone is none; as a part of the skeleton's size
+EXACT: Final = 1e-5  # tolerance of a foot, lengths of the leg; it appears as a slide of as much in each frame
+TURNED: Final = 1e-3  # radians; no goal is a rotation
+MISSED: Final = 2e-4  # lengths of the leg from its target at which a foot is missed
 FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
@@ -94,10 +97,10 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
         fps: Frames per second.
     """
     count = len(ankle)
-    ankle_at, toe_at = np.full((2, count, 3), np.nan)
-    length = float(np.mean(np.linalg.norm(toe - ankle, axis=1)))
-    own = toe - ankle
-    flat = np.full((count, 3), np.nan)  # from ankle to toe while both stand
+    ankle_at: Array = np.full((count, 3), np.nan)
+    toe_at, flat = ankle_at.copy(), ankle_at.copy()  # flat: from ankle to toe while both stand
+    own: Array = toe - ankle
+    length = float(np.linalg.norm(own, axis=1).mean())
     for a, b in toe_spans:
         toe_at[a:b] = toe[a:b].mean(0)
     for a, b in spans:
@@ -198,7 +201,8 @@ def solve_feet(
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
     below |= {row: frames[:, row, 9:] for row in hands}
     goals = [PositionGoal(row) for row in places] + [PositionGoal(row, priority=1) for row in below]
-    ik = IK(skeleton, goals, FullBody(attempts=1), root="free")
+    tolerance = EXACT * target.leg, TURNED
+    ik = IK(skeleton, goals, FullBody(attempts=1), tolerance=tolerance, root="free")
     answer = ik.solve_many({**places, **below}, q, threads=threads, progress=progress)
     out = answer.q
     frames = world_frames(skeleton, out)
@@ -206,4 +210,4 @@ def solve_feet(
     calm((*TRUNK, *ARMS, *LEGS), target, parts, wanted, out, bounds, fps, {role: p.ankle for role, p in paths.items()})
     frames = world_frames(skeleton, out)
     off = np.stack([np.linalg.norm(frames[:, row, 9:] - path, axis=1) for row, path in places.items()], axis=1)
-    return out, off, ik.tolerance[0]
+    return out, off, MISSED * target.leg

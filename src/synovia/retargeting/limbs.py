@@ -7,7 +7,6 @@ lost, and angles jump. Here the directions of both bones are followed, in all fr
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -52,24 +51,20 @@ class Limb:
 
     Args:
         roles: Upper part, lower part, end.
-        is_arm: Whether it is an arm.
         bones: Directions of both bones at rest, (2, 3), world.
-        upper: Directions that the upper bone should have, (T, 3), world.
-        lower: Directions that the lower bone should have, (T, 3), world.
+        ways: Directions (T, 3) that both bones should have, world; None if they follow the orientations of their parts.
         end: Row that carries the end of the lower bone.
         offset: That end in this row's frame, (3,).
     """
 
     roles: tuple[str, str, str]
-    is_arm: bool
     bones: Array
-    upper: Array
-    lower: Array
+    ways: tuple[Array, Array] | None
     end: int
     offset: Array
 
 
-def limbs_of(source: Body, target: Body, parts: Sequence[Part], frames: Array, wanted: Array) -> list[Limb]:
+def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
     """Return the target's limbs whose lower part is turned by hinges.
 
     Arms should have the directions of the source's bones. Legs keep the small differences of the rest poses, which are
@@ -78,32 +73,26 @@ def limbs_of(source: Body, target: Body, parts: Sequence[Part], frames: Array, w
     Args:
         source: The body that moves.
         target: The body that follows.
-        parts: The parts that both have.
+        roles: The parts that both have.
         frames: (T, n, 12) world frames of the source.
-        wanted: World orientations of the parts, (T, parts, 3, 3).
     """
-    number = {part.role: k for k, part in enumerate(parts)}
     across = target.basis @ source.basis.T
     out: list[Limb] = []
     for side in SIDES:
         for names in (("upper_arm", "lower_arm", "hand"), ("upper_leg", "lower_leg", "foot")):
             upper, lower, end = (f"{side}_{name}" for name in names)
-            if upper not in number or lower not in number:
+            if upper not in roles or lower not in roles:
                 continue
             row, offset = lower_end(target, lower, end)
             begin, middle = target.rest_position(upper), target.rest_position(lower)
             bones = _unit(np.array([middle - begin, _point(target.rest, row, offset) - middle]))
+            ways = None
             if names[0] == "upper_arm":
                 places = [frames[:, source.first_row(role), 9:] for role in (upper, lower)]
                 far, beyond = lower_end(source, lower, end)
                 places.append(frames[:, far, 9:] + frames[:, far, :9].reshape(-1, 3, 3) @ beyond)
-                d = [_unit(b - a) @ across.T for a, b in itertools.pairwise(places)]
-            else:
-                d = [
-                    wanted[:, number[role]] @ target.rest[target.roles[role], :9].reshape(3, 3).T @ bone
-                    for role, bone in zip((upper, lower), bones, strict=True)
-                ]
-            out.append(Limb((upper, lower, end), names[0] == "upper_arm", bones, d[0], d[1], row, offset))
+                ways = _unit(places[1] - places[0]) @ across.T, _unit(places[2] - places[1]) @ across.T
+            out.append(Limb((upper, lower, end), bones, ways, row, offset))
     return out
 
 
@@ -124,22 +113,15 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
         axis = bending_axis(target, limb)
         if axis is None:
             continue
-        upper = number[limb.roles[0]]
-        turn = wanted[:, upper] @ target.rest[target.roles[limb.roles[0]], :9].reshape(3, 3).T
-        if limb.is_arm:
-            normal = _normals(turn @ axis, limb.upper, limb.lower, *_ELBOW)
-            for role, own, world in zip(limb.roles[:2], limb.bones, (limb.upper, limb.lower), strict=True):
-                R = target.rest[target.roles[role], :9].reshape(3, 3)
-                wanted[:, number[role]] = _frames(world, normal) @ _frames(own[None], axis[None])[0].T @ R
-        else:
-            flat = _unit(limb.bones - (limb.bones @ axis)[:, None] * axis)  # a hip may be beside the knee
-            lower = number[limb.roles[1]]
-            other = wanted[:, lower] @ target.rest[target.roles[limb.roles[1]], :9].reshape(3, 3).T
-            ways = turn @ flat[0], other @ flat[1]
-            normal = _normals(turn @ axis, *ways, *_KNEE)
-            for role, own, world in zip(limb.roles[:2], flat, ways, strict=True):
-                R = target.rest[target.roles[role], :9].reshape(3, 3)
-                wanted[:, number[role]] = _frames(world, normal) @ _frames(own[None], axis[None])[0].T @ R
+        rests = [target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]]
+        turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(limb.roles, rests, strict=False)]
+        bones, ways, clear = limb.bones, limb.ways, _ELBOW
+        if ways is None:  # a hip may be beside the knee, so only what is normal to the hinge counts
+            bones, clear = _unit(bones - (bones @ axis)[:, None] * axis), _KNEE
+            ways = turns[0] @ bones[0], turns[1] @ bones[1]
+        normal = _normals(turns[0] @ axis, *ways, *clear)
+        for role, rest, bone, way in zip(limb.roles, rests, bones, ways, strict=False):
+            wanted[:, number[role]] = _frames(way, normal) @ _frames(bone[None], axis[None])[0].T @ rest
 
 
 def bending_axis(target: Body, limb: Limb) -> Array | None:
@@ -175,7 +157,8 @@ def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: flo
     bent = np.flatnonzero(share >= 1.0)
     between: Array = np.zeros(len(own))
     if len(bent):
-        between = np.interp(np.arange(len(own)), bent, np.unwrap(angle[bent]))
+        unwrapped: Array = np.unwrap(angle[bent])
+        between = np.asarray(np.interp(np.arange(len(own)), bent, unwrapped), np.float64)
     angle = between + share * ((angle - between + np.pi) % (2.0 * np.pi) - np.pi)
     return np.cos(angle)[:, None] * own + np.sin(angle)[:, None] * side
 
@@ -209,13 +192,13 @@ def follow_arms(
     number = {part.role: k for k, part in enumerate(parts)}
     for limb in limbs:
         roles = [role for role in limb.roles if role in number]
-        chain = chain_of(target, roles) if limb.is_arm else None
-        if chain is None or limb.end not in chain.rows:
+        chain = None if limb.ways is None else chain_of(target, roles)
+        if limb.ways is None or chain is None or limb.end not in chain.rows:
             continue
         elbow = chain.rows.index(target.first_row(limb.roles[1]))
         terms: list[Term] = [
-            Direction(0, elbow, np.zeros(3), limb.upper, 1.0),
-            Direction(elbow, chain.rows.index(limb.end), limb.offset, limb.lower, 1.0),
+            Direction(0, elbow, np.zeros(3), limb.ways[0], 1.0),
+            Direction(elbow, chain.rows.index(limb.end), limb.offset, limb.ways[1], 1.0),
         ]
         if len(roles) > 2:
             terms.append(Orientation(len(chain.rows) - 1, wanted[:, number[roles[2]]], HAND))
@@ -268,12 +251,13 @@ def hinge_bounds(chain: Chain, target: Body, roles: Sequence[str], bounds: Bound
         bounds: Largest steps.
     """
     ends = [(chain.rows.index(target.roles[role]), role) for role in roles if role in bounds.parts]
-    columns: list[Array] = []
-    for k, row in enumerate(chain.rows):
-        if target.skeleton.joints[row].kind is Kind.HINGE:
-            part = bounds.parts[next((role for end, role in ends if end >= k), ends[-1][1])]
-            columns.append(np.minimum(part, bounds.rows[row]))
-    return np.stack(columns, axis=1)
+    roles_of = [next((role for end, role in ends if end >= k), ends[-1][1]) for k in chain.hinges]
+    return np.minimum(np.stack([bounds.parts[role] for role in roles_of], axis=1), _velocity(chain, bounds))
+
+
+def _velocity(chain: Chain, bounds: Bounds) -> Array:
+    """Return the largest step of each hinge of a chain, (hinges,) radians, by its velocity limit."""
+    return bounds.rows[[chain.rows[k] for k in chain.hinges]]
 
 
 def calm(
@@ -305,12 +289,9 @@ def calm(
         if chain is None:
             continue
         most = hinge_bounds(chain, target, roles, bounds)
-        if places is not None:  # a foot that stands needs the whole leg
-            part = np.max([bounds.parts[role] for role in roles if role in bounds.parts], axis=0)[:, None]
-            most = np.minimum(
-                np.maximum(most, part),
-                bounds.rows[[row for row in chain.rows if is_hinge(target.skeleton.joints[row])]],
-            )
+        if places is not None:  # a foot that stands may need a faster leg than the source's
+            fastest = np.max(list(bounds.parts.values()), axis=0)[:, None]
+            most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
         if keeps_steps(q[:, chain.at], most):
             continue
         terms: list[Term] = []

@@ -157,7 +157,7 @@ def follow(
         progress: Called with (frames done, all).
     """
     wanted = world_rotations(source, target, parts, frames)
-    limbs = limbs_of(source, target, parts, frames, wanted)
+    limbs = limbs_of(source, target, [part.role for part in parts], frames)
     set_planes(limbs, target, parts, wanted)
     q = joint_values(target, parts, wanted, progress)
     calm(TRUNK, target, parts, wanted, q, bounds, fps)

@@ -30,6 +30,8 @@ _MOST_DAMPING: Final = 1e4
 _LEAST: Final = 0.02  # curvature that damping counts at least, for angles that no term determines
 _SETS: Final = 8  # most solves to find the angles and steps at their bounds
 _HELD: Final = 1e9  # curvature that holds an angle at a side
+_SMALL: Final = 1e-9  # sine of a turn below which it is its own angle
+_BACK: Final = -0.9  # cosine of a turn below which its axis is found from quaternions
 ROUNDED: Final = 1e-9  # radians by which a step may exceed its bound
 _SHORT: Final = 1e-9  # a direction between points that are closer has no weight; as a part of the chain's length
 
@@ -106,6 +108,7 @@ class Chain:
         self._turns: list[tuple[Array, Array, Array]] = []
         self.at = np.array([skeleton.q_slice(row).start for row, j in zip(rows, joints, strict=True) if is_hinge(j)])
         lower, upper = skeleton.limits
+        self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # their numbers in the chain
         self.lower, self.upper = lower[self.at], upper[self.at]
         for k, joint in enumerate(joints):
             if is_hinge(joint):
@@ -173,7 +176,7 @@ class Chain:
                 weight = term.weight / self.length
                 e[:, at] = weight * (term.wanted - point)
                 if derivative:
-                    J[:, at, :k] = weight * np.swapaxes(np.cross(axes[:, :k], point[:, None] - origins[:, :k]), 1, 2)
+                    J[:, at, :k] = weight * np.swapaxes(_cross(axes[:, :k], point[:, None] - origins[:, :k]), 1, 2)
                 continue
             way = point - positions[term.start]
             length = np.maximum(np.linalg.norm(way, axis=1), _SHORT * self.length)[:, None]
@@ -184,7 +187,7 @@ class Chain:
                 arms = np.concatenate(
                     [np.repeat(way[:, None], both, axis=1), point[:, None] - origins[:, both:k]], axis=1
                 )
-                speeds = np.cross(axes[:, :k], arms) / length[:, None]
+                speeds = _cross(axes[:, :k], arms) / length[:, None]
                 speeds -= (speeds @ d[:, :, None]) * d[:, None]
                 J[:, at, :k] = term.weight * np.swapaxes(speeds, 1, 2)
         return e, J
@@ -287,10 +290,23 @@ def is_hinge(joint: Joint) -> bool:
     return joint.kind is Kind.HINGE and joint.mimic is None
 
 
+def _cross(a: Array, b: Array) -> Array:
+    """Return the cross products (..., 3), faster than ``np.cross``."""
+    out = np.empty(a.shape)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
+
+
 def _rotation_vector(a: Array, b: Array) -> Array:
     """Return the rotation vectors (T, 3), world axes, from rotations a to b, (T, 3, 3)."""
-    p, q = matrix_to_quat(np.swapaxes(a, 1, 2)), matrix_to_quat(np.swapaxes(b, 1, 2))
-    return -rotation_between(p, q)
+    turn = b @ np.swapaxes(a, 1, 2)
+    w = 0.5 * np.stack([turn[:, i, j] - turn[:, j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=1)
+    sine, cosine = np.sqrt(np.sum(w * w, axis=1)), 0.5 * (np.einsum("tii->t", turn) - 1.0)
+    w *= np.where(sine > _SMALL, np.arctan2(sine, cosine) / np.maximum(sine, _SMALL), 1.0)[:, None]
+    if (back := cosine < _BACK).any():  # the axis of a half turn is lost in the difference
+        w[back] = -rotation_between(*(matrix_to_quat(np.swapaxes(R[back], 1, 2)) for R in (a, b)))
+    return w
 
 
 def _solved(band: Array, right: Array) -> Array:
