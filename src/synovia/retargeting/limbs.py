@@ -22,7 +22,7 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.tracking.chains import Chain, Direction, Orientation, Place, Term, base_frames, is_hinge, keeps_steps
 
-PLACE: Final = 100.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
+PLACE: Final = 300.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
 HAND: Final = 0.2  # weight of the orientation of a hand beside the directions of the bones
 ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") for side in SIDES)
 Bools = NDArray[np.bool_]
