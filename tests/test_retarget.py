@@ -153,11 +153,11 @@ def test_contacts_and_plants():
     path[:, 1] = np.where(stands, 0.0, 0.2 * np.sin(np.pi * ((t % 1.0) - 0.5) / 0.5))
     spans = ground_contacts(path, np.array([0.0, 1.0, 0.0]), 120.0)
     assert 2 <= len(spans) <= 3
-    fixed = planted_path(path, spans)
+    fixed = planted_path(path, spans, 120.0)
     for a, b in spans:
         np.testing.assert_array_equal(fixed[a:b], np.broadcast_to(fixed[a], (b - a, 3)))
     assert np.abs(np.diff(fixed - path, axis=0)).max() < 0.021  # what is added never jumps
-    np.testing.assert_array_equal(planted_path(path, []), path)
+    np.testing.assert_array_equal(planted_path(path, [], 120.0), path)
 
 
 def test_hands_stay_while_feet_are_put_in_place(humanoid, clip):

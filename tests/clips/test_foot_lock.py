@@ -96,8 +96,8 @@ def test_feet_are_found_by_role_by_name_and_as_told():
     )
     foot = feet_of(leg)[0]
     assert foot.points == (2, 3)
-    assert foot.joints == (2,)
-    assert feet_of(leg, ["knee"])[0].joints == (1, 2)
+    assert foot.joints == (2, 3)
+    assert feet_of(leg, ["knee"])[0].joints == (1, 2, 3)
     with pytest.raises(UnknownNameError, match="kne"):
         feet_of(leg, ["kne"])
     with pytest.raises(UnsupportedError, match="--feet"):

@@ -369,6 +369,17 @@ def test_a_pole_that_crosses_the_limb_flips_its_elbow_and_the_frame_is_told(solv
 
 
 @pytest.mark.parametrize("solver", GENERAL)
+@pytest.mark.parametrize(("beside", "step"), [(0.005, 0.045), (0.02, 0.07), (0.0003, 0.15)])
+def test_a_fast_pole_that_crosses_the_limb_is_told_as_well(solver, beside, step):
+    """The pole's way in one frame is as long as its distance from the shoulder; it crosses the limb all the same."""
+    clip, turns = passing(solver, beside, step)
+    flipped = np.flatnonzero(turns > 1.3) + 1
+    if solver in ("lm", "dls", "full-body"):
+        assert len(flipped)
+    assert set(flipped.tolist()) <= set(clip.jumps)
+
+
+@pytest.mark.parametrize("solver", GENERAL)
 def test_a_pole_that_passes_at_a_distance_is_followed_without_a_jump(solver):
     """The plane turns as the pole goes round: quickly, but as its way says."""
     clip, turns = passing(solver, 0.05, 0.01)

@@ -19,8 +19,10 @@ from synovia.model.tree import ancestors
 Bools = NDArray[np.bool_]
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
 _TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
+_NO_LENGTH: Final = 1e-6  # a shorter bone counts as none; as a part of the skeleton's size
 LOW: Final = 0.34  # quantile of a foot's heights and speeds up to which it may be in contact; in walking it is longer
 GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
+_FEW: Final = 3  # a gap of fewer frames is noise at any rate
 HERE: Final = 0.01  # distance below which two positions are the same, as a part of the extent of the point's path
 AROUND: Final = 0.012  # seconds added at both ends of a contact, which is longer than its still frames
 SHORTEST: Final = 0.05  # seconds; a shorter contact is a foot that swings low
@@ -31,7 +33,7 @@ class Foot:
     """One foot.
 
     Args:
-        joints: Rows of the joints that can be in contact: foot, toe.
+        joints: Rows of the points that can be in contact: foot, toe, and the toe's end where a file has it.
         points: Rows of all its points, tips included.
     """
 
@@ -66,9 +68,14 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
     feet: list[Foot] = []
     for head in heads:
         points = [row for row in range(head, len(skeleton)) if row == head or _has_above(skeleton, row, [head])]
-        joints = [row for row in points if not skeleton.joints[row].tip and (row == head or skeleton.children[row])]
+        joints = [row for row in points if row == head or _counts(skeleton, row)]
         feet.append(Foot(tuple(joints), tuple(points)))
     return feet
+
+
+def _counts(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a point of a foot can be in contact: a joint with children, or an end apart from its joint."""
+    return bool(skeleton.children[row]) or float(skeleton.lengths[row]) > _NO_LENGTH * skeleton.size
 
 
 def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
@@ -97,7 +104,7 @@ def up_axis(motion: Motion, feet: Sequence[Foot], up: str | None = None) -> int:
     return axis
 
 
-def contacts(places: Array, up: Array, fps: float) -> Bools:
+def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf) -> Bools:
     """Return when points are in contact with the ground, (T, n): low and slow compared with their other frames.
 
     Short gaps are closed, and then each contact is made a little longer.
@@ -106,12 +113,15 @@ def contacts(places: Array, up: Array, fps: float) -> Bools:
         places: World positions of the points, (T, n, 3).
         up: Direction away from the ground, (3,).
         fps: Frames per second.
+        fastest: Speed above which a point is not in contact, length units per second.
     """
     if len(places) < 2:
         return np.zeros(places.shape[:2], bool)
     height, speed = places @ up, np.linalg.norm(np.gradient(places, axis=0), axis=-1)
-    stands = (height <= np.quantile(height, LOW, axis=0)) & (speed <= np.quantile(speed, LOW, axis=0))
-    least = max(1, round(GAP * fps))
+    stands = (height <= np.quantile(height, LOW, axis=0)) & (
+        speed <= np.minimum(np.quantile(speed, LOW, axis=0), fastest / fps)
+    )
+    least = max(_FEW, round(GAP * fps))
     around = max(1, round(AROUND * fps))
     for k in range(stands.shape[1]):
         stands[:, k] = _without_gaps(stands[:, k], least, places[:, k])
@@ -123,9 +133,9 @@ def contacts(places: Array, up: Array, fps: float) -> Bools:
     return stands
 
 
-def ground_contacts(places: Array, up: Array, fps: float) -> list[tuple[int, int]]:
+def ground_contacts(places: Array, up: Array, fps: float, fastest: float = np.inf) -> list[tuple[int, int]]:
     """Return (first, end) of every contact of one point, (T, 3), with the ground; see ``contacts``."""
-    found = runs(contacts(places[:, None], up, fps)[:, 0])
+    found = runs(contacts(places[:, None], up, fps, fastest)[:, 0])
     return [(first, end) for first, end in found if end - first >= SHORTEST * fps]
 
 

@@ -189,6 +189,16 @@ class Skeleton(Pictured):
         if root == "fixed" and free is not None:
             joints[free] = replace(joints[free], kind=Kind.FIXED, limit=None, preferred=None, channels=None)
             return self.with_joints(joints)
+        return self._with_free_root if root == "free" else self._with_root(root)
+
+    @cached_property
+    def _with_free_root(self) -> Skeleton:
+        """The skeleton with a free joint before it; kept, because retargeting many clips asks for it each time."""
+        return self._with_root("free")
+
+    def _with_root(self, root: str) -> Skeleton:
+        """Return the skeleton with joints before it: a free one, or one for each axis."""
+        joints = list(self.joints)
         pivot = self.rest_pose().position(0)
         taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)}
         before = root_joints(root, pivot, taken)

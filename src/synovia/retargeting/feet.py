@@ -3,46 +3,134 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from synovia.clips.feet import ground_contacts
+from synovia.clips.feet import ground_contacts, runs
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.pose import world_frames
+from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
+from synovia.retargeting.limbs import ARMS, TRUNK, Bounds, calm
 from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
+_APART: Final = 1e-3  # a shorter bone is none; as a part of the skeleton's size
+EXACT: Final = 1e-5  # tolerance of a foot, lengths of the leg; it appears as a slide of as much in each frame
+TURNED: Final = 1e-3  # radians; no goal is a rotation
+MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is missed
+FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
+SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
+TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
 
-def planted_path(points: Array, spans: Spans) -> Array:
+@dataclass(frozen=True, eq=False)
+class FootPath:
+    """The target path of a foot.
+
+    Args:
+        ankle: Positions of the ankle, (T, 3).
+        spans: Contacts (first frame, end) of the ankle.
+        toe_row: Row of the target's toe; None if it has none.
+        toe: Positions of the toe, (T, 3).
+        toe_spans: Contacts of the toe.
+    """
+
+    ankle: Array
+    spans: Spans
+    toe_row: int | None
+    toe: Array
+    toe_spans: Spans
+
+
+def planted_path(points: Array, spans: Spans, fps: float) -> Array:
     """Return a path (T, 3) that is constant during contacts and follows the given one between them.
 
     During a contact, the path is at the mean of the given one. Between two contacts, the difference of both paths eases
-    from one value to the next over the whole swing. Before the first and after the last contact, it is constant. So
-    the shape of each swing is kept.
+    from one value to the next over the whole swing, so that the shape of the swing is kept. Before the first and after
+    the last contact, it eases to 0.
     """
     shift = np.zeros_like(points)
-    if not spans:
-        return points.copy()
     for a, b in spans:
         shift[a:b] = points[a:b].mean(0) - points[a:b]
-    shift[: spans[0][0]] = shift[spans[0][0]]
-    shift[spans[-1][1] :] = shift[spans[-1][1] - 1]
+    return points + _eased(shift, spans, fps)
+
+
+def _eased(shift: Array, spans: Spans, fps: float) -> Array:
+    """Fill the shift (T, 3) of a path between its spans: it eases from one to the next over the frames between."""
+    shift = shift.copy()
+    if not spans:
+        return shift
+    first, last = spans[0][0], spans[-1][1]
+    before, after = np.arange(first, 0, -1), np.arange(1, len(shift) - last + 1)
+    for part, end, frames in ((slice(0, first), first, before), (slice(last, None), last - 1, after)):
+        shift[part] = (1.0 - _ease(np.minimum(frames / (SWING * fps), 1.0)))[:, None] * shift[end]
     for (_, b), (a, _) in itertools.pairwise(spans):
         u = np.linspace(0.0, 1.0, a - b + 2)[1:-1, None]
-        ease = u * u * u * (u * (6.0 * u - 15.0) + 10.0)  # speed and acceleration are 0 at both ends
-        shift[b:a] = shift[b - 1] + ease * (shift[a] - shift[b - 1])
-    return points + shift
+        shift[b:a] = shift[b - 1] + _ease(u) * (shift[a] - shift[b - 1])
+    return shift
 
 
-def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float) -> dict[str, tuple[Array, Spans]]:
-    """Return, for each foot that both bodies have, its target path (T, 3) and its contacts.
+def _ease(u: Array) -> Array:
+    """Return a step from 0 to 1 whose speed and acceleration are 0 at both ends."""
+    return u * u * u * (u * (6.0 * u - 15.0) + 10.0)
+
+
+def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float) -> tuple[Array, Array]:
+    """Return the paths (T, 3) of ankle and toe of a rigid foot, each constant during its own contacts.
+
+    While only the toe stands, the foot turns about it, so that the heel can lift. While both stand, the foot does not
+    turn; it turns to its own direction and back within ``TURN``.
+
+    Args:
+        ankle: Path of the ankle, (T, 3).
+        toe: Path of the toe, (T, 3).
+        spans: Contacts of the ankle.
+        toe_spans: Contacts of the toe.
+        fps: Frames per second.
+    """
+    count = len(ankle)
+    ankle_at: Array = np.full((count, 3), np.nan)
+    toe_at, flat = ankle_at.copy(), ankle_at.copy()  # flat: from ankle to toe while both stand
+    own: Array = toe - ankle
+    length = float(np.linalg.norm(own, axis=1).mean())
+    for a, b in toe_spans:
+        toe_at[a:b] = toe[a:b].mean(0)
+    for a, b in spans:
+        place = ankle[a:b].mean(0)
+        both = np.flatnonzero(np.isfinite(toe_at[a:b, 0])) + a
+        if len(both):
+            flat[both] = _scaled(toe_at[both].mean(0) - place, length)
+            place = (toe_at[both] - flat[both]).mean(0)
+        ankle_at[a:b] = place
+    known = np.flatnonzero(np.isfinite(flat[:, 0]))
+    if len(known):
+        at = np.arange(count)
+        after = np.clip(np.searchsorted(known, at), 0, len(known) - 1)
+        before = np.maximum(after - 1, 0)
+        near = np.where(np.abs(known[before] - at) <= np.abs(known[after] - at), known[before], known[after])
+        share = _ease(np.clip(np.abs(near - at) / (TURN * fps), 0.0, 1.0))[:, None]
+        own = _scaled((1.0 - share) * flat[near] + share * own, length)
+    stands, steps = np.isfinite(ankle_at[:, :1]), np.isfinite(toe_at[:, :1])
+    shift = np.where(stands, ankle_at, np.where(steps, toe_at - own, ankle)) - ankle
+    moved = ankle + _eased(shift, runs((stands | steps)[:, 0]), fps)
+    return moved, moved + own
+
+
+def _scaled(v: Array, length: float) -> Array:
+    """Return vectors (..., 3) of a length."""
+    return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
+
+
+def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float) -> dict[str, FootPath]:
+    """Return, for each foot that both bodies have, its target path and its contacts.
 
     Args:
         source: The body that moves.
@@ -51,37 +139,75 @@ def foot_paths(source: Body, target: Body, frames: Array, own: Array, fps: float
         own: (T, m, 12) world frames of the target before its feet are corrected.
         fps: Frames per second.
     """
-    out: dict[str, tuple[Array, Spans]] = {}
-    for leg in LEGS:
-        if leg[2] in source.roles and leg[2] in target.roles:
-            spans = ground_contacts(frames[:, source.roles[leg[2]], 9:], source.basis[:, 1], fps)
-            out[leg[2]] = planted_path(own[:, target.roles[leg[2]], 9:], spans), spans
+    out: dict[str, FootPath] = {}
+    up, fastest = source.basis[:, 1], FASTEST * source.leg
+    for side, leg in zip(SIDES, LEGS, strict=True):
+        if leg[2] not in source.roles or leg[2] not in target.roles:
+            continue
+        foot = target.roles[leg[2]]
+        ankle = own[:, foot, 9:]
+        spans = ground_contacts(frames[:, source.roles[leg[2]], 9:], up, fps, fastest)
+        toe, source_toe = toe_row(target, side), toe_row(source, side)
+        if toe is None or source_toe is None:
+            out[leg[2]] = FootPath(planted_path(ankle, spans, fps), spans, None, ankle, [])
+            continue
+        toe_spans = ground_contacts(frames[:, source_toe, 9:], up, fps, fastest)
+        places = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps)
+        out[leg[2]] = FootPath(places[0], spans, toe, places[1], toe_spans)
     return out
 
 
+def toe_row(body: Body, side: str) -> int | None:
+    """Return the row of a toe: the joint of that part, else the lowest point below the foot that is apart from it."""
+    if f"{side}_toes" in body.roles:
+        return body.roles[f"{side}_toes"]
+    foot = body.roles[f"{side}_foot"]
+    below = [k for k in body.skeleton.children[foot] if body.skeleton.lengths[k] > _APART * body.skeleton.size]
+    return min(below, key=lambda k: float(body.rest[k, 9:] @ body.basis[:, 1]), default=None)
+
+
 def solve_feet(
-    target: Body, q: Array, paths: Mapping[str, Array], threads: int | None, progress: Progress | None
+    target: Body,
+    parts: Sequence[Part],
+    q: Array,
+    paths: Mapping[str, FootPath],
+    bounds: Bounds,
+    fps: float,
+    threads: int | None,
+    progress: Progress | None,
 ) -> tuple[Array, Array, float]:
     """Solve for the feet.
 
-    Feet have the highest priority. Hands stay where they were as far as the feet permit. The rest of the pose changes
-    as little as possible.
+    Ankles have the highest priority. Toes follow, and hands stay where they were, as far as the ankles permit. The rest
+    of the pose changes as little as possible. Limbs of hinges with a step beyond its bound are solved once more.
 
     Args:
         target: The body.
+        parts: Its parts.
         q: Joint values before, (T, nq).
-        paths: Target path of each foot, (T, 3), by role.
+        paths: Target path of each foot, by role.
+        bounds: Largest steps of hinges.
+        fps: Frames per second.
         threads: Number of threads; None for all cores.
         progress: Called with (frames done, all).
 
     Returns:
         Joint values (T, nq), the error of each foot (T, feet), and the error above which a foot is missed.
     """
-    frames = world_frames(target.skeleton, q)
+    skeleton = target.skeleton
+    frames = world_frames(skeleton, q)
     hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
-    places = {target.roles[role]: path for role, path in paths.items()}
-    goals = [PositionGoal(row) for row in places] + [PositionGoal(row, priority=1) for row in hands]
-    places |= {row: frames[:, row, 9:] for row in hands}
-    ik = IK(target.skeleton, goals, FullBody(attempts=1), root="free")
-    answer = ik.solve_many(places, q, threads=threads, progress=progress)
-    return answer.q, answer.errors[:, : len(paths), 0], ik.tolerance[0]
+    places = {target.roles[role]: path.ankle for role, path in paths.items()}
+    below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
+    below |= {row: frames[:, row, 9:] for row in hands}
+    goals = [PositionGoal(row) for row in places] + [PositionGoal(row, priority=1) for row in below]
+    tolerance = EXACT * target.leg, TURNED
+    ik = IK(skeleton, goals, FullBody(attempts=1), tolerance=tolerance, root="free")
+    answer = ik.solve_many({**places, **below}, q, threads=threads, progress=progress)
+    out = answer.q
+    frames = world_frames(skeleton, out)
+    wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in parts], axis=1)
+    calm((*TRUNK, *ARMS, *LEGS), target, parts, wanted, out, bounds, fps, {role: p.ankle for role, p in paths.items()})
+    frames = world_frames(skeleton, out)
+    off = np.stack([np.linalg.norm(frames[:, row, 9:] - path, axis=1) for row, path in places.items()], axis=1)
+    return out, off, MISSED * target.leg

@@ -18,6 +18,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
+from synovia.retargeting.limbs import largest_steps
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
 
@@ -140,13 +141,15 @@ def retarget(
     roles = [role for role in target.roles if role in source.roles and target.can_turn(role)]
     parts = align(source, target, roles)
     passes = 2 if feet else 1
-    q = follow(motion, source, target, parts, _pass_of(progress, 0, passes))
-    paths = foot_paths(source, target, motion.frames(), world_frames(moving, q), motion.fps) if feet else {}
+    frames = motion.frames()
+    bounds = largest_steps(source, target, frames, motion.fps, np.full(len(moving), np.inf))
+    q = follow(source, target, parts, frames, bounds, motion.fps, _pass_of(progress, 0, passes))
+    paths = foot_paths(source, target, frames, world_frames(moving, q), motion.fps) if feet else {}
     missed: tuple[int, ...] = ()
     worst = 0.0
     if paths:
-        where = {role: path for role, (path, _) in paths.items()}
-        q, off, tolerance = solve_feet(target, q, where, threads, _pass_of(progress, 1, passes))
+        last = _pass_of(progress, 1, passes)
+        q, off, tolerance = solve_feet(target, parts, q, paths, bounds, motion.fps, threads, last)
         worst = float(off.max())
         missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
@@ -157,7 +160,7 @@ def retarget(
         stance=stance,
         target_rest=target_rest,
         scale=target.leg / source.leg,
-        contacts={role: spans for role, (_, spans) in paths.items()},
+        contacts={role: path.spans for role, path in paths.items()},
         missed_frames=missed,
         worst=worst,
     )

@@ -10,11 +10,11 @@ from synovia.ik.parallel import Progress
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind
 from synovia.model.geometry import Array
-from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
+from synovia.retargeting.limbs import TRUNK, Bounds, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
 _LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
@@ -137,10 +137,31 @@ def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
 
 
 def follow(
-    motion: Motion, source: Body, target: Body, parts: Sequence[Part], progress: Progress | None = None
+    source: Body,
+    target: Body,
+    parts: Sequence[Part],
+    frames: Array,
+    bounds: Bounds,
+    fps: float,
+    progress: Progress | None = None,
 ) -> Array:
-    """Return joint values (T, nq) of the target that follow a motion: orientations, path and height."""
-    frames = motion.frames()
-    q = joint_values(target, parts, world_rotations(source, target, parts, frames), progress)
+    """Return joint values (T, nq) of the target that follow a motion: orientations, swing planes, path and height.
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        parts: The parts that both have.
+        frames: (T, n, 12) world frames of the source.
+        bounds: Largest steps of the target's hinges.
+        fps: Frames per second.
+        progress: Called with (frames done, all).
+    """
+    wanted = world_rotations(source, target, parts, frames)
+    limbs = limbs_of(source, target, [part.role for part in parts], frames)
+    set_planes(limbs, target, parts, wanted)
+    q = joint_values(target, parts, wanted, progress)
+    calm(TRUNK, target, parts, wanted, q, bounds, fps)
+    follow_arms(limbs, target, parts, wanted, q, bounds, fps)
+    calm(LEGS, target, parts, wanted, q, bounds, fps)
     place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -2,7 +2,9 @@
 
 **Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
-A joint that rotates by much more has flipped. In fast motion, the targets move fast as well, so it is not a flip.
+A joint that rotates by much more has flipped. In fast motion, the targets move fast as well, so it is not a flip. A
+limb has flipped as well if it swings about the line between its ends while its pole crosses that line: the nearer the
+pole, the more swing its small way would explain.
 
 **Switches.** A closed form takes the branch nearest to the previous frame. Where that branch ends, at a limit or a
 singular pose, the next branch may be far away. To tell a switch from fast motion, a frame with a large step is solved
@@ -23,6 +25,7 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.kernels.layout import GIVEN, IS_ANGLE, TRANSFORM_WIDTH, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rotation_between, times_exp
+from synovia.model.pose import world_frames
 
 Bools = NDArray[np.bool_]
 Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
@@ -31,6 +34,10 @@ Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 _FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip
 _SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
 _MORE: Final = 10.0  # a flip's rotation beside that of its targets; a limb that leaves its straight pose has about 4
+_SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
+_CLOSE: Final = (0.75, 0.25)  # a pole crosses a limb if it passes its line at a smaller part of its distances there
+# before and after: of the smaller one, or of the larger one where it comes from far or goes far
+_STRAIGHT: Final = 1e-3  # a limb bends if its middle is farther from the line of its ends; as a part of its length
 _LARGE: Final = 0.2  # norm of the joints' steps, radians and reaches; smallest that may be a switch
 _PARTS: Final = (4, 32)  # numbers of small steps; four are enough for most frames without a switch
 _WHOLE: Final = 0.5  # fraction of the large step: a larger small step is a switch
@@ -50,7 +57,7 @@ def find_jumps(
         follow: The function that solved the track.
         switches: Whether to look for switches of a closed form, which takes more solves.
     """
-    jumped = (rows[:, WINNER] > 0) | _flips(ik, rows)
+    jumped = (rows[:, WINNER] > 0) | _flips(ik, rows) | _crossings(ik, rows)
     if switches and ik.solver.closed and len(rows) > 1:
         jumped |= _branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
@@ -106,6 +113,46 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
                 joint = Pose.trusted(ik.skeleton, q[t - 1].copy()).position(owner)
                 out[t] = turned[i] > _MORE * _explained(ik, joint, targets[t - 1], targets[t])
     return out
+
+
+def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
+    """Return in which frames of a track a limb swings round because its pole crosses it."""
+    out = np.zeros(len(rows), bool)
+    poles = [g for g, goal in enumerate(ik.goals) if goal.turns_slowly]
+    if not poles or len(rows) < 2:
+        return out
+    targets = ik.targets_in(rows).reshape(len(rows), -1, 4, 4)
+    frames = world_frames(ik.skeleton, np.ascontiguousarray(rows[:, ik.places]))
+    for g in poles:
+        middle, root, tip = (frames[:, row, 9:] for row in ik.goal_joints[g][:3])
+        way = tip - root
+        length = np.linalg.norm(middle - root, axis=1) + np.linalg.norm(tip - middle, axis=1)
+        line = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), _STRAIGHT * length[:, None])
+        side, pole = (
+            p - np.sum(p * line, axis=1, keepdims=True) * line for p in (middle - root, targets[:, g, :3, 3] - root)
+        )
+        bends = np.linalg.norm(side, axis=1) > _STRAIGHT * length
+        a, b = (_carried(v[:-1], line[:-1], line[1:]) for v in (side, pole))
+        swing = np.arctan2(np.linalg.norm(np.cross(a, side[1:]), axis=1), np.sum(a * side[1:], axis=1))
+        out[1:] |= (swing > _SWING) & bends[1:] & bends[:-1] & _passes(b, pole[1:])
+    return out
+
+
+def _carried(v: Array, a: Array, b: Array) -> Array:
+    """Return vectors (T, 3) turned by the smallest rotation from directions a to b, (T, 3)."""
+    axis = np.cross(a, b)
+    cosine = np.sum(a * b, axis=1, keepdims=True)
+    along = np.sum(axis * v, axis=1, keepdims=True) / np.maximum(1.0 + cosine, _STRAIGHT)
+    return cosine * v + np.cross(axis, v) + along * axis
+
+
+def _passes(a: Array, b: Array) -> Bools:
+    """Return whether the ways from points a to b (T, 3) pass the origin closer than their ends are."""
+    way = b - a
+    share = np.clip(-np.sum(a * way, axis=1) / np.maximum(np.sum(way * way, axis=1), np.finfo(float).tiny), 0.0, 1.0)
+    nearest = np.linalg.norm(a + share[:, None] * way, axis=1)
+    ends = np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)
+    return (nearest < _CLOSE[0] * np.minimum(*ends)) | (nearest < _CLOSE[1] * np.maximum(*ends))
 
 
 def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -> float:

@@ -1,0 +1,403 @@
+"""Arms and legs of hinges: the directions of both bones over a whole clip, with steps no larger than the source's.
+
+A robot's elbow is one hinge, and the three hinges of its shoulder lose an axis where the arm points along the first of
+them. So orientations, frame by frame, are a poor guide: the swing plane of the limb (the plane of its two bones) is
+lost, and angles jump. Here the directions of both bones are followed, in all frames at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model import Kind
+from synovia.model.geometry import Array
+from synovia.model.names import SIDES
+from synovia.model.tree import ancestors
+from synovia.retargeting.alignment import Part
+from synovia.retargeting.body import Body
+from synovia.tracking.chains import Chain, Direction, Orientation, Place, Term, base_frames, is_hinge, keeps_steps
+
+PLACE: Final = 300.0  # weight of the position of a foot beside orientations; positions are in lengths of the leg
+HAND: Final = 0.2  # weight of the orientation of a hand beside the directions of the bones
+ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") for side in SIDES)
+Bools = NDArray[np.bool_]
+TRUNK: Final = (("spine", "chest", "upper_chest"), ("neck", "head"))
+# Weight of squared steps at 30 frames a second; it carries a straight limb through its singular pose
+CALM: Final = 1e-3
+STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor of its part's step in the source, angle more
+SLOW: Final = 30.0  # frames a second above which the angle more is smaller in proportion
+_ALONG: Final = 0.8  # cosine above which a hinge turns about the forearm rather than bends the elbow
+_ALIKE: Final = 0.7  # an elbow may bend to both sides if one range is at least this part of the other
+_BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
+_ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
+_KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
+_APART: Final = 1e-3  # smaller distances say nothing of a direction; as a part of the size
+_HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a part of the whole way
+_MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
+
+
+_AT_BOUND: Final = 0.999  # of its bound: a step at its bound
+_LATE: Final = 3  # frames before and after such a step that are late
+
+
+@dataclass(frozen=True, eq=False)
+class Limb:
+    """A limb whose lower part is turned by hinges, and the directions that its bones should have.
+
+    Args:
+        roles: Upper part, lower part, end.
+        bones: Directions of both bones at rest, (2, 3), world.
+        ways: Directions (T, 3) that both bones should have, world; None if they follow the orientations of their parts.
+        end: Row that carries the end of the lower bone.
+        offset: That end in this row's frame, (3,).
+    """
+
+    roles: tuple[str, str, str]
+    bones: Array
+    ways: tuple[Array, Array] | None
+    end: int
+    offset: Array
+
+
+def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
+    """Return the target's limbs whose lower part is turned by hinges.
+
+    Arms should have the directions of the source's bones. Legs keep the small differences of the rest poses, which are
+    those of the hip joints; so their bones follow the orientations of their parts.
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        roles: The parts that both have.
+        frames: (T, n, 12) world frames of the source.
+    """
+    across = target.basis @ source.basis.T
+    out: list[Limb] = []
+    for side in SIDES:
+        for names in (("upper_arm", "lower_arm", "hand"), ("upper_leg", "lower_leg", "foot")):
+            upper, lower, end = (f"{side}_{name}" for name in names)
+            if upper not in roles or lower not in roles:
+                continue
+            row, offset = lower_end(target, lower, end)
+            begin, middle = target.rest_position(upper), target.rest_position(lower)
+            bones = _unit(np.array([middle - begin, _point(target.rest, row, offset) - middle]))
+            ways = None
+            if names[0] == "upper_arm":
+                places = [frames[:, source.first_row(role), 9:] for role in (upper, lower)]
+                far, beyond = lower_end(source, lower, end)
+                places.append(frames[:, far, 9:] + frames[:, far, :9].reshape(-1, 3, 3) @ beyond)
+                ways = _unit(places[1] - places[0]) @ across.T, _unit(places[2] - places[1]) @ across.T
+            out.append(Limb((upper, lower, end), bones, ways, row, offset))
+    return out
+
+
+def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> None:
+    """Turn upper and lower parts so that the hinge between them bends in the plane of both bones; change ``wanted``.
+
+    The hinge is normal to that plane, on the side where it bends farther. The angle about the upper bone from the
+    source's own orientation to that plane is interpolated where the limb is straight.
+
+    Args:
+        limbs: The limbs.
+        target: The body that follows.
+        parts: The parts that both have.
+        wanted: World orientations of the parts, (T, parts, 3, 3).
+    """
+    number = {part.role: k for k, part in enumerate(parts)}
+    for limb in limbs:
+        axis = bending_axis(target, limb)
+        if axis is None:
+            continue
+        rests = [target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]]
+        turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(limb.roles, rests, strict=False)]
+        bones, ways, clear = limb.bones, limb.ways, _ELBOW
+        if ways is None:  # a hip may be beside the knee, so only what is normal to the hinge counts
+            bones, clear = _unit(bones - (bones @ axis)[:, None] * axis), _KNEE
+            ways = turns[0] @ bones[0], turns[1] @ bones[1]
+        normal = _normals(turns[0] @ axis, *ways, *clear)
+        for role, rest, bone, way in zip(limb.roles, rests, bones, ways, strict=False):
+            wanted[:, number[role]] = _frames(way, normal) @ _frames(bone[None], axis[None])[0].T @ rest
+
+
+def bending_axis(target: Body, limb: Limb) -> Array | None:
+    """Return the axis about which a limb bends to the side where it bends farther, at rest, or None without a hinge."""
+    skeleton = target.skeleton
+    first, last = target.first_row(limb.roles[1]), target.roles[limb.roles[1]]
+    rows = ancestors(skeleton.parents, last)[::-1]
+    rows = rows[rows.index(first) :]
+    joints = [skeleton.joints[row] for row in rows]
+    if not all(joint.kind is Kind.FIXED or is_hinge(joint) for joint in joints):
+        return None
+    bone, lower = limb.bones
+    for row, joint in zip(rows, joints, strict=True):
+        axis = target.rest[row, :9].reshape(3, 3) @ joint.axis
+        if is_hinge(joint) and abs(axis @ lower) < _ALONG:
+            a, b = (v - (v @ axis) * axis for v in (bone, lower))
+            bend = float(np.arctan2(np.cross(a, b) @ axis, a @ b))  # at rest
+            at = skeleton.q_slice(row).start
+            low, high = (float(limit[at] - skeleton.rest_q[at]) + bend for limit in skeleton.limits)
+            both = min(high, -low) >= _ALIKE * max(high, -low)
+            return axis if (bend > 0.0 if both and abs(bend) > _BENT else high >= -low) else -axis
+    return None
+
+
+def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: float) -> Array:
+    """Return normals (T, 3) of the plane of two directions, or vectors close to ``own`` where it is not clear."""
+    own = _unit(own - np.sum(own * upper, axis=1, keepdims=True) * upper)
+    side = np.cross(upper, own)
+    normal = np.cross(upper, lower)
+    bend = np.linalg.norm(normal, axis=1)
+    share = np.clip((bend - straight) / (clear - straight), 0.0, 1.0)
+    angle = np.arctan2(np.sum(side * normal, axis=1), np.sum(own * normal, axis=1))
+    bent = np.flatnonzero(share >= 1.0)
+    between: Array = np.zeros(len(own))
+    if len(bent):
+        unwrapped: Array = np.unwrap(angle[bent])
+        between = np.asarray(np.interp(np.arange(len(own)), bent, unwrapped), np.float64)
+    angle = between + share * ((angle - between + np.pi) % (2.0 * np.pi) - np.pi)
+    return np.cos(angle)[:, None] * own + np.sin(angle)[:, None] * side
+
+
+def _frames(x: Array, y: Array) -> Array:
+    """Return rotations (T, 3, 3) whose first column is x, and whose second is y as far as it is normal to x."""
+    y = _unit(y - np.sum(x * y, axis=1, keepdims=True) * x)
+    return np.stack([x, y, np.cross(x, y)], axis=2)
+
+
+def follow_arms(
+    limbs: Sequence[Limb],
+    target: Body,
+    parts: Sequence[Part],
+    wanted: Array,
+    q: Array,
+    bounds: Bounds,
+    fps: float,
+) -> None:
+    """Let arms of hinges follow the directions of their bones, and the orientations of their hands; change q in place.
+
+    Args:
+        limbs: The limbs.
+        target: The body that follows.
+        parts: The parts that both have.
+        wanted: World orientations of the parts, (T, parts, 3, 3).
+        q: (T, nq) joint values of the target, from which the search begins.
+        bounds: Largest steps.
+        fps: Frames per second.
+    """
+    number = {part.role: k for k, part in enumerate(parts)}
+    for limb in limbs:
+        roles = [role for role in limb.roles if role in number]
+        chain = None if limb.ways is None else chain_of(target, roles)
+        if limb.ways is None or chain is None or limb.end not in chain.rows:
+            continue
+        elbow = chain.rows.index(target.first_row(limb.roles[1]))
+        terms: list[Term] = [
+            Direction(0, elbow, np.zeros(3), limb.ways[0], 1.0),
+            Direction(elbow, chain.rows.index(limb.end), limb.offset, limb.ways[1], 1.0),
+        ]
+        if len(roles) > 2:
+            terms.append(Orientation(len(chain.rows) - 1, wanted[:, number[roles[2]]], HAND))
+        most = hinge_bounds(chain, target, roles, bounds)
+        q[:, chain.at] = best_follow(chain, target, q, terms, most, fps)
+
+
+def best_follow(chain: Chain, target: Body, q: Array, terms: Sequence[Term], most: Array, fps: float) -> Array:
+    """Return the angles (T, hinges) of a chain that follow its terms: from q, or from other starts if a bone is missed.
+
+    Args:
+        chain: The hinges.
+        target: The body.
+        q: (T, nq) joint values of the target.
+        terms: What the chain should do.
+        most: Largest steps, (T - 1, hinges) radians.
+        fps: Frames per second.
+    """
+    base = base_frames(target.skeleton, q, chain.base)
+    calm = CALM * (fps / 30.0) ** 2
+    best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, calm=calm)
+    bones = [n for n, term in enumerate(terms) if term.weight == 1.0]
+    e, _ = chain.residuals(base, best, terms, derivative=False)
+    off = np.linalg.norm(e.reshape(len(e), -1, 3)[:, bones], axis=2)
+    free = ~_around_fast(best, most)
+    if (off.max(axis=1) > _MISSED)[free].any():
+        for start in _starts(chain, target):
+            x, cost = chain.follow(base, np.tile(start, (len(q), 1)), terms, bounds=most, calm=calm)
+            if cost < least:
+                best, least = x, cost
+    return best
+
+
+def _around_fast(x: Array, most: Array) -> Bools:
+    """Return which frames (T,) are close to a step at its bound: they miss because they are late."""
+    fast = np.pad((np.abs(np.diff(x, axis=0)) >= _AT_BOUND * most).any(axis=1), (0, 1))
+    out = np.zeros(len(x), bool)
+    for t in np.flatnonzero(fast).tolist():
+        out[max(0, t - _LATE + 1) : t + 1 + _LATE] = True
+    return out
+
+
+def hinge_bounds(chain: Chain, target: Body, roles: Sequence[str], bounds: Bounds) -> Array:
+    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians: that of the part that it turns.
+
+    Args:
+        chain: The hinges.
+        target: The body.
+        roles: Parts along the chain, from its base.
+        bounds: Largest steps.
+    """
+    ends = [(chain.rows.index(target.roles[role]), role) for role in roles if role in bounds.parts]
+    roles_of = [next((role for end, role in ends if end >= k), ends[-1][1]) for k in chain.hinges]
+    return np.minimum(np.stack([bounds.parts[role] for role in roles_of], axis=1), _velocity(chain, bounds))
+
+
+def _velocity(chain: Chain, bounds: Bounds) -> Array:
+    """Return the largest step of each hinge of a chain, (hinges,) radians, by its velocity limit."""
+    return bounds.rows[[chain.rows[k] for k in chain.hinges]]
+
+
+def calm(
+    groups: Iterable[Sequence[str]],
+    target: Body,
+    parts: Sequence[Part],
+    wanted: Array,
+    q: Array,
+    bounds: Bounds,
+    fps: float,
+    places: Mapping[str, Array] | None = None,
+) -> None:
+    """Solve limbs of hinges with a step beyond its bound once more, in all frames at once; change q in place.
+
+    Args:
+        groups: Parts in a row, from the base of a limb to its end; those that are missing are left out.
+        target: The body.
+        parts: Its parts.
+        wanted: World orientations of the parts, (T, parts, 3, 3).
+        q: (T, nq) joint values.
+        bounds: Largest steps.
+        fps: Frames per second.
+        places: Positions (T, 3) of some of the parts, which count more than orientations, by role.
+    """
+    number = {part.role: k for k, part in enumerate(parts)}
+    for group in groups:
+        roles = [role for role in group if role in number]
+        chain = chain_of(target, roles) if roles else None
+        if chain is None:
+            continue
+        most = hinge_bounds(chain, target, roles, bounds)
+        if places is not None:  # a foot that stands may need a faster leg than the source's
+            fastest = np.max(list(bounds.parts.values()), axis=0)[:, None]
+            most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
+        if keeps_steps(q[:, chain.at], most):
+            continue
+        terms: list[Term] = []
+        for role in roles:
+            row = chain.rows.index(target.roles[role])
+            terms.append(Orientation(row, wanted[:, number[role]], 1.0))
+            if places is not None and role in places:
+                terms.append(Place(row, np.zeros(3), places[role], PLACE))
+        q[:, chain.at] = best_follow(chain, target, q, terms, most, fps)
+
+
+def _starts(chain: Chain, target: Body) -> list[Array]:
+    """Return poses of a chain to start from: rest, and the middle of the limits."""
+    rest = target.skeleton.rest_q[chain.at]
+    low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
+    return [rest, 0.5 * (low + high)]
+
+
+def chain_of(target: Body, roles: Sequence[str]) -> Chain | None:
+    """Return the hinges that turn some parts in a row, or None if other joints turn one of them."""
+    skeleton = target.skeleton
+    rows = ancestors(skeleton.parents, target.roles[roles[-1]])[::-1]
+    ends = [target.first_row(roles[0]), *(target.roles[role] for role in roles)]
+    if not all(row in rows for row in ends):
+        return None
+    rows = rows[rows.index(ends[0]) :]
+    joints = [skeleton.joints[row] for row in rows]
+    plain = all(joint.kind is Kind.FIXED or is_hinge(joint) for joint in joints)
+    return Chain(skeleton, rows) if plain and any(is_hinge(joint) for joint in joints) else None
+
+
+def lower_end(body: Body, lower: str, end: str) -> tuple[int, Array]:
+    """Return the row that carries the end of a lower bone, and that end in its frame, (3,).
+
+    It is the first joint of the part at its end that is apart from the bone's beginning; a wrist may begin with a hinge
+    in the elbow.
+    """
+    row = body.roles[lower]
+    if end not in body.roles:
+        return row, _tip(body, row)
+    start, last = body.rest_position(lower), body.rest[body.roles[end], 9:]
+    rows = ancestors(body.skeleton.parents, body.roles[end])[::-1]
+    for k in rows[rows.index(row) + 1 :] if row in rows else []:
+        if np.linalg.norm(body.rest[k, 9:] - start) >= _HALF * np.linalg.norm(last - start):
+            return k, np.zeros(3)
+    return body.roles[end], np.zeros(3)
+
+
+def _point(frames: Array, row: int, offset: Array) -> Array:
+    """Return a point (3,) of one pose, from its place in the frame of a row; frames (n, 12)."""
+    return frames[row, 9:] + frames[row, :9].reshape(3, 3) @ offset
+
+
+def _tip(body: Body, row: int) -> Array:
+    """Return the end of a part without a joint there, in its frame: its centre of mass, else the mean of all points."""
+    skeleton = body.skeleton
+    if skeleton.joints[row].mass > 0.0 and np.linalg.norm(skeleton.joints[row].com) > _APART * skeleton.size:
+        return skeleton.joints[row].com
+    below = [k for k in range(row + 1, len(skeleton)) if row in ancestors(skeleton.parents, k)]
+    if below:
+        return body.rest[row, :9].reshape(3, 3).T @ (body.rest[below, 9:].mean(0) - body.rest[row, 9:])
+    return np.zeros(3)
+
+
+def _unit(v: Array) -> Array:
+    """Return unit vectors (T, 3); zero where a vector is zero."""
+    length = np.linalg.norm(v, axis=1, keepdims=True)
+    return v / np.maximum(length, 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """How far joints may turn from one frame to the next.
+
+    Args:
+        parts: (T - 1,) radians of the hinges of each part, by role.
+        rows: (n,) radians of each joint of the target.
+    """
+
+    parts: Mapping[str, Array]
+    rows: Array
+
+
+def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocity: Array) -> Bounds:
+    """Return how far joints may turn in one frame.
+
+    A hinge may turn a little farther than the source's part, relative to the part above it, and at most as fast as its
+    velocity limit.
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        frames: (T, n, 12) world frames of the source.
+        fps: Frames per second.
+        velocity: (m,) highest velocity of each joint of the target, radians per second.
+    """
+    factor, more = STEP[0], STEP[1] * min(1.0, SLOW / fps)
+    rows = set(source.roles.values())
+    out: dict[str, Array] = {}
+    for role, row in source.roles.items():
+        if role not in target.roles:
+            continue
+        above = next((k for k in ancestors(source.skeleton.parents, row)[1:] if k in rows), -1)
+        turn = frames[:, row, :9].reshape(-1, 3, 3)
+        if above >= 0:
+            turn = np.swapaxes(frames[:, above, :9].reshape(-1, 3, 3), 1, 2) @ turn
+        cosine = 0.5 * (np.einsum("tij,tij->t", turn[1:], turn[:-1]) - 1.0)
+        out[role] = factor * np.arccos(np.clip(cosine, -1.0, 1.0)) + more
+    return Bounds(out, velocity / fps)

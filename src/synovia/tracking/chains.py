@@ -1,0 +1,350 @@
+"""Hinges in a row over a whole clip: kinematics of all frames at once, and least squares with bounded steps.
+
+With residuals e of directions, rotations and positions, and the step Δ of each angle from frame to frame, the cost is
+
+    Σ w² |e|² + Σ calm Δ² + Σ BEYOND (|Δ| - bound)₊²
+
+The Gauss-Newton matrix is banded, because Δ connects only neighbouring frames, angle by angle. Finally the angles are
+moved to the nearest ones whose steps keep their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.geometry import Array, matrix_to_quat, rotation_between
+from synovia.model.pose import world_frames
+
+BEYOND: Final = 100.0  # weight of the part of a step beyond its bound; directions have weights of about 1
+STEPS: Final = 30  # most steps of the least squares
+ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
+FINE: Final = 1e-6  # decrease of the cost for each frame, squared radians, below which it stops as well
+_LARGEST: Final = 0.7  # radians in one step; the linear model is poor beyond
+_DAMPING: Final = 1e-6  # of the first step, relative to the curvature of each angle
+_MOST_DAMPING: Final = 1e4
+_LEAST: Final = 0.02  # curvature that damping counts at least, for angles that no term determines
+_SETS: Final = 8  # most solves to find the angles and steps at their bounds
+_HELD: Final = 1e9  # curvature that holds an angle at a side
+_SMALL: Final = 1e-9  # sine of a turn below which it is its own angle
+_BACK: Final = -0.9  # cosine of a turn below which its axis is found from quaternions
+ROUNDED: Final = 1e-9  # radians by which a step may exceed its bound
+_SHORT: Final = 1e-9  # a direction between points that are closer has no weight; as a part of the chain's length
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Direction:
+    """The direction from one point of the chain to another one.
+
+    Args:
+        start: Number of the joint in the chain where it begins.
+        end: Number of the joint in the chain that carries its end.
+        offset: The end in that joint's frame, (3,).
+        wanted: Unit vectors, (T, 3), world axes.
+        weight: Weight of the residual, radians.
+    """
+
+    start: int
+    end: int
+    offset: Array
+    wanted: Array
+    weight: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Orientation:
+    """The orientation of a joint.
+
+    Args:
+        joint: Number of the joint in the chain.
+        wanted: Rotations, (T, 3, 3), world axes.
+        weight: Weight of the residual, radians.
+    """
+
+    joint: int
+    wanted: Array
+    weight: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Place:
+    """The position of a point.
+
+    Args:
+        joint: Number of the joint in the chain.
+        offset: The point in that joint's frame, (3,).
+        wanted: Positions, (T, 3), world axes.
+        weight: Weight of the residual, divided by the length of the chain.
+    """
+
+    joint: int
+    offset: Array
+    wanted: Array
+    weight: float
+
+
+Term = Direction | Orientation | Place
+
+
+class Chain:
+    """Hinges in a row; joints between them are fixed.
+
+    Args:
+        skeleton: The skeleton.
+        rows: Rows of its joints, each the parent of the next; hinges or fixed joints, and no mimic joints.
+    """
+
+    def __init__(self, skeleton: Skeleton, rows: Sequence[int]) -> None:
+        """Store the geometry."""
+        joints = [skeleton.joints[row] for row in rows]
+        self.rows = tuple(rows)
+        self.base = skeleton.parents[rows[0]]
+        self._rest = [(joint.rest[:3, :3].copy(), joint.rest[:3, 3].copy()) for joint in joints]
+        self._hinge = [-1] * len(rows)
+        self._turns: list[tuple[Array, Array, Array]] = []
+        self.at = np.array([skeleton.q_slice(row).start for row, j in zip(rows, joints, strict=True) if is_hinge(j)])
+        lower, upper = skeleton.limits
+        self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # their numbers in the chain
+        self.lower, self.upper = lower[self.at], upper[self.at]
+        for k, joint in enumerate(joints):
+            if is_hinge(joint):
+                self._hinge[k] = len(self._turns)
+                x, y, z = joint.axis
+                K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+                self._turns.append((joint.axis, K, K @ K))
+        self.length = float(sum(np.linalg.norm(p) for _, p in self._rest[1:])) or 1.0
+        self.above = [max(self._hinge[: k + 1]) + 1 for k in range(len(rows))]  # number of hinges that move each joint
+
+    def __len__(self) -> int:
+        """Return the number of hinges."""
+        return len(self._turns)
+
+    def frames(self, base: Array, x: Array) -> tuple[list[Array], list[Array], Array, Array]:
+        """Return the rotation (T, 3, 3) and position (T, 3) of each joint, and axes and origins of the hinges.
+
+        Args:
+            base: (T, 12) world frames of the joint above the chain.
+            x: (T, hinges) angles.
+        """
+        turn, p = base[:, :9].reshape(-1, 3, 3), base[:, 9:]
+        rotations: list[Array] = []
+        positions: list[Array] = []
+        axes, origins = np.empty((2, len(x), len(self), 3))
+        s, c = np.sin(x), 1.0 - np.cos(x)
+        for (rest, shift), k in zip(self._rest, self._hinge, strict=True):
+            p = p + turn @ shift
+            turn = turn @ rest
+            if k >= 0:
+                axis, K, KK = self._turns[k]
+                axes[:, k], origins[:, k] = turn @ axis, p
+                turn = turn @ (np.eye(3) + s[:, k, None, None] * K + c[:, k, None, None] * KK)
+            rotations.append(turn)
+            positions.append(p)
+        return rotations, positions, axes, origins
+
+    def residuals(
+        self, base: Array, x: Array, terms: Sequence[Term], *, derivative: bool = True
+    ) -> tuple[Array, Array]:
+        """Return weighted residuals (T, rows), wanted minus actual, and the derivative of the actual (T, rows, hinges).
+
+        Args:
+            base: (T, 12) world frames of the joint above the chain.
+            x: (T, hinges) angles.
+            terms: What the chain should do.
+            derivative: Whether to compute the derivative; it is empty otherwise.
+        """
+        rotations, positions, axes, origins = self.frames(base, x)
+        e = np.empty((len(x), 3 * len(terms)))
+        J = np.zeros((len(x) if derivative else 0, 3 * len(terms), len(self)))
+        for n, term in enumerate(terms):
+            at = slice(3 * n, 3 * n + 3)
+            if isinstance(term, Orientation):
+                R = rotations[term.joint]
+                e[:, at] = term.weight * _rotation_vector(R, term.wanted)
+                if derivative:
+                    k = self.above[term.joint]
+                    J[:, at, :k] = term.weight * np.swapaxes(axes[:, :k], 1, 2)
+                continue
+            last = term.joint if isinstance(term, Place) else term.end
+            point = positions[last] + rotations[last] @ term.offset
+            k = self.above[last]
+            if isinstance(term, Place):
+                weight = term.weight / self.length
+                e[:, at] = weight * (term.wanted - point)
+                if derivative:
+                    J[:, at, :k] = weight * np.swapaxes(_cross(axes[:, :k], point[:, None] - origins[:, :k]), 1, 2)
+                continue
+            way = point - positions[term.start]
+            length = np.maximum(np.linalg.norm(way, axis=1), _SHORT * self.length)[:, None]
+            d = way / length
+            e[:, at] = term.weight * (term.wanted - d)
+            if derivative:
+                both = self.above[term.start]
+                arms = np.concatenate(
+                    [np.repeat(way[:, None], both, axis=1), point[:, None] - origins[:, both:k]], axis=1
+                )
+                speeds = _cross(axes[:, :k], arms) / length[:, None]
+                speeds -= (speeds @ d[:, :, None]) * d[:, None]
+                J[:, at, :k] = term.weight * np.swapaxes(speeds, 1, 2)
+        return e, J
+
+    def follow(
+        self, base: Array, x: Array, terms: Sequence[Term], *, bounds: Array, calm: float, steps: int = STEPS
+    ) -> tuple[Array, float]:
+        """Return the angles (T, hinges) that follow the terms with bounded steps, and their cost.
+
+        Args:
+            base: (T, 12) world frames of the joint above the chain.
+            x: (T, hinges) start.
+            terms: What the chain should do.
+            bounds: (T - 1, hinges) largest step of each angle, radians.
+            calm: Weight of the squared steps.
+            steps: Most steps of the least squares.
+        """
+        x = np.clip(x, self.lower, self.upper)
+        e, slopes = self.residuals(base, x, terms)
+        cost = _cost(e, x, bounds, calm)
+        damping = _DAMPING
+        for _ in range(steps):
+            back = np.swapaxes(slopes, 1, 2)
+            blocks, gradient = back @ slopes, (back @ e[:, :, None])[:, :, 0]
+            low, high = np.maximum(self.lower, x - _LARGEST), np.minimum(self.upper, x + _LARGEST)
+            better = False
+            while not better and damping < _MOST_DAMPING:
+                trial = _nearby(blocks, gradient, damping, x, low, high, bounds, calm)
+                e, slopes = self.residuals(base, trial, terms)
+                reached = _cost(e, trial, bounds, calm)
+                better = reached < cost
+                damping = max(damping / 10.0, _DAMPING) if better else max(10.0 * damping, 1e-2)
+            if not better:
+                break
+            gained = cost - reached  # pyright: ignore[reportPossiblyUnboundVariable]  # the loop ran, or better is False
+            x, cost = trial, reached  # pyright: ignore[reportPossiblyUnboundVariable]
+            if gained <= ENOUGH * cost + FINE * len(x):
+                break
+        return within_steps(x, bounds), cost
+
+
+def _cost(e: Array, x: Array, bounds: Array, calm: float) -> float:
+    """Return the cost of all frames."""
+    way = np.diff(x, axis=0)
+    beyond = np.maximum(np.abs(way) - bounds, 0.0)
+    return float(np.sum(e * e) + calm * np.sum(way * way) + BEYOND * np.sum(beyond * beyond))
+
+
+def _nearby(
+    blocks: Array, gradient: Array, damping: float, x: Array, low: Array, high: Array, bounds: Array, calm: float
+) -> Array:
+    """Minimize the quadratic model of the cost in a box, (T, n).
+
+    The angles in the box's sides and the steps beyond their bounds are found by repeated solves (a semismooth Newton
+    method): each solve holds those of the solve before.
+
+    Args:
+        blocks: (T, n, n) Gauss-Newton matrices of the terms.
+        gradient: (T, n) minus their gradient, by halves.
+        damping: Relative to the curvature of each angle.
+        x: (T, n) angles.
+        low: (T, n) lower sides of the box.
+        high: (T, n) upper sides.
+        bounds: (T - 1, n) largest steps.
+        calm: Weight of squared steps.
+    """
+    count, n = x.shape
+    diagonal = np.einsum("tii->ti", blocks)
+    damped = diagonal + damping * np.maximum(diagonal + 2.0 * calm, _LEAST)
+    band = np.zeros((n + 1, count, n))
+    for k in range(1, n):
+        band[k, :, : n - k] = np.einsum("tii->ti", blocks[:, k:, : n - k])
+    right = gradient + np.einsum("tij,tj->ti", blocks, x) + (damped - diagonal) * x  # for angles, not for steps
+    y, side, far = x, np.zeros(x.shape), np.zeros(bounds.shape)
+    for _ in range(_SETS):
+        tie = np.where(far != 0.0, calm + BEYOND, calm)
+        band[0], goal = damped, right.copy()
+        band[0, :-1] += tie
+        band[0, 1:] += tie
+        band[n, :-1] = -tie
+        push = BEYOND * far * bounds
+        goal[1:] += push
+        goal[:-1] -= push
+        held = side != 0.0
+        band[0, held] += _HELD
+        goal += _HELD * np.where(side > 0.0, high, np.where(side < 0.0, low, 0.0))
+        y = _solved(band.reshape(n + 1, -1), goal)
+        way = np.diff(y, axis=0)
+        new_far = np.where(way > bounds, 1.0, np.where(way < -bounds, -1.0, 0.0))
+        new_side = np.where(y > high, 1.0, np.where(y < low, -1.0, 0.0))  # a held angle that wants back is inside
+        same = (new_far == far).all() and (new_side == side).all()
+        far, side = new_far, new_side
+        if same:
+            break
+    return np.clip(y, low, high)
+
+
+def is_hinge(joint: Joint) -> bool:
+    """Return whether a joint is a hinge that follows no other joint."""
+    return joint.kind is Kind.HINGE and joint.mimic is None
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return the cross products (..., 3), faster than ``np.cross``."""
+    out = np.empty(a.shape)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
+
+
+def _rotation_vector(a: Array, b: Array) -> Array:
+    """Return the rotation vectors (T, 3), world axes, from rotations a to b, (T, 3, 3)."""
+    turn = b @ np.swapaxes(a, 1, 2)
+    w = 0.5 * np.stack([turn[:, i, j] - turn[:, j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=1)
+    sine, cosine = np.sqrt(np.sum(w * w, axis=1)), 0.5 * (np.einsum("tii->t", turn) - 1.0)
+    w *= np.where(sine > _SMALL, np.arctan2(sine, cosine) / np.maximum(sine, _SMALL), 1.0)[:, None]
+    if (back := cosine < _BACK).any():  # the axis of a half turn is lost in the difference
+        w[back] = -rotation_between(*(matrix_to_quat(np.swapaxes(R[back], 1, 2)) for R in (a, b)))
+    return w
+
+
+def _solved(band: Array, right: Array) -> Array:
+    """Return the solution (T, n) of a system with a lower band (n + 1, T n)."""
+    from scipy import linalg
+
+    solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    x = solve(band.copy(), right.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+    return np.asarray(x, np.float64).reshape(right.shape)
+
+
+def keeps_steps(x: Array, bounds: Array) -> bool:
+    """Return whether the steps of values (T, n) keep their bounds (T - 1, n)."""
+    return bool((np.abs(np.diff(x, axis=0)) <= bounds + ROUNDED).all())
+
+
+def within_steps(x: Array, bounds: Array) -> Array:
+    """Return values (T, n) whose steps keep their bounds (T - 1, n), with the smallest largest change.
+
+    The mean of the greatest function below x and the least one above it whose steps keep the bounds. It stays between
+    the smallest and the largest value of x, so within limits.
+
+    References:
+        McShane (1934), *Extension of range of functions*, theorem 1.
+    """
+    if keeps_steps(x, bounds):
+        return x
+    low, high = x.copy(), x.copy()
+    for order in (range(1, len(x)), range(len(x) - 2, -1, -1)):
+        for t in order:
+            s, b = (t - 1, bounds[t - 1]) if order.step > 0 else (t + 1, bounds[t])
+            low[t] = np.minimum(low[t], low[s] + b)
+            high[t] = np.maximum(high[t], high[s] - b)
+    return 0.5 * (low + high)
+
+
+def base_frames(skeleton: Skeleton, q: Array, row: int) -> Array:
+    """Return the world frames (T, 12) of a joint, or of the world for row -1."""
+    if row < 0:
+        return np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (len(q), 1))
+    return world_frames(skeleton, q)[:, row]

@@ -1,0 +1,224 @@
+"""Limbs of hinges: swing planes of a clip on a robot, bounded steps, and the least squares behind them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.spatial.transform import Rotation
+
+import synovia as sy
+from synovia.kernels.tree.tables import violations
+from synovia.model.pose import world_frames
+from synovia.retargeting.feet import planted_foot
+from synovia.tracking.chains import Chain, Direction, Orientation, Place, within_steps
+
+X, Y, Z = np.eye(3)
+BODY = sy.bundled("humanoid")
+FPS = 30.0
+
+
+def robot():
+    """Return a humanoid of hinges without hands: hips and shoulders turn about three axes, elbows and knees about one.
+
+    At rest its arms hang and its forearms point forward, as those of many robots do.
+    """
+    joints = [sy.Joint(name="pelvis", body="pelvis")]
+
+    def add(name, parent, at, axis, low=-2.9, high=2.9):
+        rest = np.eye(4)
+        rest[:3, 3] = at
+        limit = sy.Interval(low, high)
+        joints.append(sy.Joint(name=name, parent=parent, kind=sy.Kind.HINGE, rest=rest, axis=axis, limit=limit))
+
+    add("waist_yaw_joint", "pelvis", (0, 0, 0.1), Z)
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        above = "pelvis"
+        leg = (("hip_pitch", (0, 0.1 * y, 0), Y), ("hip_roll", (0, 0, 0), X), ("hip_yaw", (0, 0, -0.1), Z))
+        for part, at, axis in leg:
+            add(f"{side}_{part}_joint", above, at, axis)
+            above = f"{side}_{part}_joint"
+        add(f"{side}_knee_joint", above, (0, 0, -0.25), Y, low=-0.1)
+        add(f"{side}_ankle_pitch_joint", f"{side}_knee_joint", (0, 0, -0.3), Y)
+        add(f"{side}_ankle_roll_joint", f"{side}_ankle_pitch_joint", (0, 0, 0), X)
+        toe = np.eye(4)
+        toe[:3, 3] = 0.12, 0, -0.04
+        joints.append(sy.Joint(name=f"{side}_toe_joint", parent=f"{side}_ankle_roll_joint", rest=toe))
+        above = "waist_yaw_joint"
+        arm = (("pitch", (0, 0.15 * y, 0.3), Y), ("roll", (0, 0.03 * y, 0), X), ("yaw", (0, 0, -0.1), Z))
+        for part, at, axis in arm:
+            add(f"{side}_shoulder_{part}_joint", above, at, axis)
+            above = f"{side}_shoulder_{part}_joint"
+        add(f"{side}_elbow_joint", above, (0, 0, -0.1), Y, low=-1.2, high=1.7)
+        palm = np.eye(4)
+        palm[:3, 3] = 0.2, 0, 0
+        joints.append(sy.Joint(name=f"{side}_palm", parent=f"{side}_elbow_joint", rest=palm, tip=True))
+    return sy.Skeleton(joints, name="hinges", up="z", meters_per_unit=1.0)
+
+
+def waving(frames=60):
+    """Return a clip of the bundled body whose left arm goes up sideways over the shoulder's first axis and bends."""
+    body = BODY.with_root("free")
+    q = np.tile(body.rest_q, (frames, 1))
+    for t in range(frames):
+        u = np.sin(2.0 * np.pi * t / frames)
+        for side, sign in (("left", 1.0), ("right", -1.0)):
+            arm = Rotation.from_euler("zyx", [sign * (-0.9 + 1.1 * u), -0.5 * u, 0.4 + 0.6 * u])
+            q[t, body.q_slice(f"{side}_upper_arm")] = arm.as_quat()
+            elbow = body.q_slice(f"{side}_lower_arm")
+            low, high = (limit[elbow.start] for limit in body.limits)
+            bend = 0.45 + 0.4 * np.sin(2.0 * np.pi * t / frames + 1.0)
+            q[t, elbow] = bend * (low if -low > high else high)
+    return sy.Motion(body, q, FPS, name="wave")
+
+
+def bones(motion, body, ends):
+    """Return unit vectors (T, bones, 3) between points in the axes of a body."""
+    places = motion.positions()
+    ways = np.stack([places[:, b] - places[:, a] for a, b in ends], axis=1) @ body.basis
+    return ways / np.linalg.norm(ways, axis=-1, keepdims=True)
+
+
+def angles(a, b):
+    return np.degrees(np.arccos(np.clip(np.sum(a * b, axis=-1), -1.0, 1.0)))
+
+
+@pytest.fixture(scope="module")
+def waved():
+    clip = waving()
+    return clip, sy.retarget(clip, robot())
+
+
+@pytest.mark.compiled
+def test_forearms_of_hinges_point_as_those_of_the_clip(waved):
+    """No hand is known of the robot, and its elbow is one hinge: shoulders turn so that the forearm points there."""
+    clip, answer = waved
+    body, target = answer.source, answer.target
+    index = answer.motion.skeleton.index
+    for side in ("left", "right"):
+        s = [body.skeleton.index(f"{side}_{part}") for part in ("upper_arm", "lower_arm", "hand")]
+        r = [index(f"{side}_{part}") for part in ("shoulder_pitch_joint", "elbow_joint", "palm")]
+        source = bones(clip, body, [(s[0], s[1]), (s[1], s[2])])
+        robotic = bones(answer.motion, target, [(r[0], r[1]), (r[1], r[2])])
+        assert angles(source, robotic).mean(0).max() < 2.0
+        assert angles(source, robotic).max() < 10.0  # where a shoulder passes its singular pose
+
+
+@pytest.mark.compiled
+def test_hinges_step_no_farther_than_joints_of_the_clip(waved):
+    clip, answer = waved
+    body = answer.motion.skeleton
+    hinges = [body.q_slice(row).start for row, joint in enumerate(body.joints) if joint.kind is sy.Kind.HINGE]
+    steps = np.degrees(np.abs(np.diff(answer.motion.q[:, hinges], axis=0)).max(1))
+    quats = [clip.q[:, clip.skeleton.q_slice(f"{side}_upper_arm")] for side in ("left", "right")]
+    source = np.degrees(max((2 * np.arccos(np.abs(np.sum(q[1:] * q[:-1], axis=1)))).max() for q in quats))
+    assert steps.max() <= 1.5 * source + 5.0
+    t = body.tables
+    worst, where = np.empty(len(clip)), np.empty(len(clip), np.int64)
+    violations(t.variables, t.limits, answer.motion.q.copy(), worst, where)
+    assert worst.max() <= 1e-9
+
+
+def chain():
+    """Return four hinges of the robot's arm as a chain, and world frames above it."""
+    skeleton = robot()
+    rows = [skeleton.index(f"left_{name}") for name in (
+        "shoulder_pitch_joint", "shoulder_roll_joint", "shoulder_yaw_joint", "elbow_joint")]  # fmt: skip
+    return skeleton, Chain(skeleton, rows)
+
+
+def test_residuals_of_a_chain_and_their_derivative():
+    """Positions are those of the skeleton, and derivatives those of finite differences."""
+    skeleton, arm = chain()
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-1.0, 1.0, (5, 4))
+    q = np.tile(skeleton.rest_q, (5, 1))
+    q[:, arm.at] = x
+    frames = world_frames(skeleton, q)
+    base = frames[:, arm.base]
+    rotations, positions, _, _ = arm.frames(base, x)
+    for k, row in enumerate(arm.rows):
+        np.testing.assert_allclose(positions[k], frames[:, row, 9:], atol=1e-12)
+        np.testing.assert_allclose(rotations[k].reshape(5, 9), frames[:, row, :9], atol=1e-12)
+    aim = rng.normal(size=(5, 3))
+    terms = [
+        Direction(0, 3, np.array([0.2, 0.0, 0.0]), aim / np.linalg.norm(aim, axis=1)[:, None], 1.3),
+        Direction(2, 3, np.zeros(3), aim / np.linalg.norm(aim, axis=1)[:, None], 1.0),
+        Place(3, np.array([0.1, 0.0, 0.1]), aim, 2.0),
+    ]
+    e, slopes = arm.residuals(base, x, terms)
+    for k in range(4):
+        move = np.zeros(4)
+        move[k] = 1e-6
+        up, down = (arm.residuals(base, x + sign * move, terms, derivative=False)[0] for sign in (1.0, -1.0))
+        np.testing.assert_allclose(-(up - down) / 2e-6, slopes[:, :, k], atol=1e-8)
+    turned = Rotation.from_rotvec([0.3, -0.2, 0.4]).as_matrix() @ rotations[3]
+    e, _ = arm.residuals(base, x, [Orientation(3, turned, 1.0)])
+    np.testing.assert_allclose(e, np.tile([0.3, -0.2, 0.4], (5, 1)), atol=1e-9)
+    half = Rotation.from_rotvec([0.0, np.pi - 1e-4, 0.0]).as_matrix() @ rotations[3]
+    e, _ = arm.residuals(base, x, [Orientation(3, half, 1.0)])
+    np.testing.assert_allclose(e, np.tile([0.0, np.pi - 1e-4, 0.0], (5, 1)), atol=1e-7)
+
+
+def test_a_step_of_the_terms_is_spread_over_frames():
+    """A direction that jumps is followed before and after, and on the way each hinge keeps its bound."""
+    _, arm = chain()
+    base = np.tile(np.append(np.eye(3).ravel(), np.zeros(3)), (30, 1))
+    x = np.zeros((30, 4))
+    x[15:] = 0.9, 0.8, -0.5, 0.4
+    _, p, _, _ = arm.frames(base, x)
+    wanted = p[3] - p[0]
+    wanted /= np.linalg.norm(wanted, axis=1)[:, None]
+    bounds = np.full((29, 4), 0.15)
+    found, _ = arm.follow(
+        base, np.zeros((30, 4)), [Direction(0, 3, np.zeros(3), wanted, 1.0)], bounds=bounds, calm=1e-4
+    )
+    assert np.abs(np.diff(found, axis=0)).max() <= 0.15 + 1e-9
+    _, p, _, _ = arm.frames(base, found)
+    way = p[3] - p[0]
+    off = angles(way / np.linalg.norm(way, axis=1)[:, None], wanted)
+    assert off[[0, 5, 24, 29]].max() < 1.0
+    assert off[14:16].max() > 5.0
+
+
+@given(st.integers(0, 10**6))
+def test_bounded_steps_change_values_as_little_as_possible(seed):
+    """As a linear program finds it: the smallest largest change."""
+    rng = np.random.default_rng(seed)
+    x, bounds = rng.normal(size=(6, 1)), rng.uniform(0.05, 1.0, (5, 1))
+    y = within_steps(x, bounds)
+    assert (np.abs(np.diff(y, axis=0)) <= bounds + 1e-12).all()
+    assert y.min() >= x.min() - 1e-12
+    assert y.max() <= x.max() + 1e-12
+    rows, right = [], []
+    for t in range(6):
+        for sign in (1.0, -1.0):
+            row = np.zeros(7)
+            row[t], row[6] = sign, -1.0
+            rows.append(row)
+            right.append(sign * x[t, 0])
+            if t < 5:
+                row = np.zeros(7)
+                row[t + 1], row[t] = sign, -sign
+                rows.append(row)
+                right.append(bounds[t, 0])
+    best = linprog(np.eye(7)[6], A_ub=rows, b_ub=right, bounds=[(None, None)] * 6 + [(0, None)])
+    assert np.abs(y - x).max() <= best.fun + 1e-7
+
+
+def test_a_toe_stands_while_its_heel_lifts():
+    """Ankle and toe stand as long as those of the source, the foot keeps its length, and nothing jumps."""
+    frames, length = 60, 0.15
+    ankle, toe = np.zeros((2, frames, 3))
+    lift = np.clip((np.arange(frames) - 25) / 15.0, 0.0, 1.0)  # the heel lifts from frame 25 to 40, then the foot goes
+    ankle[:, 0] = 0.002 * np.arange(frames)  # which slides
+    toe[:, 0] = ankle[:, 0] + length * np.cos(lift)
+    ankle[:, 2] = length * np.sin(lift)
+    ankle[40:, 0] += 0.03 * np.arange(20)
+    toe[40:, 0] += 0.03 * np.arange(20)
+    a, b = planted_foot(ankle, toe, [(5, 25)], [(5, 40)], FPS)
+    np.testing.assert_allclose(np.linalg.norm(b - a, axis=1), length, atol=1e-9)
+    np.testing.assert_allclose(np.ptp(a[5:25], axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.ptp(b[5:40], axis=0), 0.0, atol=1e-9)
+    assert np.linalg.norm(np.diff(a - ankle, axis=0), axis=1).max() < 0.015
+    assert np.linalg.norm(np.diff(b - toe, axis=0), axis=1).max() < 0.015
