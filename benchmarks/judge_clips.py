@@ -22,6 +22,7 @@ import synovia as sy
 from synovia.io.load import load_motions
 from synovia.model import Kind
 from synovia.model.geometry import matrix_to_quat, quat_product, quat_to_matrix
+from synovia.retargeting.shape import find_roles
 
 ONTO = {
     "humanoid": ("bvhtoolbox_walk01", "cmu_07_01_walk", "fair_wave_hello", "pymo_8walk", "idle_root.001"),
@@ -255,7 +256,7 @@ def turned(rng, source, answer, number):
     axis = "xyz"[rng.integers(3)]
     angle = (90, -90, 180)[rng.integers(3)]
     turn = sy.Rotation.from_euler(axis, angle, degrees=True).as_matrix()
-    before = number % 2 and source.skeleton.up is None and root_row(source.skeleton) is not None
+    before = number % 2 and source.skeleton.up is None and carrier(source) is not None
     up = sy.judge(answer.motion, source, joint_map(answer)).figures
     vertical = (up.origin if before else up.result).up
     if abs(vertical @ (turn @ vertical)) > 0.9 and turn @ vertical @ vertical > 0:
@@ -277,29 +278,38 @@ def upright(answer):
     return trunk.mean < np.radians(15.0)
 
 
-def root_row(skeleton):
-    """Return the free joint at the root of a body; None if there is none."""
-    return next((row for row, joint in enumerate(skeleton.joints) if joint.kind is Kind.FREE), None)
+def carrier(motion):
+    """Return the row of the free joint whose position changes most, and its rotation and position at rest."""
+    skeleton = motion.skeleton
+    rows, row = [], find_roles(skeleton)["hips"]
+    while row >= 0:
+        rows += [row] if skeleton.joints[row].kind is Kind.FREE else []
+        row = skeleton.parents[row]
+    if not rows:
+        return None
+    moved = [np.ptp(motion.q[:, skeleton.q_slice(row)][:, :3], axis=0).max() for row in rows]
+    row = rows[int(np.argmax(moved))]
+    frame = np.array(skeleton.rest_pose().frames)[row]
+    return row, frame[:9].reshape(3, 3), frame[9:]
 
 
 def turn_root(motion, turn):
     """Return a clip turned as a whole, in the axes of its file."""
-    skeleton, row = motion.skeleton, root_row(motion.skeleton)
-    q, place = motion.q.copy(), skeleton.q_slice(row)
-    rest = skeleton.joints[row].rest
-    own = rest[:3, :3].T @ turn @ rest[:3, :3]
-    q[:, place][:, :3] = q[:, place][:, :3] @ own.T
+    row, A, at = carrier(motion)
+    q, place = motion.q.copy(), motion.skeleton.q_slice(row)
+    own = A.T @ turn @ A
+    q[:, place.start : place.start + 3] = q[:, place.start : place.start + 3] @ own.T + A.T @ (turn @ at - at)
     quat = np.tile(matrix_to_quat(own), (len(q), 1))
     q[:, place.start + 3 : place.stop] = quat_product(quat, q[:, place.start + 3 : place.stop])
-    return sy.Motion(skeleton, q, motion.fps, name=motion.name)
+    return sy.Motion(motion.skeleton, q, motion.fps, name=motion.name)
 
 
 def scaled(rng, source, answer, number):
     """Scale the path of the result or of the source by 100, as with a wrong unit; the body keeps its size."""
     motion = source if number % 2 else answer.motion
-    row = root_row(motion.skeleton)
-    if row is None:
+    if carrier(motion) is None:
         return None
+    row = carrier(motion)[0]
     q, place = motion.q.copy(), motion.skeleton.q_slice(row)
     q[:, place.start : place.start + 3] *= 100.0
     bad = sy.Motion(motion.skeleton, q, motion.fps, name=motion.name)
@@ -339,9 +349,7 @@ def jumped(rng, source, answer, number):
     skeleton, q = motion.skeleton, motion.q.copy()
     frame = int(rng.integers(4, len(q) - 4))
     if way == 1:
-        row = root_row(skeleton)
-        if row is None:
-            return None
+        row = carrier(motion)[0]
         leg = answer.target.leg
         way_off = rng.normal(size=3)
         q[frame, skeleton.q_slice(row).start : skeleton.q_slice(row).start + 3] += (
@@ -350,7 +358,7 @@ def jumped(rng, source, answer, number):
         what = "hips"
     elif way == 2:
         other = (frame + len(q) // 2) % len(q)
-        root = skeleton.q_slice(root_row(skeleton))
+        root = skeleton.q_slice(carrier(motion)[0])
         keep = q[frame, root].copy()
         q[frame] = q[other]
         q[frame, root] = keep
@@ -383,14 +391,14 @@ def jumped(rng, source, answer, number):
 def drifted(rng, source, answer, number):
     """Let the result drift over the ground by 0.08 to 0.2 legs a second: the whole body, or one leg in its contacts."""
     motion = answer.motion
-    skeleton, q, row = motion.skeleton, motion.q.copy(), root_row(motion.skeleton)
+    skeleton, q, (row, A, _) = motion.skeleton, motion.q.copy(), carrier(motion)
     rate, seen = rng.uniform(0.08, 0.2), sy.judge(answer.motion, source, joint_map(answer)).figures
     if sum(one.end - one.first for foot in seen.feet for one in foot.held) < 0.3 * motion.fps:
         return None  # no foot stands
     if number % 2 == 0:
         across = np.cross(seen.result.up, rng.normal(size=3))
         step = rate * answer.target.leg * across / np.linalg.norm(across)
-        own = skeleton.joints[row].rest[:3, :3].T @ step
+        own = A.T @ step
         at = skeleton.q_slice(row).start
         q[:, at : at + 3] += np.arange(len(q))[:, None] / motion.fps * own
         words, what = ["slide"], f"body at {rate:.2f} legs/s"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
-    from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_reach
+    from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.retargeting import (
         Finding,
         Judgement,
@@ -107,7 +107,7 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.motion": ("Motion",),
-    "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_reach"),
+    "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),
     "synovia.retargeting": (
         "Finding",
         "Judgement",
@@ -210,6 +210,7 @@ __all__ = [
     "plot_errors",
     "plot_feet",
     "plot_joints",
+    "plot_judgement",
     "plot_reach",
     "read_csv",
     "read_goals",

@@ -121,10 +121,11 @@ def animate(
         for option, given in tracking.items():
             if given:
                 raise typer.BadParameter("expected --goals or --follow with this option", param_hint=f"'{option}'")
-    from synovia.cli.report import clip_object, clip_text
+    from synovia.cli.report import clip_object, clip_text, judgement_object, warn
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
     from synovia.model.motion import Motion
+    from synovia.retargeting import judge
 
     if output is not None:
         check_target(output, force=force)
@@ -160,12 +161,14 @@ def animate(
         motion = locked.motion
     if output is not None:
         save_motion(motion, output, into=None if is_bundled(file) else file, force=force)
+    judgement = judge(motion, up=up)
     if as_json:
-        emit_json(clip_object(motion, tracked, fitted, locked))
+        emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
     else:
         emit("\n".join(clip_text(motion, tracked, fitted, locked)))
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
+    warn(judgement)
     raise typer.Exit(MISSED if tracked is not None and tracked.missed_frames else REACHED)
 
 

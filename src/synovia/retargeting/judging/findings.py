@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from synovia.clips.feet import runs
 from synovia.model.names import SIDES
+from synovia.retargeting.judging.actor import Actor
 from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body
 from synovia.retargeting.judging.ground import held_frames
 from synovia.retargeting.judging.measure import Figures, Limb
@@ -29,14 +30,16 @@ _CROSSED: Final = (0.02, 0.1)
 _DEEPER: Final = 0.04  # an overlap is deeper than the source's by more
 _OVERLAPS: Final = 0.05  # in more than this share of the frames
 _STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # times the source's largest step, plus so many degrees
-_SLIDE: Final = (0.05, 0.5)  # legs per second beyond the source's, in most contacts
+_SLIDE: Final = (0.08, 0.5)  # legs per second beyond the source's, in most contacts
+_DRIFT: Final = (0.04, 0.5)  # the same, as the mean over all contacts with its direction, which rolling feet have not
 _STANDS: Final = 0.2  # seconds of contact that this takes
 _SLIP: Final = 0.1  # way of one contact beyond the source's
 _HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
 _RECALL: Final = 0.4  # precision and recall of contacts
 _SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
-_STILL: Final = 0.15  # a path of a smaller extent shows no scale
+_STILL: Final = 0.05  # a path of a smaller extent shows no scale
 _FAST: Final = 15.0  # legs per second that no body reaches
+_GLIDES: Final = (0.3, 0.2)  # hips move so many legs per second, and the feet beside them this part of it
 _DOWN: Final = 0.5  # share of the frames with the trunk upside down
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
@@ -191,6 +194,12 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
     """Yield a finding about a body that stands on its head."""
     if figures.result is None:
         return
+    if figures.origin is not None and figures.source is not None and not figures.source.skeleton.up:
+        up = figures.origin.up
+        if max(up[1], up[2]) < 0.9:  # files have y or z up
+            axis = f"{'-' if up.min() < -0.5 else ''}{'xyz'[int(np.argmax(np.abs(up)))]}"
+            text = f"the source stands along {axis}, which no file has as its up axis: the whole clip may be turned"
+            yield Finding("body", "up axis", "look", tuple(range(len(figures.motion))), text)
     trunk = figures.result.bone("trunk")
     if trunk is not None and float(np.mean(down := trunk[:, 2] < -0.3)) > _DOWN:
         text = f"the trunk is upside down in {100.0 * float(np.mean(down)):.0f} % of the frames"
@@ -202,11 +211,12 @@ def _scales(figures: Figures) -> Iterator[Finding]:
     every = tuple(range(len(figures.motion)))
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         if actor is not None and len(actor.motion) > 2:
-            speed = np.linalg.norm(np.diff(actor.hips, axis=0), axis=1) * actor.motion.fps / actor.leg
-            usual = float(np.median(speed))
-            if usual > _FAST:
-                text = f"the hips of the {what} move at {usual:.0f} leg lengths a second: path and body differ in unit"
-                yield Finding("hips", "scale", "failed", every, text)
+            usual, apart = _speeds(actor)
+            if usual > _FAST or (usual > _GLIDES[0] and apart < _GLIDES[1]):
+                text = f"the hips of the {what} move at {usual:.1f} leg lengths a second"
+                text += " and the feet glide with them" if usual <= _FAST else ""
+                level = "failed" if usual > _FAST else "look"
+                yield Finding("hips", "scale", level, every, f"{text}: path and body may differ in unit")
                 return
     if figures.paths is None:
         return
@@ -216,6 +226,19 @@ def _scales(figures: Figures) -> Iterator[Finding]:
     if level is not None:
         text = f"its path is {result / max(source, 1e-9):.3g} times that of the source, in lengths of a leg"
         yield Finding("hips", "scale", level, every, text)
+
+
+def _speeds(actor: Actor) -> tuple[float, float]:
+    """Return the median speed of the hips, legs per second, and how much of it the feet move beside the hips.
+
+    A body that walks moves its feet relative to the hips as fast as the hips move. In a clip whose path is in another
+    unit than the body, feet and hips move together.
+    """
+    way = np.diff(actor.hips, axis=0)
+    speed = float(np.median(np.linalg.norm(way, axis=1)))
+    feet = [np.diff(actor.at(role), axis=0) for side in SIDES if (role := f"{side}_foot") in actor.rows]
+    apart = [float(np.median(np.linalg.norm(foot - way, axis=1))) for foot in feet]
+    return speed * actor.motion.fps / actor.leg, max(apart, default=speed) / speed if speed > 0.0 else 1.0
 
 
 def _crossings(figures: Figures) -> Iterator[Finding]:
@@ -299,14 +322,18 @@ def _feet(figures: Figures) -> Iterator[Finding]:
     source_low = min((foot.source_ground for foot in figures.feet), default=0.0)
     for foot in figures.feet:
         sourced = figures.origin is not None
-        excess = [one.way - (one.source if sourced else 0.0) for one in foot.held]
         frames = np.array([one.end - 1 - one.first for one in foot.held])
-        rates = np.array(excess) * fps / np.maximum(frames, 1)
-        enough = int(frames.sum()) > _STANDS * fps
-        level = _level(float(np.median(np.repeat(rates, frames))), _SLIDE) if enough else None
-        slips = [one for one, way in zip(foot.held, excess, strict=True) if way > _SLIP]
+        rates = np.array([one.excess for one in foot.held]) * fps / np.maximum(frames, 1)
+        level = None
+        if int(frames.sum()) > _STANDS * fps:
+            own, other = (
+                float(np.linalg.norm(np.sum(ways, axis=0))) * fps / float(frames.sum())
+                for ways in ([one.way for one in foot.held], [one.source for one in foot.held])
+            )
+            level = _level(float(np.median(np.repeat(rates, frames))), _SLIDE) or _level(own - other, _DRIFT)
+        slips = [one for one in foot.held if one.excess > _SLIP]
         if level is not None or slips:
-            bad = [one for one, rate in zip(foot.held, rates, strict=True) if rate > _SLIDE[0]] if level else slips
+            bad = slips if level is None else foot.held
             text = f"slides at {foot.slide:.2g} leg lengths a second while it stands"
             text += f", that of the source at {foot.source_slide:.2g}" if sourced else ""
             yield Finding(foot.role, "slide", level or "look", _frames(held_frames(bad, count)), text)

@@ -32,14 +32,19 @@ class Contact:
     Args:
         first: First frame.
         end: The frame after the last one.
-        way: Distance between the point's places at both ends, horizontally, in lengths of the result's leg.
-        source: The same in the source.
+        way: Way of the point over the ground from the first frame to the last, (2,), in lengths of the result's leg.
+        source: The same in the source, turned to the result; zeros without a source.
     """
 
     first: int
     end: int
-    way: float
-    source: float
+    way: Array
+    source: Array
+
+    @property
+    def excess(self) -> float:
+        """By how much the way is longer than that of the source."""
+        return float(np.linalg.norm(self.way) - np.linalg.norm(self.source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,8 @@ class Foot:
         role: Its part, such as ``"left_foot"``.
         contact: When it is in contact in the result, (T,).
         source_contact: The same in the source; that of the result without a source.
+        near: When it is nearly in contact in the result: up to twice as high and as fast, (T,).
+        source_near: The same in the source.
         held: Contacts of its ankle and of its toe end in the source.
         slide: Mean speed of the result's points during these contacts from their first to their last frame, legs per
             second.
@@ -62,6 +69,8 @@ class Foot:
     role: str
     contact: Bools
     source_contact: Bools
+    near: Bools
+    source_near: Bools
     held: tuple[Contact, ...]
     slide: float
     source_slide: float
@@ -80,16 +89,19 @@ class Foot:
         return max(0.0, -float(self.height.min(initial=0.0)))
 
     def agreement(self, fps: float) -> tuple[float, float] | None:
-        """Return precision and recall of the contacts against those of the source; None if there are too few."""
+        """Return precision and recall of the contacts against those of the source; None if there are too few.
+
+        A contact that is nearly one in the other clip counts as right, because the two clips differ a little.
+        """
         edge = max(1, round(_EDGE * fps))
         own, other = self.contact, self.source_contact
         if int(other.sum()) < _ENOUGH * fps:
             return None
-        precision = float(_wider(other, edge)[own].mean()) if own.any() else 1.0
-        return precision, float(_wider(own, edge)[other].mean())
+        precision = float(_wider(self.source_near | other, edge)[own].mean()) if own.any() else 1.0
+        return precision, float(_wider(self.near | own, edge)[other].mean())
 
 
-def feet(result: Actor, source: Actor | None) -> list[Foot]:
+def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
     """Return the feet of a clip.
 
     A point is in contact while it is low and slow. The result's points are held while those of the source are in
@@ -98,8 +110,11 @@ def feet(result: Actor, source: Actor | None) -> list[Foot]:
     Args:
         result: The clip.
         source: Its source; None without one.
+        turn: Rotation about the vertical from the source to the result, radians.
     """
     out: list[Foot] = []
+    c, s = np.cos(turn), np.sin(turn)
+    turned = np.array([[c, s], [-s, c]]) if source is not None else np.zeros((2, 2))
     for side in SIDES:
         role = f"{side}_foot"
         if role not in result.rows or (source is not None and role not in source.rows):
@@ -113,7 +128,12 @@ def feet(result: Actor, source: Actor | None) -> list[Foot]:
         )
         ground, source_ground = (_grounds(points, found) for points in (own, other))
         held = tuple(
-            Contact(first, end, _way(own[:, k], first, end), _way(other[:, k], first, end))
+            Contact(
+                first,
+                end,
+                own[end - 1, k, :2] - own[first, k, :2],
+                (other[end - 1, k, :2] - other[first, k, :2]) @ turned,
+            )
             for k in range(count)
             for first, end in runs(found[:, k])
         )
@@ -122,9 +142,11 @@ def feet(result: Actor, source: Actor | None) -> list[Foot]:
             role,
             _contacts(own, fps, ground, _SLOW).any(1),
             found.any(1),
+            _near(own, fps, ground, 2.0).any(1),
+            _near(other, fps, source_ground, 2.0).any(1),
             held,
-            sum(one.way for one in held) / seconds if seconds else 0.0,
-            sum(one.source for one in held) / seconds if seconds and source is not None else 0.0,
+            float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
+            float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
             (own[..., 2] - ground).min(1),
             float(ground.min()),
             float(source_ground.min()),
@@ -146,12 +168,17 @@ def _points(actor: Actor, role: str) -> Array:
 
 def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
     """Return when points (T, points, 3) are low and slow for long enough, (T, points)."""
-    contact = (_speeds(points, fps) < slow) & (np.abs(points[..., 2] - ground) < _LOW)
+    contact = _near(points, fps, ground, 1.0, slow)
     for k in range(contact.shape[1]):
         for first, end in runs(contact[:, k]):
             if end - first < max(2.0, _SHORTEST * fps):
                 contact[first:end, k] = False
     return contact
+
+
+def _near(points: Array, fps: float, ground: Array, times: float, slow: float = _SLOW) -> Bools:
+    """Return when points (T, points, 3) are low and slow, (T, points), with all thresholds multiplied by a number."""
+    return (_speeds(points, fps) < times * slow) & (np.abs(points[..., 2] - ground) < times * _LOW)
 
 
 def _grounds(points: Array, contact: Bools) -> Array:
@@ -161,11 +188,6 @@ def _grounds(points: Array, contact: Bools) -> Array:
         if contact[:, k].any():
             out[k] = np.median(points[contact[:, k], k, 2])
     return out
-
-
-def _way(point: Array, first: int, end: int) -> float:
-    """Return the horizontal distance of a point (T, 3) between two frames."""
-    return float(np.linalg.norm(point[end - 1, :2] - point[first, :2]))
 
 
 def _speeds(places: Array, fps: float) -> Array:

@@ -67,6 +67,11 @@ class Judgement:
             lines.append(f"largest step: {most.joint} {_degrees(most.largest)} to frame {most.frame}{beside}")
         return "\n".join(lines)
 
+    @property
+    def trunk_tilt(self) -> float | None:
+        """Mean angle between the trunks of source and result, radians; None if they cannot be compared."""
+        return next((limb.mean for limb in self.figures.limbs if limb.limb == "trunk"), None)
+
     def __repr__(self) -> str:
         """Return verdict, clip and number of warnings."""
         return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {len(self.warnings)} warnings)"

@@ -128,11 +128,17 @@ class Figures:
             {role: skeleton.index(pair[k]) for role, pair in joint_map.items() if source is not None or k == 1}
             for k, skeleton in enumerate(skeletons)
         ]
-        self.result = _actor(motion, _completed(motion.skeleton, rows[1], own), needed_up(up[1], "up"), up_of_rest)
         self.origin = None
         if source is not None:
-            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "up"), None)
-        if self.origin is None or self.result is None:
+            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "up"))
+        own_up = needed_up(up[1], "up")
+        mine = _completed(motion.skeleton, rows[1], own)
+        if own_up is None and all(role in mine for role in NEEDED):
+            own_up = up_of_rest(motion.skeleton, mine)
+            if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
+                own_up = self.origin.up  # a rest pose that does not stand; the axes are those of the same body
+        self.result = _actor(motion, mine, own_up)
+        if self.result is None:
             self.origin = None
         self.found = own, other
 
@@ -185,7 +191,7 @@ class Figures:
     @cached_property
     def feet(self) -> tuple[Foot, ...]:
         """Contacts, slide and heights of the feet."""
-        return () if self.result is None else tuple(feet(self.result, self.origin))
+        return () if self.result is None else tuple(feet(self.result, self.origin, self.turn))
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -252,12 +258,15 @@ class Figures:
         return float(a), float(b)
 
 
-def _actor(motion: Motion, rows: dict[str, int], up: Array | None, rest: Any) -> Actor | None:
+def _alike(a: Motion, b: Motion) -> bool:
+    """Return whether two clips have the same joints."""
+    return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)  # a free root may have been added
+
+
+def _actor(motion: Motion, rows: dict[str, int], up: Array | None) -> Actor | None:
     """Return the body of a clip; None if it has no hips and legs, or no legs of any length."""
     if not len(motion) or any(role not in rows for role in NEEDED):
         return None
-    if up is None and rest is not None:
-        up = rest(motion.skeleton, rows)
     actor = Actor(motion, rows, up_of_clip(motion, rows) if up is None else up)
     return actor if actor.leg > 0.0 else None
 

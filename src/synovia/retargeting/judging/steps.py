@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, rotation_between
+from synovia.model.geometry import Array
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
@@ -74,12 +74,18 @@ def joint_steps(motion: Motion, limbs: dict[int, str], source: dict[str, tuple[A
                 one, two = (np.abs((step + np.pi) % (2.0 * np.pi) - np.pi) for step in (one, two))
         elif joint.kind in (Kind.BALL, Kind.FREE):
             quats = motion.q[:, place.stop - 4 : place.stop]
-            one, two = (np.linalg.norm(rotation_between(quats[:-k], quats[k:]), axis=1) for k in (1, 2))
+            one, two = (_between(quats[:-k], quats[k:]) for k in (1, 2))
         else:
             continue
         limb = limbs.get(row, "")
         out.append(Steps(joint.name, row, limb, one, two, source[limb][0] if limb in source else None))
     return out
+
+
+def _between(a: Array, b: Array) -> Array:
+    """Return the angles of the rotations between unit quaternions (T, 4), radians."""
+    apart = np.minimum(np.linalg.norm(a - b, axis=1), np.linalg.norm(a + b, axis=1))
+    return 4.0 * np.arcsin(np.minimum(0.5 * apart, 1.0))
 
 
 def limbs_of_joints(skeleton: Skeleton, rows: dict[str, int]) -> dict[int, str]:
@@ -157,9 +163,13 @@ def jumps(steps: Array, double: Array, source: Array | None = None, least: float
 
 
 def hip_jumps(actor: Actor) -> Array:
-    """Return the frames that a jump of the hips' position leads to."""
-    one, two = (np.linalg.norm(actor.hips[k:] - actor.hips[:-k], axis=1) / actor.leg for k in (1, 2))
-    return jumps(one, two, least=_LEAST_WAY)
+    """Return the frames that a jump of the hips' position leads to, beside the usual way of the frames around."""
+    way = np.diff(actor.hips, axis=0) / actor.leg
+    if len(way) < 3:
+        return np.zeros(0, np.int64)
+    padded = np.pad(way, ((_AROUND, _AROUND), (0, 0)), mode="reflect" if len(way) > _AROUND else "edge")
+    way = way - np.median(sliding_window_view(padded, 2 * _AROUND + 1, axis=0), axis=-1)
+    return jumps(np.linalg.norm(way, axis=1), np.linalg.norm(way[1:] + way[:-1], axis=1), least=_LEAST_WAY)
 
 
 def at_limits(motion: Motion) -> dict[int, Array]:
