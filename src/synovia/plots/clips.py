@@ -225,7 +225,7 @@ def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force:
                         panel.axvspan((first - 0.5) / fps, (end - 0.5) / fps, low, high, color=colour, alpha=0.35,
                                       linewidth=0)  # fmt: skip
             panel.set_ylabel("height (legs)", fontsize=9)
-            panel.legend(loc="upper right", fontsize=8, frameon=False, ncols=2)
+            panel.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False, ncols=2)
             beside = "" if figures.origin is None else "; contacts at the bottom, those of the source at the top"
             panel.set_title(f"feet over the ground{beside}", loc="left", fontsize=9)
         else:
@@ -278,4 +278,4 @@ def _draw_steps(panel: Any, judgement: Judgement) -> None:
     panel.set_ylabel("degrees", fontsize=9)
     panel.set_title("largest step of a joint from frame to frame", loc="left", fontsize=9)
     if panel.get_legend_handles_labels()[0]:
-        panel.legend(loc="upper right", fontsize=8, frameon=False, ncols=3)
+        panel.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False, ncols=3)

@@ -35,6 +35,7 @@ _DRIFT: Final = (0.04, 0.5)  # the same, as the mean over all contacts with its 
 _STANDS: Final = 0.2  # seconds of contact that this takes
 _SLIP: Final = 0.1  # way of one contact beyond the source's
 _HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
+_SINKS: Final = (0.06, 0.05)  # depth below the ground and the source, in this share of the frames
 _RECALL: Final = 0.4  # precision and recall of contacts
 _SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
 _STILL: Final = 0.05  # a path of a smaller extent shows no scale
@@ -346,6 +347,11 @@ def _feet(figures: Figures) -> Iterator[Finding]:
                 foot.source_contact & (np.abs(foot.height) > _HOVER[0]) if foot.hover >= apart else foot.source_contact
             )
             yield Finding(foot.role, "height", level, _frames(high), text)
+        sunk = foot.height < (np.minimum(foot.source_height, 0.0) if sourced else 0.0) - _SINKS[0]
+        if level is None and float(sunk.mean()) > _SINKS[1] and int(sunk.sum()) > 1:
+            beside = ", and the source's does not" if sourced else ""
+            text = f"is up to {-float(foot.height[sunk].min()):.2g} leg lengths below its ground{beside}"
+            yield Finding(foot.role, "height", "look", _frames(sunk), text)
         agreed = foot.agreement(fps) if sourced else None
         if agreed is not None and min(agreed) < _RECALL:
             text = f"precision {agreed[0]:.2f} and recall {agreed[1]:.2f} of its contacts against those of the source"

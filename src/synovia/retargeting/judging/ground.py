@@ -62,6 +62,7 @@ class Foot:
             second.
         source_slide: The same in the source; 0 without one.
         height: Height of the lowest point over the ground, (T,).
+        source_height: The same in the source.
         ground: Height of the ground below this foot in the file, from its contacts.
         source_ground: The same in the source.
     """
@@ -75,6 +76,7 @@ class Foot:
     slide: float
     source_slide: float
     height: Array
+    source_height: Array
     ground: float
     source_ground: float
 
@@ -148,6 +150,7 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
             (own[..., 2] - ground).min(1),
+            (other[..., 2] - source_ground).min(1),
             float(ground.min()),
             float(source_ground.min()),
         )
