@@ -21,7 +21,7 @@ from common import machine, needed_data, save, table, verdicts
 import synovia as sy
 from synovia.io.load import load_motions
 from synovia.model import Kind
-from synovia.model.geometry import matrix_to_quat, quat_product, quat_to_matrix
+from synovia.model.geometry import matrix_to_quat, quat_product
 from synovia.retargeting.shape import find_roles
 
 ONTO = {
@@ -222,9 +222,8 @@ def mirror_joints(motion, rows, normal):
             if abs(skeleton.joints[row].axis @ n) < 0.7:
                 q[:, place] *= -1.0
         else:
-            S = np.eye(3) - 2.0 * np.outer(n, n)
-            at = slice(place.stop - 4, place.stop)
-            q[:, at] = np.array([matrix_to_quat(S @ R @ S) for R in quat_to_matrix(q[:, at])])
+            at = slice(place.stop - 4, place.stop - 1)  # the rotation vector is mirrored, and the sense of rotation too
+            q[:, at] = 2.0 * np.outer(q[:, at] @ n, n) - q[:, at]
     return q
 
 

@@ -153,7 +153,7 @@ def unit(v: Array) -> Array:
 
 def angles(a: Array, b: Array) -> Array:
     """Return the angles between directions (..., 3), radians."""
-    return np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), np.sum(a * b, axis=-1))
+    return np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), cosines(a, b))
 
 
 def heading(d: Array) -> Array:
@@ -175,6 +175,11 @@ def about_z(v: Array, angle: float) -> Array:
     return v @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
+def cosines(a: Array, b: Array) -> Array:
+    """Return the products of vectors (..., 3); of unit vectors, the cosines of their angles."""
+    return np.einsum("...i,...i->...", a, b)
+
+
 def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
     """Return the direction away from the ground for the source of a clip, (3,).
 
@@ -186,7 +191,7 @@ def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
         return axis_vector(motion.skeleton.up)
     at_rest = up_of_rest(motion.skeleton, rows)
     stands = _body_axes(motion.positions(), rows)
-    if at_rest is not None and float(np.mean(stands @ at_rest > _STANDS)) >= _UPRIGHT_SHARE:
+    if at_rest is not None and float((cosines(stands, at_rest) > _STANDS).mean()) >= _UPRIGHT_SHARE:
         return at_rest
     way = np.median(stands, axis=0)
     axis = int(np.argmax(np.abs(way)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES, read_name
-from synovia.retargeting.judging.actor import Actor, about_z, angles, best_turn, unit
+from synovia.retargeting.judging.actor import Actor, about_z, angles, best_turn, cosines, unit
 
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
@@ -33,7 +33,7 @@ def swapped_sides(actor: Actor) -> list[str]:
     if not named["arm"]:
         arms, legs = actor.across("upper_arm"), actor.across("upper_leg")
         if arms is not None and legs is not None:
-            same = float(np.mean(np.sum(unit(arms) * unit(legs), axis=-1))) > 0.0
+            same = float(cosines(unit(arms), unit(legs)).mean()) > 0.0
             if same == ("leg" in out):  # arms go with the legs, swapped or not, unless their line is turned round
                 out.append("arm")
     return sorted(set(out))
@@ -63,7 +63,7 @@ def _facing(actor: Actor) -> float:
     for side in SIDES:
         toes = actor.bone(f"{side}_foot")
         if toes is not None:
-            seen.append(float(np.mean(np.sum(toes * forward, axis=-1))))
+            seen.append(float(cosines(toes, forward).mean()))
         end = actor.end_row(f"{side}_lower_leg")
         if end is not None:
             hip, knee, ankle = actor.at(f"{side}_upper_leg"), actor.at(f"{side}_lower_leg"), actor.places[:, end]
@@ -71,7 +71,7 @@ def _facing(actor: Actor) -> float:
             off = (knee - hip) - np.sum((knee - hip) * line, axis=-1, keepdims=True) * line
             bent = np.linalg.norm(off, axis=-1) > _BENT * actor.leg
             if bent.any():
-                seen.append(float(np.mean(np.sum(unit(off[bent]) * forward[bent], axis=-1))))
+                seen.append(float(cosines(unit(off[bent]), forward[bent]).mean()))
     return float(np.mean(seen)) if seen else 0.0
 
 

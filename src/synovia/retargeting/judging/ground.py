@@ -142,10 +142,10 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
         seconds = sum(one.end - 1 - one.first for one in held) / fps
         foot = Foot(
             role,
-            _contacts(own, fps, ground, _SLOW).any(1),
-            found.any(1),
-            _near(own, fps, ground, 2.0).any(1),
-            _near(other, fps, source_ground, 2.0).any(1),
+            np.any(_contacts(own, fps, ground, _SLOW), axis=1),
+            np.any(found, axis=1),
+            np.any(_near(own, fps, ground, 2.0), axis=1),
+            np.any(_near(other, fps, source_ground, 2.0), axis=1),
             held,
             float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
             float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,

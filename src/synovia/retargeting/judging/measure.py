@@ -231,7 +231,7 @@ class Figures:
             if role.removeprefix("left_").removeprefix("right_") in _SEEN and len(found := jumps(one, two)):
                 shared[role] = tuple(found.tolist())
         if self.result is not None:
-            other = [] if self.origin is None else hip_jumps(self.origin).tolist()
+            other: list[int] = [] if self.origin is None else hip_jumps(self.origin).tolist()
             if here := [frame for frame in hip_jumps(self.result).tolist() if frame not in other]:
                 own["hips"] = tuple(here)
             if other:

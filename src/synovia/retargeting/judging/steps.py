@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
@@ -15,6 +16,8 @@ from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting.judging.actor import Actor
 
+Rows = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 _AROUND: Final = 4  # steps on each side with which a step is compared
 _MORE: Final = 4.0  # a jump is that many times the median step around it
 _SUDDEN: Final = 2.5  # and that many times the steps next to it
@@ -112,10 +115,8 @@ def part_steps(actor: Actor) -> dict[str, tuple[Array, Array]]:
     parents = actor.motion.skeleton.parents
     out: dict[str, tuple[Array, Array]] = {}
     for row, role in parts.items():
-        R = actor.turns(row)
         above = next((one for one in ancestors(parents, row)[1:] if one in parts), None)
-        if above is not None:
-            R = np.swapaxes(actor.turns(above), 1, 2) @ R
+        R = actor.turns(row) if above is None else np.swapaxes(actor.turns(above), 1, 2) @ actor.turns(row)
         out[role] = rotation_steps(R, 1), rotation_steps(R, 2)
     return out
 
@@ -126,7 +127,7 @@ def rotation_steps(R: Array, ahead: int) -> Array:
     return 2.0 * np.arcsin(np.minimum(off / np.sqrt(8.0), 1.0))
 
 
-def jumps(steps: Array, double: Array, source: Array | None = None, least: float = _LEAST) -> Array:
+def jumps(steps: Array, double: Array, source: Array | None = None, least: float = _LEAST) -> Rows:
     """Return the frames that jumps lead to.
 
     A jump is a step that is far larger than the steps around it. Fast motion has large steps too, but begins and ends
@@ -162,7 +163,7 @@ def jumps(steps: Array, double: Array, source: Array | None = None, least: float
     return large + 1
 
 
-def hip_jumps(actor: Actor) -> Array:
+def hip_jumps(actor: Actor) -> Rows:
     """Return the frames that a jump of the hips' position leads to, beside the usual way of the frames around."""
     way = np.diff(actor.hips, axis=0) / actor.leg
     if len(way) < 3:
@@ -172,9 +173,9 @@ def hip_jumps(actor: Actor) -> Array:
     return jumps(np.linalg.norm(way, axis=1), np.linalg.norm(way[1:] + way[:-1], axis=1), least=_LEAST_WAY)
 
 
-def at_limits(motion: Motion) -> dict[int, Array]:
+def at_limits(motion: Motion) -> dict[int, Bools]:
     """Return in which frames a joint is at a limit, (T,), by row, for joints with a range."""
-    out: dict[int, Array] = {}
+    out: dict[int, Bools] = {}
     for row, joint in enumerate(motion.skeleton.joints):
         q = motion.q[:, motion.skeleton.q_slice(row)]
         if isinstance(joint.limit, Interval) and joint.kind in (Kind.HINGE, Kind.SLIDE):
@@ -187,7 +188,7 @@ def at_limits(motion: Motion) -> dict[int, Array]:
     return out
 
 
-def _at_swing_twist(limit: SwingTwist, quats: Array) -> Array:
+def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
     """Return in which frames a ball joint (T, 4) is at the edge of its swing or its twist."""
     vector = quats[:, :3] @ np.asarray(limit.frame)
     x, y, z, w = (*vector.T, quats[:, 3])
