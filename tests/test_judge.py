@@ -164,6 +164,18 @@ def test_a_path_in_another_unit(walk, answer):
     assert named(sy.judge(moved(walk, lambda p: 100.0 * p)), "hips", "scale")
 
 
+def test_a_body_in_another_unit(walk):
+    body = sy.bundled("humanoid")
+    joints = []
+    for joint, parent in zip(body.joints, body.parents, strict=True):
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 100.0
+        joints.append(dataclasses.replace(joint, rest=rest, parent=parent if parent >= 0 else None))
+    giant = sy.Skeleton(joints, up="y", meters_per_unit=1.0)
+    found = sy.retarget(walk, giant, feet=False)
+    assert (found.verdict, [one.cause for one in found.judgement.warnings]) == ("look", ["scale"])
+
+
 def test_jumps_are_found_with_their_frame(walk, answer):
     found = sy.judge(turned(answer.motion, "left_upper_arm", [0.0, 0.0, np.radians(30.0)], slice(40, 41)), walk)
     jump = next(one for one in found.warnings if one.cause == "jump")
@@ -222,6 +234,8 @@ def test_crossed_legs_and_an_arm_in_the_trunk(walk, answer):
 def test_what_cannot_be_judged(walk, answer):
     with pytest.raises(sy.InputError, match="differ in length"):
         sy.judge(answer.motion, sy.Motion(walk.skeleton, walk.q[:-1], walk.fps))
+    with pytest.raises(sy.InputError, match="no frames"):
+        sy.judge(sy.Motion(walk.skeleton, walk.q[:0], walk.fps))
     with pytest.raises(sy.InputError, match="up is not an axis"):
         sy.judge(answer.motion, walk, up="up")
     with pytest.raises(sy.UnknownNameError):

@@ -41,6 +41,7 @@ _SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
 _STILL: Final = 0.05  # a path of a smaller extent shows no scale
 _FAST: Final = 15.0  # legs per second that no body reaches
 _GLIDES: Final = (0.3, 0.2)  # hips move so many legs per second, and the feet beside them this part of it
+_LEG: Final = (0.05, 5.0)  # metres; other legs are those of no body
 _DOWN: Final = 0.5  # share of the frames with the trunk upside down
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
@@ -211,6 +212,10 @@ def _scales(figures: Figures) -> Iterator[Finding]:
     """Yield findings about paths that are too long or too short."""
     every = tuple(range(len(figures.motion)))
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
+        metres = None if actor is None else actor.motion.skeleton.meters_per_unit
+        if actor is not None and metres and not _LEG[0] < actor.leg * metres < _LEG[1]:
+            text = f"a leg of the {what} is {actor.leg * metres:.3g} m long by the unit of its file"
+            yield Finding("body", "scale", "look", every, text)
         if actor is not None and len(actor.motion) > 2:
             usual, apart = _speeds(actor)
             if usual > _FAST or (usual > _GLIDES[0] and apart < _GLIDES[1]):

@@ -98,7 +98,7 @@ def judge(
         source_up: The same for the source.
 
     Raises:
-        InputError: If the two clips differ in length, or an axis is not known.
+        InputError: If a clip has no frames, the two differ in length, or an axis is not known.
         UnknownNameError: If the map names a joint that does not exist.
     """
     figures = Figures(motion, source, joint_map, (source_up, up))

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError
+from synovia.errors import InputError, SynoviaError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -100,7 +100,7 @@ class Figures:
         up: Axes that point up in the source and in the result; None to find them.
 
     Raises:
-        InputError: If the two clips differ in length.
+        InputError: If a clip has no frames, or the two differ in length.
     """
 
     def __init__(
@@ -117,7 +117,9 @@ class Figures:
                 "the two clips differ in length", where=motion.name, value=len(motion),
                 expected=f"{len(source)} frames, as {source.name} has",
             )  # fmt: skip
-        own, other = (find_roles(clip.skeleton) if clip is not None else {} for clip in (motion, source))
+        if not len(motion):
+            raise InputError("the motion has no frames", where=motion.name, expected="at least one")
+        own, other = (_roles(clip.skeleton) if clip is not None else {} for clip in (motion, source))
         if joint_map is None:
             joint_map = {
                 role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
@@ -256,6 +258,14 @@ class Figures:
             return None
         a, b = (np.sqrt(np.var(body.hips, axis=0).sum()) / body.leg for body in (self.origin, self.result))
         return float(a), float(b)
+
+
+def _roles(skeleton: Skeleton) -> dict[str, int]:
+    """Return the recognised parts of a body; none if they cannot be told, as in a scene of two bodies."""
+    try:
+        return find_roles(skeleton)
+    except SynoviaError:
+        return {}
 
 
 def _alike(a: Motion, b: Motion) -> bool:
