@@ -49,8 +49,17 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Skeleton
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.motion import Motion
-    from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_reach
-    from synovia.retargeting import Retargeted, read_map, retarget, with_body_masses, write_map
+    from synovia.plots import plot_convergence, plot_errors, plot_feet, plot_joints, plot_judgement, plot_reach
+    from synovia.retargeting import (
+        Finding,
+        Judgement,
+        Retargeted,
+        judge,
+        read_map,
+        retarget,
+        with_body_masses,
+        write_map,
+    )
     from synovia.solver import (
         Aim,
         Ccd,
@@ -98,8 +107,17 @@ _HOMES = {
     "synovia.io.toml": ("write_skeleton",),
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.motion": ("Motion",),
-    "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_reach"),
-    "synovia.retargeting": ("Retargeted", "read_map", "retarget", "with_body_masses", "write_map"),
+    "synovia.plots": ("plot_convergence", "plot_errors", "plot_feet", "plot_joints", "plot_judgement", "plot_reach"),
+    "synovia.retargeting": (
+        "Finding",
+        "Judgement",
+        "Retargeted",
+        "judge",
+        "read_map",
+        "retarget",
+        "with_body_masses",
+        "write_map",
+    ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Skeleton"),
     "synovia.solver": (
         "Aim",
@@ -135,6 +153,7 @@ __all__ = [
     "DampedLeastSquares",
     "Fabrik",
     "FileError",
+    "Finding",
     "Fitted",
     "FootLocked",
     "FormatError",
@@ -145,6 +164,7 @@ __all__ = [
     "Interval",
     "JacobianTranspose",
     "Joint",
+    "Judgement",
     "Kind",
     "LevenbergMarquardt",
     "Limit",
@@ -180,6 +200,7 @@ __all__ = [
     "compare",
     "fit_positions",
     "foot_lock",
+    "judge",
     "load_motion",
     "load_pose",
     "load_skeleton",
@@ -189,6 +210,7 @@ __all__ = [
     "plot_errors",
     "plot_feet",
     "plot_joints",
+    "plot_judgement",
     "plot_reach",
     "read_csv",
     "read_goals",

@@ -128,10 +128,11 @@ def animate(
         for option, given in tracking.items():
             if given:
                 raise typer.BadParameter("expected --goals or --follow with this option", param_hint=f"'{option}'")
-    from synovia.cli.report import clip_object, clip_text
+    from synovia.cli.report import clip_object, clip_text, judgement_object, warn
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
     from synovia.model.motion import Motion
+    from synovia.retargeting import judge
 
     if output is not None:
         check_target(output, force=force)
@@ -170,12 +171,14 @@ def animate(
     if output is not None:
         copied = file if model is None or not locked or tracked or fitted else model
         save_motion(motion, output, into=None if is_bundled(copied) else copied, force=force)
+    judgement = judge(motion, up=up)
     if as_json:
-        emit_json(clip_object(motion, tracked, fitted, locked))
+        emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
     else:
         emit("\n".join(clip_text(motion, tracked, fitted, locked)))
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
+    warn(judgement)
     raise typer.Exit(MISSED if tracked is not None and tracked.missed_frames else REACHED)
 
 

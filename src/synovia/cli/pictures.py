@@ -92,6 +92,16 @@ def plot(
     output: _Output,
     joint: Annotated[list[str] | None, joints_option("A joint to draw", "the twelve that move most")] = None,
     feet: Annotated[bool, typer.Option("--feet", help="Draw height and speed of the feet instead.")] = False,
+    judge: Annotated[bool, typer.Option("--judge", help="Draw the judgement of the clip instead.")] = False,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            "--beside",
+            metavar="CLIP",
+            help="The clip that this one was made from, for --judge; joints are matched by their roles.",
+            show_default=False,
+        ),
+    ] = None,
     reach: Annotated[
         str | None,
         typer.Option(
@@ -107,12 +117,15 @@ def plot(
     trim: Trim = False,
     force: Force = False,
 ) -> None:
-    """Draw joint values over time with their limits, the feet, or a reach map: .png, .svg or .pdf.
+    """Draw joint values over time with their limits, the feet, a judgement, or a reach map: .png, .svg or .pdf.
 
     Needs synovia[plot]. For example: synovia plot walk.bvh --feet -o feet.png
     """
-    from synovia.plots import plot_feet, plot_joints, plot_reach
+    from synovia.plots import plot_feet, plot_joints, plot_judgement, plot_reach
     from synovia.plots.style import check_plot
+
+    if beside is not None and not judge:
+        raise typer.BadParameter("expected --judge with this option", param_hint="'--beside'")
 
     check_plot(output, force=force)
     if reach is not None:
@@ -120,7 +133,11 @@ def plot(
     else:
         instead = "give a clip, or --reach JOINT for a reach map of a model"
         motion = load_clip(file, clip, model=model, trim=trim, instead=instead)
-        if feet:
+        if judge:
+            from synovia.retargeting import judge as judge_clip
+
+            plot_judgement(judge_clip(motion, None if beside is None else load_clip(beside)), output, force=force)
+        elif feet:
             plot_feet(motion, output, force=force)
         else:
             plot_joints(motion, output, joint or [], force=force)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synovia.cli.output import number, printable, time_text, unit_name
+from synovia.cli.output import number, printable, talk, time_text, unit_name
 from synovia.clips.feet import runs
 from synovia.diagnosis import reasons_as_json
 from synovia.files.poses import values_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from synovia.model import Pose
     from synovia.model.geometry import Array
     from synovia.model.motion import Motion
+    from synovia.retargeting import Judgement
     from synovia.tracking import Tracked
 
 SCHEMA: Final = "synovia.solve/1"
@@ -312,3 +313,68 @@ def clip_object(
             **{name: getattr(locked, name) for name in names},
         }
     return out
+
+
+def judgement_object(judgement: Judgement) -> dict[str, Any]:
+    """Return the JSON object of a judgement: angles in degrees, lengths in lengths of a leg, frames from 0."""
+    figures = judgement.figures
+    tilt, fps = judgement.trunk_tilt, figures.motion.fps
+    feet: list[dict[str, Any]] = []
+    for foot in figures.feet:
+        agreed = None if figures.origin is None else foot.agreement(fps)
+        feet.append(
+            {
+                "foot": foot.role,
+                "slide_per_second": foot.slide,
+                "source_slide_per_second": None if figures.origin is None else foot.source_slide,
+                "off_ground": foot.hover,
+                "depth": foot.depth,
+                "precision": None if agreed is None else agreed[0],
+                "recall": None if agreed is None else agreed[1],
+                "contacts": [list(span) for span in runs(foot.contact)],
+            }
+        )
+    return {
+        "verdict": judgement.verdict,
+        "findings": [
+            {"limb": one.limb, "cause": one.cause, "level": one.level, "frames": list(one.frames), "text": one.text}
+            for one in judgement.findings
+        ],
+        "trunk_tilt_deg": None if tilt is None else math.degrees(tilt),
+        "turn_deg": math.degrees(figures.turn),
+        "limbs": [
+            {
+                "limb": limb.limb,
+                "mean_deg": math.degrees(limb.mean),
+                "largest_deg": math.degrees(limb.largest),
+                "frame": limb.frame,
+            }
+            for limb in figures.limbs
+        ],
+        "feet": feet,
+        "overlaps": [
+            {"limbs": list(one.limbs), "depth": float(one.depth.max()), "source_depth": float(one.source.max())}
+            for one in figures.overlaps
+        ],
+        "crossed": None if figures.crossed is None else np.flatnonzero(figures.crossed).tolist(),
+        "steps": [
+            {
+                "joint": step.joint,
+                "limb": step.limb or None,
+                "largest_deg": math.degrees(step.largest),
+                "frame": step.frame,
+                "source_deg": None if step.source is None else math.degrees(float(step.source.max(initial=0.0))),
+            }
+            for step in figures.steps
+        ],
+        "jumps": {joint: list(frames) for joint, frames in figures.jumps.own.items()},
+        "source_jumps": {part: list(frames) for part, frames in figures.jumps.shared.items()},
+        "at_limits": {joint: float(at.mean()) for joint, at in figures.at_limits.items() if at.any()},
+        "not_mapped": list(figures.unmapped),
+    }
+
+
+def warn(judgement: Judgement) -> None:
+    """Write the warnings of a judgement to stderr."""
+    for one in judgement.warnings:
+        talk(f"synovia: {printable(str(one))}")

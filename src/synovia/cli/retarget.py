@@ -66,16 +66,28 @@ def retarget(
         str | None,
         typer.Option("--up", metavar="AXIS", help="Axis of SRC that points up, such as z or -y.", show_default="found"),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="OUT",
+            help="Plot the judgement: .png, .svg or .pdf. Needs synovia[plot].",
+            show_default=False,
+        ),
+    ] = None,
     feet: Annotated[bool, typer.Option("--feet/--no-feet", help="Keep standing feet in place.")] = True,
     jobs: Jobs = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Carry a clip over to another body, character or robot, within its limits.
+    """Carry a clip over to another body, character or robot, within its limits, and judge the result.
+
+    The exit code is 1 if the verdict is "failed" or feet miss their targets, and 0 if it is "good" or "look at it".
 
     For example: synovia retarget walk.bvh character.glb -o walking.glb
     """
     from synovia import retargeting
+    from synovia.cli.report import warn
     from synovia.io.base import check_writable
     from synovia.io.load import is_bundled
     from synovia.io.save import check_target, save_motion
@@ -84,6 +96,10 @@ def retarget(
         check_target(output, force=force)
     if save_map is not None:
         check_writable(save_map, force=force)
+    if plot is not None:
+        from synovia.plots.style import check_plot
+
+        check_plot(plot, force=force)
     motion, body = load_clip(source, clip, model=model, trim=trim), load_body(target)
     shown = _own_clip(target, body)
     given = None if joint_map is None else retargeting.read_map(joint_map)
@@ -100,13 +116,18 @@ def retarget(
         retargeting.write_map(answer.joint_map(), save_map, force=force)
     if output is not None:
         save_motion(answer.motion, output, into=None if is_bundled(target) else target, force=force)
+    if plot is not None:
+        from synovia.plots import plot_judgement
+
+        plot_judgement(answer.judgement, plot, force=force)
     if as_json:
         emit_json(_object(answer))
     else:
         emit(answer.report())
         if output is None:
             talk("no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion")
-    raise typer.Exit(MISSED if answer.missed_frames else REACHED)
+    warn(answer.judgement)
+    raise typer.Exit(MISSED if answer.missed_frames or answer.verdict == "failed" else REACHED)
 
 
 def _own_clip(target: str, body: Skeleton) -> Motion | None:
@@ -133,7 +154,9 @@ def _save_draft(path: Path, joints: dict[str, tuple[str, str]], *, force: bool) 
 
 
 def _object(answer: Retargeted) -> dict[str, Any]:
-    """Return the answer as plain values; lengths in the unit of the target's file."""
+    """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
+    from synovia.cli.report import judgement_object
+
     names, stance = answer.joint_map(), answer.stance
     return {
         "schema": SCHEMA,
@@ -165,4 +188,5 @@ def _object(answer: Retargeted) -> dict[str, Any]:
         "contacts": {role: [list(span) for span in spans] for role, spans in answer.contacts.items()},
         "missed": list(answer.missed_frames),
         "worst": answer.worst,
+        **judgement_object(answer.judgement),
     }

@@ -1,4 +1,4 @@
-"""Plots of clips: joint values and their limits, the contacts of feet, and the errors of goals."""
+"""Plots of clips: joint values and their limits, the contacts of feet, the errors of goals, and judgements."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.clips.feet import ground_contacts
+from synovia.clips.feet import ground_contacts, runs
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.plots.style import BAND, COLOURS, MISSED, check_plot, new_figure, save
+from synovia.plots.style import BAND, COLOURS, MISSED, QUIET, check_plot, new_figure, save
+from synovia.retargeting import Judgement
 from synovia.retargeting.body import LEGS, Body
 from synovia.tracking import Tracked
 
 _MOST: Final = 12  # most panels if no joints are given
 _USUAL: Final = 0.99  # share of the speeds of feet that fit the plot
+_WORST_ANGLE: Final = 60.0  # degrees; larger angles of limbs have the same colour
+_MOST_NAMED: Final = 5  # findings in the title of a judgement
 _TOUCHES: Final = 1e-3  # a value this close to an edge of its band is at the limit; as a part of the band
 
 
@@ -187,3 +190,92 @@ def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool =
     for frame in tracked.jumps:
         axes.axvline((frame + 0.5) / tracked.fps, color="#111827", linewidth=0.9, linestyle=":")
     save(figure, where, force=force)
+
+
+def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Plot a judgement over time: angles of the limbs to their source, heights and contacts of the feet, and steps.
+
+    Args:
+        judgement: The result of ``judge``, or ``Retargeted.judgement``.
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        InputError: If the extension is not supported.
+        MissingExtraError: If matplotlib is not installed.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
+    """
+    where = check_plot(path, force=force)
+    figures = judgement.figures
+    limbs, feet = figures.limbs, figures.feet
+    parts = [("limbs", 0.6 + 0.24 * len(limbs))] * bool(limbs) + [("feet", 1.5)] * bool(feet) + [("steps", 1.5)]
+    figure, panels = new_figure(
+        9.0, 0.9 + sum(height for _, height in parts), len(parts), 1, sharex=True,
+        gridspec_kw={"height_ratios": [height for _, height in parts]},
+    )  # fmt: skip
+    times, fps = figures.motion.times, figures.motion.fps
+    for panel, (part, _) in zip(panels, parts, strict=True):
+        if part == "limbs":
+            _draw_limbs(figure, panel, judgement)
+        elif part == "feet":
+            for colour, foot in zip(COLOURS, feet, strict=False):
+                panel.plot(times, foot.height, color=colour, linewidth=1.3, label=foot.role.replace("_", " "))
+                for flags, low, high in ((foot.contact, 0.0, 0.08), (foot.source_contact, 0.92, 1.0)):
+                    for first, end in runs(flags):
+                        panel.axvspan((first - 0.5) / fps, (end - 0.5) / fps, low, high, color=colour, alpha=0.35,
+                                      linewidth=0)  # fmt: skip
+            panel.set_ylabel("height (legs)", fontsize=9)
+            panel.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False, ncols=2)
+            beside = "" if figures.origin is None else "; contacts at the bottom, those of the source at the top"
+            panel.set_title(f"feet over the ground{beside}", loc="left", fontsize=9)
+        else:
+            _draw_steps(panel, judgement)
+    panels[-1].set_xlabel("seconds", fontsize=9)
+    warnings = [f"{one.limb.replace('_', ' ')}: {one.cause}" for one in judgement.warnings]
+    text = "; ".join(dict.fromkeys(warnings[:_MOST_NAMED])) + (", ..." if len(warnings) > _MOST_NAMED else "")
+    colour = {"good": "#111827", "look": "#B45309", "failed": MISSED}[judgement.verdict]
+    what = f"{figures.motion.name}: {judgement.verdict}{': ' if text else ''}{text}"
+    figure.suptitle(what, x=0.01, ha="left", fontsize=10, color=colour, wrap=True)
+    save(figure, where, force=force)
+
+
+def _draw_limbs(figure: Any, panel: Any, judgement: Judgement) -> None:
+    """Draw the angle of each limb to its source in each frame as colours."""
+    limbs, motion = judgement.figures.limbs, judgement.figures.motion
+    panel.grid(False)
+    image = panel.imshow(
+        np.degrees(np.array([limb.angles for limb in limbs])), aspect="auto", interpolation="nearest", cmap="magma_r",
+        vmin=0.0, vmax=_WORST_ANGLE, extent=(-0.5 / motion.fps, (len(motion) - 0.5) / motion.fps, len(limbs) - 0.5,
+                                             -0.5),
+    )  # fmt: skip
+    panel.set_facecolor("#e4e7ec")
+    names = [f"{limb.limb.replace('_', ' ')}  {np.degrees(limb.mean):.0f}°" for limb in limbs]
+    panel.set_yticks(range(len(limbs)), names, fontsize=8)
+    bad = {one.limb for one in judgement.warnings}
+    for label, limb in zip(panel.get_yticklabels(), limbs, strict=True):
+        label.set_color(MISSED if limb.limb in bad else "#111827")
+    panel.set_title("angle to the source, with the mean of each limb", loc="left", fontsize=9)
+    bar = figure.colorbar(image, ax=panel, pad=0.01, ticks=[0, 15, 30, 45, 60])
+    bar.ax.set_yticklabels(["0°", "15°", "30°", "45°", "60°"], fontsize=8)
+    bar.outline.set_visible(False)
+
+
+def _draw_steps(panel: Any, judgement: Judgement) -> None:
+    """Draw the largest step of any joint in each frame, beside that of the source, and mark jumps."""
+    figures = judgement.figures
+    times = figures.motion.times[1:]
+    if figures.steps and len(times):
+        most = np.max([step.angles for step in figures.steps], axis=0)
+        panel.plot(times, np.degrees(most), color=COLOURS[0], linewidth=1.1, label="result")
+    sources = [step for step, _ in figures.source_steps.values()]
+    if sources and len(times):
+        panel.plot(times, np.degrees(np.max(sources, axis=0)), color=QUIET, linewidth=1.0, linestyle="--",
+                   label="source")  # fmt: skip
+    jumps = {frame for frames in figures.jumps.own.values() for frame in frames}
+    for number, frame in enumerate(sorted(jumps)):
+        label = "jump" if not number else None
+        panel.axvline(frame / figures.motion.fps, color=MISSED, linewidth=0.9, linestyle=":", label=label)
+    panel.set_ylabel("degrees", fontsize=9)
+    panel.set_title("largest step of a joint from frame to frame", loc="left", fontsize=9)
+    if panel.get_legend_handles_labels()[0]:
+        panel.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False, ncols=3)

@@ -2,8 +2,21 @@
 
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.joint_map import draft_map, read_map, write_map
+from synovia.retargeting.judging import Finding, Judgement, judge
 from synovia.retargeting.masses import with_body_masses
 from synovia.retargeting.rest_pose import stands
 from synovia.retargeting.retarget import Retargeted, retarget
 
-__all__ = ["NEEDED", "Retargeted", "draft_map", "read_map", "retarget", "stands", "with_body_masses", "write_map"]
+__all__ = [
+    "NEEDED",
+    "Finding",
+    "Judgement",
+    "Retargeted",
+    "draft_map",
+    "judge",
+    "read_map",
+    "retarget",
+    "stands",
+    "with_body_masses",
+    "write_map",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import Spans, foot_paths, solve_feet
+from synovia.retargeting.judging import Finding, Judgement, judge
 from synovia.retargeting.limbs import largest_steps
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
 from synovia.retargeting.transfer import follow
@@ -38,6 +40,7 @@ class Retargeted:
         contacts: Contacts (first frame, end) of each foot, by role.
         missed_frames: Frames in which a foot does not reach its target.
         worst: Largest distance of a foot from its target, length units of the target.
+        original: The motion that was transferred.
     """
 
     motion: Motion
@@ -50,6 +53,24 @@ class Retargeted:
     contacts: Mapping[str, Spans]
     missed_frames: tuple[int, ...]
     worst: float
+    original: Motion
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The judgement of the motion beside the original; computed at its first use."""
+        shared = {role: (row, self.target.roles[role]) for role, row in self.source.roles.items()
+                  if role in self.target.roles}  # fmt: skip
+        return judge(self.motion, self.original, shared)
+
+    @property
+    def verdict(self) -> str:
+        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``."""
+        return self.judgement.verdict
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong or notable about the motion, the worst first."""
+        return self.judgement.findings
 
     def __repr__(self) -> str:
         """Return the motion, the number of matched parts, and the number of missed frames."""
@@ -61,7 +82,7 @@ class Retargeted:
         return {part.role: (names[0][part.source], names[1][part.target]) for part in self.parts}
 
     def report(self) -> str:
-        """Return the matched parts, the differences of the rest poses, the scale, contacts and misses as text."""
+        """Return the matched parts, the scale, contacts, misses, and the judgement of the motion as text."""
         rows = [(part.role, *self.joint_map()[part.role], f"{np.degrees(part.angle):.0f}°") for part in self.parts]
         table = [("part", "source", "target", "rest poses differ"), *rows]
         widths = [max(len(row[k]) for row in table) for k in range(4)]
@@ -83,7 +104,7 @@ class Retargeted:
         if missed := self.missed_frames:
             more = ", ..." if len(missed) > 10 else ""
             far = f"{far}; {len(missed)} frames missed: {', '.join(map(str, missed[:10]))}{more}"
-        lines.append(far)
+        lines += [far, self.judgement.report()]
         return "\n".join(lines)
 
 
@@ -163,6 +184,7 @@ def retarget(
         contacts={role: path.spans for role, path in paths.items()},
         missed_frames=missed,
         worst=worst,
+        original=motion,
     )
 
 

@@ -1,0 +1,248 @@
+"""The parts of a body in one clip: their positions with z up, and the directions of their bones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, align_z, axis_vector
+from synovia.model.motion import Motion
+from synovia.model.names import SIDES
+from synovia.model.tree import ancestors
+
+SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
+BONES: Final = ("trunk", "head", *(f"{side}_{part}" for part in SIDED for side in SIDES))
+_END: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot",
+               "foot": "toes"}  # fmt: skip
+_FOREARM: Final = 0.5  # of the bone above: the end of a limb without a joint at its end is at least this far out
+_STANDS: Final = np.cos(np.radians(30.0))  # a body is upright along an axis if it is within this angle of it
+_UPRIGHT_SHARE: Final = 0.1  # of the frames: a body that stands this long shows its up axis
+_STEEP: Final = 0.5  # horizontal part of a foot's direction below which it shows no heading
+
+
+@dataclass(frozen=True, eq=False)
+class Actor:
+    """A clip of a body.
+
+    Args:
+        motion: The clip.
+        rows: Row of each part, by role.
+        up: The direction away from the ground, (3,), in the axes of the clip.
+    """
+
+    motion: Motion
+    rows: Mapping[str, int]
+    up: Array
+
+    @cached_property
+    def frames(self) -> Array:
+        """World frames of all joints, (T, n, 12), in the axes of the clip."""
+        return self.motion.frames()
+
+    @cached_property
+    def upright(self) -> Array:
+        """Rotation (3, 3) from the axes of the clip to axes with z up."""
+        return align_z(self.up).T
+
+    @cached_property
+    def places(self) -> Array:
+        """Positions of all joints, (T, n, 3), with z up."""
+        return self.frames[..., 9:] @ self.upright.T
+
+    def turns(self, row: int) -> Array:
+        """Return the orientations of a joint, (T, 3, 3), with z up."""
+        return self.upright @ self.frames[:, row, :9].reshape(-1, 3, 3)
+
+    def at(self, role: str) -> Array:
+        """Return the positions of the beginning of a part, (T, 3): of the first joint that turns it."""
+        return self.places[:, first_row(self.motion.skeleton, self.rows, role)]
+
+    def middle(self, part: str) -> Array:
+        """Return the positions between the left and the right joint of a part, (T, 3)."""
+        return 0.5 * (self.at(f"left_{part}") + self.at(f"right_{part}"))
+
+    def across(self, part: str) -> Array | None:
+        """Return the vectors from the right to the left joint of a part, (T, 3); None if there is no pair."""
+        if not all(f"{side}_{part}" in self.rows for side in SIDES):
+            return None
+        return self.at(f"left_{part}") - self.at(f"right_{part}")
+
+    @cached_property
+    def leg(self) -> float:
+        """Mean length of the legs, thigh and shin, length units."""
+        total = 0.0
+        for side in SIDES:
+            parts = [f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot") if f"{side}_{part}" in self.rows]
+            total += sum(float(np.linalg.norm(self.at(b)[0] - self.at(a)[0])) for a, b in itertools.pairwise(parts))
+        return total / 2.0
+
+    @cached_property
+    def hips(self) -> Array:
+        """Positions of the midpoint of the hip joints, (T, 3)."""
+        return self.middle("upper_leg")
+
+    def below(self, role: str) -> list[int]:
+        """Return the rows of a part and of all joints that it carries."""
+        top, parents = self.rows[role], self.motion.skeleton.parents
+        return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
+
+    def end_row(self, bone: str) -> int | None:
+        """Return the row at the end of a bone of a limb: the next part, else a joint that is far enough out."""
+        side, part = bone.split("_", 1)
+        end = f"{side}_{_END[part]}"
+        if end in self.rows:
+            return first_row(self.motion.skeleton, self.rows, end)
+        if part in ("upper_arm", "upper_leg") or bone not in self.rows:
+            return None
+        start = self.at(bone)[0]
+        rows = self.below(bone)[1:]
+        far = [float(np.linalg.norm(self.places[0, row] - start)) for row in rows]
+        if part == "foot":
+            return rows[int(np.argmax(far))] if rows and max(far) > 0.05 * self.leg else None
+        above = f"{side}_{'upper_arm' if part == 'lower_arm' else 'upper_leg'}"
+        least = _FOREARM * float(np.linalg.norm(start - self.at(above)[0])) if above in self.rows else 0.0
+        return next((row for row, way in zip(rows, far, strict=True) if way > max(least, 1e-9)), None)
+
+    def bone(self, bone: str, trunk_end: str = "upper_arm") -> Array | None:
+        """Return the unit directions of a bone, (T, 3); None if the body does not have it.
+
+        Args:
+            bone: A name of ``BONES``.
+            trunk_end: Where the trunk ends: ``"upper_arm"`` (between the shoulders), ``"neck"`` or ``"head"``.
+        """
+        if bone == "trunk":
+            if trunk_end == "upper_arm":
+                end = self.middle(trunk_end) if self.across(trunk_end) is not None else None
+            else:
+                end = self.at(trunk_end) if trunk_end in self.rows else None
+            return None if end is None else unit(end - self.hips)
+        if bone == "head":
+            return unit(self.at("head") - self.at("neck")) if {"head", "neck"} <= self.rows.keys() else None
+        end = self.end_row(bone) if bone in self.rows else None
+        if end is None:
+            return None
+        way = self.places[:, end] - self.at(bone)
+        return unit(way) if float(np.linalg.norm(way[0])) > 1e-6 * self.leg else None
+
+
+def first_row(skeleton: Skeleton, rows: Mapping[str, int], role: str) -> int:
+    """Return the first joint that turns a part: its own joint, or the first of a group of hinges."""
+    row = rows[role]
+    if skeleton.joints[row].kind is not Kind.HINGE:
+        return row
+    others, first = set(rows.values()) - {row}, row
+    for above in ancestors(skeleton.parents, row)[1:]:
+        if above in others or skeleton.joints[above].kind is not Kind.HINGE:
+            break
+        first = above
+    return first
+
+
+def unit(v: Array) -> Array:
+    """Return vectors (..., 3) of length 1; those of length 0 stay."""
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return v / np.where(length > 0.0, length, 1.0)
+
+
+def angles(a: Array, b: Array) -> Array:
+    """Return the angles between directions (..., 3), radians."""
+    return np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), cosines(a, b))
+
+
+def heading(d: Array) -> Array:
+    """Return directions (T, 3) projected on the ground; NaN where they are too steep."""
+    flat = d * (1.0, 1.0, 0.0)
+    return np.where(np.linalg.norm(flat, axis=-1, keepdims=True) > _STEEP, unit(flat), np.nan)
+
+
+def best_turn(pairs: Sequence[tuple[Array, Array]]) -> float:
+    """Return the angle about z that rotates the first vectors of all pairs as close to the second as possible."""
+    sine = sum(float(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])) for a, b in pairs)
+    cosine = sum(float(np.sum(a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1])) for a, b in pairs)
+    return float(np.arctan2(sine, cosine))
+
+
+def about_z(v: Array, angle: float) -> Array:
+    """Rotate vectors (..., 3) about z."""
+    c, s = np.cos(angle), np.sin(angle)
+    return v @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def cosines(a: Array, b: Array) -> Array:
+    """Return the products of vectors (..., 3); of unit vectors, the cosines of their angles."""
+    return np.einsum("...i,...i->...", a, b)
+
+
+def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
+    """Return the direction away from the ground for the source of a clip, (3,).
+
+    That is the axis of the file if it states one. Files often do not, and then their zero pose need not stand either.
+    So the frames decide: the axis along which the body of the rest pose stands is taken if it stands so in a tenth of
+    the frames; else the axis along which it stands in most of them.
+    """
+    if motion.skeleton.up:
+        return axis_vector(motion.skeleton.up)
+    at_rest = up_of_rest(motion.skeleton, rows)
+    stands = _body_axes(motion.positions(), rows)
+    if at_rest is not None and float((cosines(stands, at_rest) > _STANDS).mean()) >= _UPRIGHT_SHARE:
+        return at_rest
+    way = np.median(stands, axis=0)
+    axis = int(np.argmax(np.abs(way)))
+    return float(np.sign(way[axis]) or 1.0) * np.eye(3)[axis]
+
+
+def up_of_rest(skeleton: Skeleton, rows: Mapping[str, int]) -> Array | None:
+    """Return the axis along which a body stands at rest, (3,); None if its rest pose does not stand.
+
+    A body stands if trunk and legs continue each other along an axis of the file. In some files the zero pose folds
+    the legs up along the trunk.
+    """
+    if skeleton.up:
+        return axis_vector(skeleton.up)
+    places = np.array(skeleton.rest_pose().positions)[None]
+    legs, trunk = _legs(places, rows)[0], _trunk(places, rows)[0]
+    if float(legs @ trunk) < _STANDS:
+        return None
+    axis = int(np.argmax(np.abs(legs)))
+    return float(np.sign(legs[axis])) * np.eye(3)[axis] if abs(legs[axis]) > _STANDS else None
+
+
+def _body_axes(places: Array, rows: Mapping[str, int]) -> Array:
+    """Return unit vectors (T, 3) from the feet to the head end of the trunk."""
+    return unit(_legs(places, rows) + _trunk(places, rows))
+
+
+def _legs(places: Array, rows: Mapping[str, int]) -> Array:
+    """Return unit vectors (T, 3) from the feet (the knees if there are none) to the hips."""
+    feet = [rows.get(f"{side}_foot", rows[f"{side}_lower_leg"]) for side in SIDES]
+    return unit(places[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1) - places[:, feet].mean(1))
+
+
+def _trunk(places: Array, rows: Mapping[str, int]) -> Array:
+    """Return unit vectors (T, 3) from the hips to the shoulders, else to neck, head or chest, else as the legs."""
+    ends = [rows[f"{side}_upper_arm"] for side in SIDES if f"{side}_upper_arm" in rows]
+    if len(ends) < 2:
+        ends = [rows[role] for role in ("neck", "head", "chest") if role in rows][:1]
+    if not ends:
+        return _legs(places, rows)
+    return unit(places[:, ends].mean(1) - places[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1))
+
+
+def needed_up(given: str | None, what: str) -> Array | None:
+    """Return the vector of an up axis that a user gave; None if there is none.
+
+    Raises:
+        InputError: If it is no axis.
+    """
+    if given is None:
+        return None
+    if given.lstrip("+-") not in ("x", "y", "z"):
+        raise InputError(f"{what} is not an axis", value=given, expected="'x', 'y', 'z', or one with a minus sign")
+    return axis_vector(given.lstrip("+"))

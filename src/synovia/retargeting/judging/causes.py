@@ -1,0 +1,178 @@
+"""Find why the directions of a clip's limbs differ from those of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.model.names import SIDES, read_name
+from synovia.retargeting.judging.actor import Actor, about_z, angles, best_turn, cosines, unit
+
+Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
+_HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
+_CLOSE: Final = np.radians(20.0)  # and at most this angle
+_TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
+_STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
+_FACES: Final = 0.3  # mean cosine beyond which evidence about left and right counts
+_BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
+
+
+def swapped_sides(actor: Actor) -> list[str]:
+    """Return the parts of a body whose left and right are exchanged: ``"arm"``, ``"leg"``.
+
+    The names of the joints tell it, whichever side they name. Without such names, the toes and the bent knees tell
+    where forward is, and so where left is; the arms are compared with the legs.
+    """
+    named = {part: _named_sides(actor, part) for part in ("arm", "leg")}
+    out = [part for part, votes in named.items() if votes < 0]
+    if not named["leg"] and _facing(actor) < -_FACES:
+        out.append("leg")
+    if not named["arm"]:
+        arms, legs = actor.across("upper_arm"), actor.across("upper_leg")
+        if arms is not None and legs is not None:
+            same = float(cosines(unit(arms), unit(legs)).mean()) > 0.0
+            if same == ("leg" in out):  # arms go with the legs, swapped or not, unless their line is turned round
+                out.append("arm")
+    return sorted(set(out))
+
+
+def _named_sides(actor: Actor, part: str) -> int:
+    """Return how many joints of the arms or legs are named after their own side, less those after the other."""
+    votes = 0
+    for role, row in actor.rows.items():
+        side, _, rest = role.partition("_")
+        if side in SIDES and rest in (f"upper_{part}", f"lower_{part}"):
+            word = read_name(actor.motion.skeleton.joint_names[row])
+            if word is not None and word.side:
+                votes += 1 if word.side == side else -1
+    return votes
+
+
+def _facing(actor: Actor) -> float:
+    """Return the mean cosine between forward, if left is left, and the directions of toes and bent knees."""
+    hips = actor.across("upper_leg")
+    if hips is None:
+        return 0.0
+    left = unit(hips)
+    feet = [actor.rows.get(f"{side}_foot", actor.rows[f"{side}_lower_leg"]) for side in SIDES]
+    forward = unit(np.cross(left, unit(actor.hips - actor.places[:, feet].mean(1))))
+    seen: list[float] = []
+    for side in SIDES:
+        toes = actor.bone(f"{side}_foot")
+        if toes is not None:
+            seen.append(float(cosines(toes, forward).mean()))
+        end = actor.end_row(f"{side}_lower_leg")
+        if end is not None:
+            hip, knee, ankle = actor.at(f"{side}_upper_leg"), actor.at(f"{side}_lower_leg"), actor.places[:, end]
+            line = unit(ankle - hip)
+            off = (knee - hip) - np.sum((knee - hip) * line, axis=-1, keepdims=True) * line
+            bent = np.linalg.norm(off, axis=-1) > _BENT * actor.leg
+            if bent.any():
+                seen.append(float(cosines(unit(off[bent]), forward[bent]).mean()))
+    return float(np.mean(seen)) if seen else 0.0
+
+
+def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -> tuple[str, float] | None:
+    """Return the cause that explains the directions of all limbs at once, and an angle in radians; None without one.
+
+    Args:
+        pairs: Directions of the bones.
+        lines: Directions across the body, source and result.
+        off: Mean angle between the directions of source and result, radians.
+    """
+    every = [*pairs.values(), *lines]
+    R = _rotation([a for a, _ in every], [b for _, b in every])
+    tilt = float(np.arccos(np.clip(R[2, 2], -1.0, 1.0)))
+    if tilt > _TILT and _explains(_mean_angle([(a @ R.T, b) for a, b in every]), off):
+        return "up axis", tilt
+    crossed = [(pairs[_other(bone)][0], b) for bone, (_, b) in pairs.items() if _other(bone) in pairs]
+    crossed_lines = [(-a, b) for a, b in lines]
+    if _explains(_turned_angle([*crossed, *crossed_lines]), off):
+        return "sides swapped", np.pi
+    mirror = np.array([-1.0, 1.0, 1.0])
+    if _explains(_turned_angle([(mirror * a, b) for a, b in [*crossed, *crossed_lines]]), off):
+        return "mirrored", np.pi
+    return None
+
+
+def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | None:
+    """Return why one bone is off, and an angle in radians where there is one; None if no single cause explains it.
+
+    Args:
+        bone: The bone.
+        pairs: Directions of the bones, those of the source turned about z already.
+        result: The clip.
+    """
+    a, b = pairs[bone]
+    off = float(np.mean(angles(a, b)))
+    other = _other(bone)
+    if other != bone and other in pairs:
+        c, d = pairs[other]
+        if _explains(float(np.mean(np.concatenate([angles(c, b), angles(a, d)]))), off):
+            return "sides swapped", np.pi
+    across = result.across("upper_arm" if bone.endswith("arm") else "upper_leg")
+    if bone.split("_", maxsplit=1)[0] in SIDES and across is not None:
+        left = unit(across)
+        trunk = result.bone("trunk")
+        ahead = unit(np.cross(left, trunk if trunk is not None else np.array([0.0, 0.0, 1.0])))
+        for normal in (left, ahead):
+            image = b - 2.0 * np.sum(b * normal, axis=-1, keepdims=True) * normal
+            if _explains(float(np.mean(angles(a, image))), off):
+                return "mirrored", np.pi
+    if bone in result.rows:
+        R = result.turns(result.rows[bone])
+        seen, own = (np.einsum("tji,tj->ti", R, v) for v in (a, b))
+        middle = unit(seen.mean(0))
+        if float(np.mean(angles(seen, middle))) < min(_STEADY, _HALF * off):
+            return "rest pose", float(angles(middle, unit(own.mean(0))))
+    return None
+
+
+def inherited(bone: str, pairs: Pairs) -> bool:
+    """Return whether a bone is off only because the bone above it is."""
+    above = bone.replace("lower_", "upper_") if "lower_" in bone else None
+    if above is None or above not in pairs:
+        return False
+    a, b = pairs[bone]
+    return float(np.mean(angles(_carried(a, *pairs[above]), b))) < 0.6 * float(np.mean(angles(a, b)))
+
+
+def _carried(v: Array, a: Array, b: Array) -> Array:
+    """Rotate vectors (T, 3) by the smallest rotations that bring directions a to b."""
+    axis, cosine = np.cross(a, b), np.sum(a * b, axis=-1, keepdims=True)
+    return v + np.cross(axis, v) + np.cross(axis, np.cross(axis, v)) / np.maximum(1.0 + cosine, 1e-6)
+
+
+def _rotation(a: Sequence[Array], b: Sequence[Array]) -> Array:
+    """Return the rotation (3, 3) that brings the first directions as close to the second as possible (Kabsch)."""
+    H = sum((x.T @ y for x, y in zip(a, b, strict=True)), np.zeros((3, 3)))
+    U, _, Vt = np.linalg.svd(H)
+    sign = np.sign(np.linalg.det(Vt.T @ U.T))
+    return Vt.T @ np.diag([1.0, 1.0, sign]) @ U.T
+
+
+def _turned_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
+    """Return the mean angle between directions after the best turn about z; half a turn without any."""
+    if not pairs:
+        return np.pi
+    turn = best_turn(pairs)
+    return _mean_angle([(about_z(a, turn), b) for a, b in pairs])
+
+
+def _mean_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
+    """Return the mean angle between directions."""
+    return float(np.mean([np.mean(angles(a, b)) for a, b in pairs]))
+
+
+def _explains(left: float, off: float) -> bool:
+    """Return whether a cause explains an angle of which it leaves a part."""
+    return left < min(_HALF * off, _CLOSE)
+
+
+def _other(bone: str) -> str:
+    """Return the same bone of the other side."""
+    side, _, rest = bone.partition("_")
+    return f"{SIDES[1 - SIDES.index(side)]}_{rest}" if side in SIDES else bone

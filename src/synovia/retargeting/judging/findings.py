@@ -1,0 +1,391 @@
+"""Find what is wrong with a clip: thresholds on its figures, and the cause of each excess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.feet import runs
+from synovia.model.names import SIDES
+from synovia.retargeting.judging.actor import Actor
+from synovia.retargeting.judging.causes import inherited, limb_cause, swapped_sides, whole_body
+from synovia.retargeting.judging.ground import held_frames
+from synovia.retargeting.judging.measure import Figures, Limb
+
+Bools = NDArray[np.bool_]
+LEVELS: Final = ("note", "look", "failed")
+CAUSES: Final = (
+    "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
+    "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose",
+)  # fmt: skip
+
+# Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
+_MEAN: Final = {"": (16.0, 30.0), "trunk": (15.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
+_PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # degrees that an angle has for so many seconds; not of heads and feet
+_CROSSED: Final = (0.02, 0.1)
+_DEEPER: Final = 0.04  # an overlap is deeper than the source's by more
+_OVERLAPS: Final = 0.05  # in more than this share of the frames
+_STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # times the source's largest step, plus so many degrees
+_SLIDE: Final = (0.1, 0.5)  # legs per second beyond the source's, in most contacts
+_DRIFT: Final = (0.06, 0.5)  # the same, as the mean over all contacts with its direction, which rolling feet have not
+_STANDS: Final = 0.2  # seconds of contact that this takes
+_SLIP: Final = 0.1  # way of one contact beyond the source's
+_HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
+_SINKS: Final = (0.06, 0.05)  # depth below the ground and the source, in this share of the frames
+_RECALL: Final = 0.4  # precision and recall of contacts
+_SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
+_STILL: Final = 0.05  # a path of a smaller extent shows no scale
+_FAST: Final = 15.0  # legs per second that no body reaches
+_GLIDES: Final = (0.3, 0.2)  # hips move so many legs per second, and the feet beside them this part of it
+_LEG: Final = (0.05, 5.0)  # metres; other legs are those of no body
+_DOWN: Final = 0.5  # share of the frames with the trunk upside down
+_AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
+_MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
+_FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
+_SHOWN: Final = 5  # runs of frames in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing about a clip that a user should know.
+
+    Args:
+        limb: The part of the body, ``"body"`` for all of it, or the name of a joint that belongs to no part.
+        cause: The cause, one of ``CAUSES``.
+        level: ``"failed"``, ``"look"`` or ``"note"``; a note does not change the verdict.
+        frames: The frames in which it shows.
+        text: A sentence with the figures.
+    """
+
+    limb: str
+    cause: str
+    level: str
+    frames: tuple[int, ...]
+    text: str
+
+    def __str__(self) -> str:
+        """Return level, limb, sentence and frames."""
+        where = f" (frames {listed(self.frames)})" if self.frames else ""
+        return f"{self.level}: {self.limb.replace('_', ' ')}: {self.text}{where}"
+
+
+def listed(frames: Sequence[int]) -> str:
+    """Return frames as text, with runs as ranges: 3, 7-12 and the number of further runs."""
+    spans = runs(np.bincount(frames) > 0)
+    shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:_SHOWN])
+    return shown + (f" and {len(spans) - _SHOWN} more ranges" if len(spans) > _SHOWN else "")
+
+
+def find(figures: Figures) -> tuple[Finding, ...]:
+    """Return the findings about a clip, the worst first."""
+    found = [
+        *_swapped(figures), *_directions(figures), *_upside_down(figures), *_scales(figures), *_crossings(figures),
+        *_jumps(figures), *_steps(figures), *_feet(figures), *_limits(figures), *_unmapped(figures),
+    ]  # fmt: skip
+    return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
+
+
+def _frames(flags: Any) -> tuple[int, ...]:
+    """Return the numbers of the frames that are marked."""
+    return tuple(np.flatnonzero(flags).tolist())
+
+
+def _degrees(angle: float) -> str:
+    """Return an angle in whole degrees."""
+    return f"{np.degrees(angle):.0f}°"
+
+
+def _level(value: float, bars: tuple[float, float]) -> str | None:
+    """Return the level of a value above the first or the second threshold; None below both."""
+    return "failed" if value > bars[1] else "look" if value > bars[0] else None
+
+
+def _swapped(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about joint maps that exchange left and right."""
+    for actor, what in ((figures.origin, "source"), (figures.result, "result")):
+        if actor is None:
+            continue
+        parts = swapped_sides(actor)
+        every = tuple(range(len(figures.motion)))
+        for limb in ["body"] if len(parts) == 2 else [f"left_{part}" for part in parts]:
+            text = f"the map takes left joints of the {what} for right ones"
+            yield Finding(limb, "sides swapped", "failed", every, text)
+
+
+def _threshold(limb: str) -> tuple[float, float]:
+    """Return the thresholds of a limb's mean angle, radians."""
+    low, high = _MEAN.get(limb, _MEAN["foot"] if limb.endswith("foot") else _MEAN[""])
+    return float(np.radians(low)), float(np.radians(high))
+
+
+def _peaks(limb: Limb, fps: float) -> tuple[str, Bools] | None:
+    """Return level and frames of an angle that is large for long enough; None if it is not."""
+    if limb.limb == "head" or limb.limb.endswith("foot"):
+        return None
+    best: tuple[str, Bools] | None = None
+    for level, (most, seconds) in zip(LEVELS[1:], _PEAK, strict=True):
+        off = np.nan_to_num(limb.angles) > np.radians(most)
+        for first, end in runs(off):
+            if end - first < max(2.0, seconds * fps):
+                off[first:end] = False
+        if off.any():
+            best = level, off
+    return best
+
+
+def _directions(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about limbs that do not point as those of the source."""
+    if figures.result is None or not figures.limbs:
+        return
+    fps, turned = figures.motion.fps, figures.turned
+    off: dict[str, tuple[str, Bools]] = {}
+    for limb in figures.limbs:
+        bars = _threshold(limb.limb)
+        level = _level(limb.mean, bars)
+        peaks = _peaks(limb, fps)
+        if level is not None:
+            off[limb.limb] = level, np.nan_to_num(limb.angles) > bars[0]
+        if peaks is not None and (level is None or LEVELS.index(peaks[0]) > LEVELS.index(level)):
+            off[limb.limb] = peaks
+    limbs = [bone for bone in off if bone != "head" and not bone.endswith("foot")]
+    mean = {limb.limb: limb for limb in figures.limbs}
+    if limbs:
+        bones = {bone: pair for bone, pair in figures.pairs.items() if bone != "head" and not bone.endswith("foot")}
+        whole = whole_body(bones, figures.lines, float(np.mean([mean[bone].mean for bone in bones])))
+        if whole is not None and (len(limbs) >= _MANY or "trunk" in limbs or whole[0] != "up axis"):
+            cause, angle = whole
+            text = {
+                "up axis": f"it is turned by {_degrees(angle)} as a whole: its up axis is not that of the source",
+                "sides swapped": "its left limbs move as the right ones of the source, and the other way round",
+                "mirrored": "it moves as a mirror image of the source",
+            }[cause]
+            yield Finding("body", cause, "failed", tuple(range(len(figures.motion))), text)
+            return
+    causes: dict[str, tuple[str, float]] = {}
+    for bone in off:
+        if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
+            causes[bone] = limb_cause(bone, turned, figures.result) or ("direction", 0.0)
+    far = [bone for bone, (level, _) in off.items() if level == "failed"]
+    if "trunk" in far and len(far) > _MANY:  # one mistake, not many
+        text = (
+            f"trunk and limbs are far off the source ({', '.join(far).replace('_', ' ')}): a rest pose or an up axis is"
+            " not what it was taken for"
+        )
+        frames = np.any([off[bone][1] for bone in far], axis=0)
+        yield Finding("body", "rest pose", "failed", _frames(frames), text)
+        return
+    for bone, (cause, angle) in causes.items():
+        level, frames = off[bone]
+        limb = mean[bone]
+        what = f"{_degrees(limb.mean)} off its source on average, {_degrees(limb.largest)} in frame {limb.frame}"
+        if not np.isfinite(limb.angles).all():
+            what = f"heads {what}"
+        why = {
+            "sides swapped": "; it moves as the other side of the source",
+            "mirrored": "; it moves as a mirror image",
+            "rest pose": f"; a constant {_degrees(angle)}, so its rest pose is off",
+        }.get(cause, "")
+        yield Finding(bone, cause, level, _frames(frames), what + why)
+
+
+def _upside_down(figures: Figures) -> Iterator[Finding]:
+    """Yield a finding about a body that stands on its head."""
+    if figures.result is None:
+        return
+    if figures.origin is not None and figures.source is not None and not figures.source.skeleton.up:
+        up = figures.origin.up
+        if max(up[1], up[2]) < 0.9:  # files have y or z up
+            axis = f"{'-' if up.min() < -0.5 else ''}{'xyz'[int(np.argmax(np.abs(up)))]}"
+            text = f"the source stands along {axis}, which no file has as its up axis: the whole clip may be turned"
+            yield Finding("body", "up axis", "look", tuple(range(len(figures.motion))), text)
+    trunk = figures.result.bone("trunk")
+    if trunk is not None and float(np.mean(down := trunk[:, 2] < -0.3)) > _DOWN:
+        text = f"the trunk is upside down in {100.0 * float(np.mean(down)):.0f} % of the frames"
+        yield Finding("body", "upside down", "look", _frames(down), text)
+
+
+def _scales(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about paths that are too long or too short."""
+    every = tuple(range(len(figures.motion)))
+    for actor, what in ((figures.origin, "source"), (figures.result, "result")):
+        metres = None if actor is None else actor.motion.skeleton.meters_per_unit
+        if actor is not None and metres and not _LEG[0] < actor.leg * metres < _LEG[1]:
+            text = f"a leg of the {what} is {actor.leg * metres:.3g} m long by the unit of its file"
+            yield Finding("body", "scale", "look", every, text)
+        if actor is not None and len(actor.motion) > 2:
+            usual, apart = _speeds(actor)
+            if usual > _FAST or (usual > _GLIDES[0] and apart < _GLIDES[1]):
+                text = f"the hips of the {what} move at {usual:.1f} leg lengths a second"
+                text += " and the feet glide with them" if usual <= _FAST else ""
+                level = "failed" if usual > _FAST else "look"
+                yield Finding("hips", "scale", level, every, f"{text}: path and body may differ in unit")
+                return
+    if figures.paths is None:
+        return
+    source, result = figures.paths
+    ratio = max(result, _STILL) / max(source, _STILL)
+    level = _level(max(ratio, 1.0 / ratio), _SCALE)
+    if level is not None:
+        text = f"its path is {result / max(source, 1e-9):.3g} times that of the source, in lengths of a leg"
+        yield Finding("hips", "scale", level, every, text)
+
+
+def _speeds(actor: Actor) -> tuple[float, float]:
+    """Return the median speed of the hips, legs per second, and how much of it the feet move beside the hips.
+
+    A body that walks moves its feet relative to the hips as fast as the hips move. In a clip whose path is in another
+    unit than the body, feet and hips move together.
+    """
+    way = np.diff(actor.hips, axis=0)
+    speed = float(np.median(np.linalg.norm(way, axis=1)))
+    feet = [np.diff(actor.at(role), axis=0) for side in SIDES if (role := f"{side}_foot") in actor.rows]
+    apart = [float(np.median(np.linalg.norm(foot - way, axis=1))) for foot in feet]
+    return speed * actor.motion.fps / actor.leg, max(apart, default=speed) / speed if speed > 0.0 else 1.0
+
+
+def _crossings(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about crossed legs and limbs that go through each other."""
+    if figures.crossed is not None:
+        share = float(figures.crossed.mean())
+        level = _level(share, _CROSSED)
+        if level is not None and int(figures.crossed.sum()) > 1:
+            beside = "" if figures.origin is None else ", those of the source are not"
+            level = "look" if figures.origin is None else level
+            text = f"the ankles are crossed in {100.0 * share:.0f} % of the frames{beside}"
+            yield Finding("legs", "crossed", level, _frames(figures.crossed), text)
+    for one in figures.overlaps:
+        deep = one.depth > one.source + _DEEPER
+        if float(deep.mean()) > _OVERLAPS and int(deep.sum()) > 1:
+            other = one.limbs[1].replace("_", " ")
+            text = f"goes through the {other} in {100.0 * float(deep.mean()):.0f} % of the frames"
+            yield Finding(one.limbs[0], "overlap", "look", _frames(deep), text)
+
+
+def _jumps(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about jumps; one finding a frame for the whole body, if many parts jump at once."""
+    count = len(figures.motion)
+    limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {"hips": "hips"}
+    by_frame: dict[int, list[str]] = {}
+    for joint, frames in figures.jumps.own.items():
+        for frame in frames:
+            by_frame.setdefault(frame, []).append(limbs[joint])
+    by_limb: dict[str, list[int]] = {}
+    for frame, parts in by_frame.items():
+        for limb in ["body"] if len(set(parts)) >= _MANY else dict.fromkeys(parts):
+            by_limb.setdefault(limb, []).append(frame)
+    for limb, frames in by_limb.items():
+        size = max(
+            (float(step.angles[frame - 1]) for step in figures.steps for frame in frames
+             if limb in ("body", step.limb, step.joint)), default=0.0,
+        )  # fmt: skip
+        text = f"jumps by up to {_degrees(size)} in one frame, which the source does not"
+        if figures.origin is None:
+            text = f"jumps by up to {_degrees(size)} in one frame"
+        yield Finding(limb, "jump", "look", tuple(sorted(frames)), text)
+    shared: dict[int, list[str]] = {}
+    for role, frames in figures.jumps.shared.items():
+        for frame in frames:
+            shared.setdefault(frame, []).append(role)
+    ends = [frame for frame, roles in shared.items()
+            if len(roles) >= _MANY and (frame <= _FIRST or frame >= count - _FIRST)]  # fmt: skip
+    if ends:
+        text = "the clip begins or ends with another pose, such as a T-pose, and jumps from or to it"
+        yield Finding("body", "calibration pose", "note", tuple(sorted(ends)), text)
+    inside = {frame: roles for frame, roles in shared.items() if frame not in ends}
+    if inside:
+        roles = sorted({role for roles in inside.values() for role in roles})
+        text = "the source jumps here, and the result with it"
+        yield Finding(roles[0] if len(roles) < _MANY else "body", "jump", "look", tuple(sorted(inside)), text)
+
+
+def _steps(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about joints whose steps are larger than those of the source."""
+    for step in figures.steps:
+        if step.source is None or not len(step.angles):
+            continue
+        padded = np.pad(step.source, 1, mode="edge")
+        near = np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
+        levels = [step.angles > times * near + np.radians(more) for times, more in _STEP]
+        if not levels[0].any():
+            continue
+        level = "failed" if levels[1].any() else "look"
+        at = int(np.argmax(np.where(levels[0], step.angles, 0.0)))
+        text = (
+            f"{step.joint} turns by {_degrees(float(step.angles[at]))} in one frame,"
+            f" its source by {_degrees(float(near[at]))}"
+        )
+        yield Finding(step.limb, "step", level, tuple((np.flatnonzero(levels[0]) + 1).tolist()), text)
+
+
+def _feet(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about feet that slide, hover, sink or stand at other times than those of the source."""
+    fps, count = figures.motion.fps, len(figures.motion)
+    low = min((foot.ground for foot in figures.feet), default=0.0)
+    source_low = min((foot.source_ground for foot in figures.feet), default=0.0)
+    for foot in figures.feet:
+        sourced = figures.origin is not None
+        frames = np.array([one.end - 1 - one.first for one in foot.held])
+        rates = np.array([one.excess for one in foot.held]) * fps / np.maximum(frames, 1)
+        level = None
+        if int(frames.sum()) > _STANDS * fps:
+            own, other = (
+                float(np.linalg.norm(np.sum(ways, axis=0))) * fps / float(frames.sum())
+                for ways in ([one.way for one in foot.held], [one.source for one in foot.held])
+            )
+            level = _level(float(np.median(np.repeat(rates, frames))), _SLIDE) or _level(own - other, _DRIFT)
+        slips = [one for one in foot.held if one.excess > _SLIP]
+        if level is not None or slips:
+            bad = slips if level is None else foot.held
+            text = f"slides at {foot.slide:.2g} leg lengths a second while it stands"
+            text += f", that of the source at {foot.source_slide:.2g}" if sourced else ""
+            yield Finding(foot.role, "slide", level or "look", _frames(held_frames(bad, count)), text)
+        apart = abs((foot.ground - low) - (foot.source_ground - source_low)) if sourced else 0.0
+        off = max(foot.hover, apart)
+        level = _level(off, _HOVER)
+        if level is not None:
+            text = f"is {off:.2g} leg lengths off the ground while it stands"
+            high = (
+                foot.source_contact & (np.abs(foot.height) > _HOVER[0]) if foot.hover >= apart else foot.source_contact
+            )
+            yield Finding(foot.role, "height", level, _frames(high), text)
+        sunk = foot.height < (np.minimum(foot.source_height, 0.0) if sourced else 0.0) - _SINKS[0]
+        if level is None and float(sunk.mean()) > _SINKS[1] and int(sunk.sum()) > 1:
+            beside = ", and the source's does not" if sourced else ""
+            text = f"is up to {-float(foot.height[sunk].min()):.2g} leg lengths below its ground{beside}"
+            yield Finding(foot.role, "height", "look", _frames(sunk), text)
+        agreed = foot.agreement(fps) if sourced else None
+        if agreed is not None and min(agreed) < _RECALL:
+            text = f"precision {agreed[0]:.2f} and recall {agreed[1]:.2f} of its contacts against those of the source"
+            yield Finding(foot.role, "contacts", "look", _frames(foot.contact != foot.source_contact), text)
+
+
+def _limits(figures: Figures) -> Iterator[Finding]:
+    """Yield notes about joints that are at a limit for long."""
+    limbs = {step.joint: step.limb or step.joint for step in figures.steps}
+    for joint, at in figures.at_limits.items():
+        if float(at.mean()) > _AT_LIMIT and at.any():
+            text = f"{joint} is at a limit in {100.0 * float(at.mean()):.0f} % of the frames"
+            yield Finding(limbs.get(joint, joint), "limits", "note", _frames(at), text)
+
+
+def _unmapped(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about parts without a match; a limb that is matched on one side only is worth a look."""
+    if figures.source is None or figures.result is None:
+        return
+    others: list[str] = []
+    for role in figures.unmapped:
+        side, _, part = role.partition("_")
+        lonely = side in SIDES and f"{SIDES[1 - SIDES.index(side)]}_{part}" in figures.mapped
+        if lonely and part in ("upper_arm", "lower_arm", "upper_leg", "lower_leg"):
+            text = "is not mapped, although the same part of the other side is"
+            yield Finding(role, "not mapped", "look", (), text)
+        elif part[-1:].isdigit():
+            others.append(f"{side} fingers")
+        else:
+            others.append(role.replace("_", " "))
+    if others:
+        yield Finding("body", "not mapped", "note", (), f"not mapped: {', '.join(dict.fromkeys(others))}")

@@ -1,0 +1,218 @@
+"""Feet and the ground: contacts of ankles and toe ends, their slide, and their heights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.feet import runs
+from synovia.model.geometry import Array
+from synovia.model.names import SIDES
+from synovia.retargeting.judging.actor import Actor
+
+Bools = NDArray[np.bool_]
+_LOW: Final = 0.05  # of a leg: a point up to this height above the ground may be in contact
+_SLOW: Final = 0.25  # legs per second: and up to this speed
+_LOOSE: Final = 0.5  # the same in a clip without a source, whose feet may slide
+_LOWEST: Final = 5.0  # percentile of a point's heights that is the ground; lower ones are errors of the capture
+_SPAN: Final = 0.02  # seconds over which speeds are measured, on each side; less is noise of the capture
+_SHORTEST: Final = 0.06  # seconds; a shorter contact is a foot that swings low
+_EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
+_ENOUGH: Final = 0.2  # seconds of contact that a figure about contacts takes
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A contact of a point of the source, and where the result's point goes during it.
+
+    Args:
+        first: First frame.
+        end: The frame after the last one.
+        way: Way of the point over the ground from the first frame to the last, (2,), in lengths of the result's leg.
+        source: The same in the source, turned to the result; zeros without a source.
+    """
+
+    first: int
+    end: int
+    way: Array
+    source: Array
+
+    @property
+    def excess(self) -> float:
+        """By how much the way is longer than that of the source."""
+        return float(np.linalg.norm(self.way) - np.linalg.norm(self.source))
+
+
+@dataclass(frozen=True, eq=False)
+class Foot:
+    """One foot of a clip; lengths in lengths of its leg.
+
+    Args:
+        role: Its part, such as ``"left_foot"``.
+        contact: When it is in contact in the result, (T,).
+        source_contact: The same in the source; that of the result without a source.
+        near: When it is nearly in contact in the result: up to twice as high and as fast, (T,).
+        source_near: The same in the source.
+        held: Contacts of its ankle and of its toe end in the source.
+        slide: Mean speed of the result's points during these contacts from their first to their last frame, legs per
+            second.
+        source_slide: The same in the source; 0 without one.
+        height: Height of the lowest point over the ground, (T,).
+        source_height: The same in the source.
+        ground: Height of the ground below this foot in the file, from its contacts.
+        source_ground: The same in the source.
+    """
+
+    role: str
+    contact: Bools
+    source_contact: Bools
+    near: Bools
+    source_near: Bools
+    held: tuple[Contact, ...]
+    slide: float
+    source_slide: float
+    height: Array
+    source_height: Array
+    ground: float
+    source_ground: float
+
+    @property
+    def hover(self) -> float:
+        """Mean distance from the ground, above or below it, during contacts of the source."""
+        return float(np.abs(self.height[self.source_contact]).mean()) if self.source_contact.any() else 0.0
+
+    @property
+    def depth(self) -> float:
+        """Largest depth below the ground; 0 if the foot stays above."""
+        return max(0.0, -float(self.height.min(initial=0.0)))
+
+    def agreement(self, fps: float) -> tuple[float, float] | None:
+        """Return precision and recall of the contacts against those of the source; None if there are too few.
+
+        A contact that is nearly one in the other clip counts as right, because the two clips differ a little.
+        """
+        edge = max(1, round(_EDGE * fps))
+        own, other = self.contact, self.source_contact
+        if int(other.sum()) < _ENOUGH * fps:
+            return None
+        precision = float(_wider(self.source_near | other, edge)[own].mean()) if own.any() else 1.0
+        return precision, float(_wider(self.near | own, edge)[other].mean())
+
+
+def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
+    """Return the feet of a clip.
+
+    A point is in contact while it is low and slow. The result's points are held while those of the source are in
+    contact, so that they slide if they move then.
+
+    Args:
+        result: The clip.
+        source: Its source; None without one.
+        turn: Rotation about the vertical from the source to the result, radians.
+    """
+    out: list[Foot] = []
+    c, s = np.cos(turn), np.sin(turn)
+    turned = np.array([[c, s], [-s, c]]) if source is not None else np.zeros((2, 2))
+    for side in SIDES:
+        role = f"{side}_foot"
+        if role not in result.rows or (source is not None and role not in source.rows):
+            continue
+        other = _points(source or result, role)
+        own = _points(result, role)
+        count = min(own.shape[1], other.shape[1])
+        fps = result.motion.fps
+        found = _contacts(
+            other, fps, np.percentile(other[..., 2], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
+        )
+        ground, source_ground = (_grounds(points, found) for points in (own, other))
+        held = tuple(
+            Contact(
+                first,
+                end,
+                own[end - 1, k, :2] - own[first, k, :2],
+                (other[end - 1, k, :2] - other[first, k, :2]) @ turned,
+            )
+            for k in range(count)
+            for first, end in runs(found[:, k])
+        )
+        seconds = sum(one.end - 1 - one.first for one in held) / fps
+        foot = Foot(
+            role,
+            np.any(_contacts(own, fps, ground, _SLOW), axis=1),
+            np.any(found, axis=1),
+            np.any(_near(own, fps, ground, 2.0), axis=1),
+            np.any(_near(other, fps, source_ground, 2.0), axis=1),
+            held,
+            float(sum(np.linalg.norm(one.way) for one in held)) / seconds if seconds else 0.0,
+            float(sum(np.linalg.norm(one.source) for one in held)) / seconds if seconds else 0.0,
+            (own[..., 2] - ground).min(1),
+            (other[..., 2] - source_ground).min(1),
+            float(ground.min()),
+            float(source_ground.min()),
+        )
+        out.append(foot)
+    return out
+
+
+def _points(actor: Actor, role: str) -> Array:
+    """Return the places of the ankle, and of the toe end if there is one, (T, points, 3), in lengths of the leg."""
+    rows, below = [actor.rows[role]], actor.below(role)[1:]
+    if below:
+        start = actor.places[0, rows[0]]
+        far = [float(np.linalg.norm(actor.places[0, row] - start)) for row in below]
+        if max(far) > _LOW * actor.leg:
+            rows.append(below[int(np.argmax(far))])
+    return actor.places[:, rows] / actor.leg
+
+
+def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
+    """Return when points (T, points, 3) are low and slow for long enough, (T, points)."""
+    contact = _near(points, fps, ground, 1.0, slow)
+    for k in range(contact.shape[1]):
+        for first, end in runs(contact[:, k]):
+            if end - first < max(2.0, _SHORTEST * fps):
+                contact[first:end, k] = False
+    return contact
+
+
+def _near(points: Array, fps: float, ground: Array, times: float, slow: float = _SLOW) -> Bools:
+    """Return when points (T, points, 3) are low and slow, (T, points), with all thresholds multiplied by a number."""
+    return (_speeds(points, fps) < times * slow) & (np.abs(points[..., 2] - ground) < times * _LOW)
+
+
+def _grounds(points: Array, contact: Bools) -> Array:
+    """Return the height of each point in contact, (points,): the median; that of its lowest places without contact."""
+    out = np.percentile(points[..., 2], _LOWEST, axis=0)
+    for k in range(min(points.shape[1], contact.shape[1])):
+        if contact[:, k].any():
+            out[k] = np.median(points[contact[:, k], k, 2])
+    return out
+
+
+def _speeds(places: Array, fps: float) -> Array:
+    """Return speeds of points (T, points, k), measured over a few frames on each side."""
+    count = len(places)
+    if count < 2:
+        return np.zeros(places.shape[:2])
+    span = max(1, round(_SPAN * fps))
+    after, before = np.minimum(np.arange(count) + span, count - 1), np.maximum(np.arange(count) - span, 0)
+    way = np.linalg.norm(places[after] - places[before], axis=-1)
+    return way * fps / (after - before)[:, None]
+
+
+def _wider(flags: Bools, by: int) -> Bools:
+    """Extend every run of flags (T,) by some frames at both ends."""
+    padded = np.concatenate([[0], np.cumsum(np.pad(flags, by).astype(np.int64))])
+    return padded[2 * by + 1 :] > padded[: len(flags)]
+
+
+def held_frames(contacts: Sequence[Contact], count: int) -> Bools:
+    """Return the frames of some contacts, (count,)."""
+    out = np.zeros(count, bool)
+    for one in contacts:
+        out[one.first : one.end] = True
+    return out

@@ -1,0 +1,110 @@
+"""``judge``: measure a clip, compare it with its source, and decide whether it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.model.motion import Motion
+from synovia.retargeting.judging.findings import LEVELS, Finding, find
+from synovia.retargeting.judging.measure import Figures
+
+VERDICTS: Final = dict(zip(LEVELS, ("good", "look", "failed"), strict=True))
+_SAID: Final = {"good": "good", "look": "look at it", "failed": "failed"}
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The verdict on a clip.
+
+    Args:
+        figures: What was measured.
+        findings: What is wrong or notable, the worst first.
+    """
+
+    figures: Figures
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> str:
+        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``: that of the worst finding."""
+        return VERDICTS[LEVELS[max((LEVELS.index(one.level) for one in self.findings), default=0)]]
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings that change the verdict."""
+        return tuple(one for one in self.findings if one.level != "note")
+
+    def report(self) -> str:
+        """Return verdict, findings and figures as text: angles in degrees, lengths in lengths of a leg."""
+        figures = self.figures
+        lines = [f"verdict: {_SAID[self.verdict]}", *(f"  {one}" for one in self.findings)]
+        if figures.limbs:
+            rows = [("limb", "off its source", "largest", "in frame")]
+            rows += [
+                (one.limb.replace("_", " "), _degrees(one.mean), _degrees(one.largest), str(one.frame))
+                for one in figures.limbs
+            ]
+            widths = [max(len(row[k]) for row in rows) for k in range(4)]
+            lines += [
+                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+            ]
+        for foot in figures.feet:
+            text = f"{foot.role.replace('_', ' ')}: slides at {foot.slide:.2g} legs/s while it stands"
+            agreed = None if figures.source is None else foot.agreement(figures.motion.fps)
+            if figures.source is not None:
+                text += f" (source {foot.source_slide:.2g})"
+            text += f", {foot.hover:.2g} legs off the ground, at most {foot.depth:.2g} below"
+            if agreed is not None:
+                text += f"; contacts: precision {agreed[0]:.2f}, recall {agreed[1]:.2f}"
+            lines.append(text)
+        if figures.steps:
+            most = max(figures.steps, key=lambda step: step.largest)
+            beside = "" if most.source is None else f" (source {_degrees(float(most.source.max(initial=0.0)))})"
+            lines.append(f"largest step: {most.joint} {_degrees(most.largest)} to frame {most.frame}{beside}")
+        return "\n".join(lines)
+
+    @property
+    def trunk_tilt(self) -> float | None:
+        """Mean angle between the trunks of source and result, radians; None if they cannot be compared."""
+        return next((limb.mean for limb in self.figures.limbs if limb.limb == "trunk"), None)
+
+    def __repr__(self) -> str:
+        """Return verdict, clip and number of warnings."""
+        return f"Judgement({self.verdict!r}, {self.figures.motion!r}, {len(self.warnings)} warnings)"
+
+
+def judge(
+    motion: Motion,
+    source: Motion | None = None,
+    joint_map: Mapping[str, tuple[Any, Any]] | None = None,
+    *,
+    up: str | None = None,
+    source_up: str | None = None,
+) -> Judgement:
+    """Judge a clip: how close it is to its source, and whether it can be used.
+
+    The judge compares the two clips as they are, and does not depend on how the result was made. Without a source it
+    looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down.
+
+    Args:
+        motion: The clip.
+        source: The clip that it was made from, with as many frames; None without one.
+        joint_map: (source joint, own joint) by role, as in ``retarget``; None to match joints by their roles.
+        up: The axis of the clip that points up, such as ``"z"``; None to find it.
+        source_up: The same for the source.
+
+    Raises:
+        InputError: If a clip has no frames, the two differ in length, or an axis is not known.
+        UnknownNameError: If the map names a joint that does not exist.
+    """
+    figures = Figures(motion, source, joint_map, (source_up, up))
+    return Judgement(figures, find(figures))
+
+
+def _degrees(angle: float) -> str:
+    """Return an angle in whole degrees."""
+    return f"{np.degrees(angle):.0f}°"

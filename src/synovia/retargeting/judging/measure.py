@@ -1,0 +1,307 @@
+"""Measure a clip: every figure of a judgement, beside those of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError, SynoviaError
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.names import SIDES
+from synovia.model.roles import ORDER
+from synovia.model.tree import ancestors
+from synovia.retargeting.body import NEEDED
+from synovia.retargeting.judging.actor import (
+    BONES,
+    Actor,
+    about_z,
+    angles,
+    best_turn,
+    heading,
+    needed_up,
+    unit,
+    up_of_clip,
+    up_of_rest,
+)
+from synovia.retargeting.judging.ground import Foot, feet
+from synovia.retargeting.judging.overlap import Overlap, crossing, overlaps
+from synovia.retargeting.judging.steps import (
+    Steps,
+    at_limits,
+    hip_jumps,
+    joint_steps,
+    jumps,
+    limbs_of_joints,
+    part_steps,
+)
+from synovia.retargeting.shape import find_roles
+
+Bools = NDArray[np.bool_]
+Pairs = dict[str, tuple[Array, Array]]
+_BESIDE: Final = 0.03  # of a leg: ankles are crossed from this distance on
+_SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
+
+
+@dataclass(frozen=True, eq=False)
+class Limb:
+    """Angles between the directions of one bone in the source and in the result, after the best turn about z.
+
+    Args:
+        limb: The bone.
+        angles: Angle in each frame, (T,), radians; NaN where a foot is too steep to show its heading.
+    """
+
+    limb: str
+    angles: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean angle, radians."""
+        return float(np.nanmean(self.angles)) if np.isfinite(self.angles).any() else 0.0
+
+    @property
+    def largest(self) -> float:
+        """Largest angle, radians."""
+        return float(np.nanmax(self.angles)) if np.isfinite(self.angles).any() else 0.0
+
+    @property
+    def frame(self) -> int:
+        """The frame with the largest angle."""
+        return int(np.nanargmax(self.angles)) if np.isfinite(self.angles).any() else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Jumps:
+    """Frames that jumps lead to.
+
+    Args:
+        own: Those that only the result has, by joint; ``"hips"`` for the path.
+        shared: Those that the source has as well, by part.
+    """
+
+    own: Mapping[str, tuple[int, ...]]
+    shared: Mapping[str, tuple[int, ...]]
+
+
+class Figures:
+    """Everything that is measured about a clip; each figure is computed at its first use.
+
+    Args:
+        motion: The clip.
+        source: Its source; None without one.
+        joint_map: Rows of the matched joints, (source, result), by role.
+        up: Axes that point up in the source and in the result; None to find them.
+
+    Raises:
+        InputError: If a clip has no frames, or the two differ in length.
+    """
+
+    def __init__(
+        self,
+        motion: Motion,
+        source: Motion | None,
+        joint_map: Mapping[str, tuple[Any, Any]] | None,
+        up: tuple[str | None, str | None],
+    ) -> None:
+        """Find the parts of both bodies and their up axes."""
+        self.motion, self.source = motion, source
+        if source is not None and len(source) != len(motion):
+            raise InputError(
+                "the two clips differ in length", where=motion.name, value=len(motion),
+                expected=f"{len(source)} frames, as {source.name} has",
+            )  # fmt: skip
+        if not len(motion):
+            raise InputError("the motion has no frames", where=motion.name, expected="at least one")
+        own, other = (_roles(clip.skeleton) if clip is not None else {} for clip in (motion, source))
+        if joint_map is None:
+            joint_map = {
+                role: (other.get(role, row), row) for role, row in own.items() if source is None or role in other
+            }
+        self.mapped = set(joint_map)
+        skeletons = [(source or motion).skeleton, motion.skeleton]
+        rows = [
+            {role: skeleton.index(pair[k]) for role, pair in joint_map.items() if source is not None or k == 1}
+            for k, skeleton in enumerate(skeletons)
+        ]
+        self.origin = None
+        if source is not None:
+            self.origin = _actor(source, _completed(source.skeleton, rows[0], other), needed_up(up[0], "up"))
+        own_up = needed_up(up[1], "up")
+        mine = _completed(motion.skeleton, rows[1], own)
+        if own_up is None and all(role in mine for role in NEEDED):
+            own_up = up_of_rest(motion.skeleton, mine)
+            if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
+                own_up = self.origin.up  # a rest pose that does not stand; the axes are those of the same body
+        self.result = _actor(motion, mine, own_up)
+        if self.result is None:
+            self.origin = None
+        self.found = own, other
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Directions of each bone in the source and in the result, (T, 3), with z up."""
+        if self.origin is None or self.result is None:
+            return {}
+        out: Pairs = {}
+        ends = [end for end in ("neck", "head") if all(end in body.rows for body in (self.origin, self.result))]
+        shoulders = all(body.across("upper_arm") is not None for body in (self.origin, self.result))
+        end = "upper_arm" if shoulders else next(iter(ends), "")
+        for bone in BONES:
+            if bone == "trunk" and not end:
+                continue
+            a, b = (body.bone(bone, end) for body in (self.origin, self.result))
+            if a is not None and b is not None:
+                out[bone] = a, b
+        return out
+
+    @cached_property
+    def lines(self) -> list[tuple[Array, Array]]:
+        """Directions across hips and shoulders in the source and in the result, (T, 3)."""
+        if self.origin is None or self.result is None:
+            return []
+        lines = [(self.origin.across(part), self.result.across(part)) for part in ("upper_leg", "upper_arm")]
+        return [(unit(a), unit(b)) for a, b in lines if a is not None and b is not None]
+
+    @cached_property
+    def turn(self) -> float:
+        """Rotation about the vertical from the source to the result, radians."""
+        limbs = [pair for bone, pair in self.pairs.items() if not bone.endswith("foot")]
+        return best_turn([*limbs, *self.lines]) if limbs else 0.0
+
+    @cached_property
+    def turned(self) -> Pairs:
+        """The pairs of directions after the best turn; those of feet are headings."""
+        out: Pairs = {}
+        for bone, (a, b) in self.pairs.items():
+            if bone.endswith("foot"):
+                a, b = heading(a), heading(b)
+            out[bone] = about_z(a, self.turn), b
+        return out
+
+    @cached_property
+    def limbs(self) -> tuple[Limb, ...]:
+        """Directions of trunk, head, limbs and feet beside those of the source; empty without a source."""
+        return tuple(Limb(bone, angles(a, b)) for bone, (a, b) in self.turned.items())
+
+    @cached_property
+    def feet(self) -> tuple[Foot, ...]:
+        """Contacts, slide and heights of the feet."""
+        return () if self.result is None else tuple(feet(self.result, self.origin, self.turn))
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Pairs of limbs that touch."""
+        return () if self.result is None else tuple(overlaps(self.result, self.origin))
+
+    @cached_property
+    def crossed(self) -> Bools | None:
+        """In which frames the legs are crossed and those of the source are not, (T,); None without ankles."""
+        own = None if self.result is None else crossing(self.result)
+        if own is None:
+            return None
+        other = None if self.origin is None else crossing(self.origin)
+        return (own < -_BESIDE) & (True if other is None else other > 0.0)
+
+    @cached_property
+    def source_steps(self) -> dict[str, tuple[Array, Array]]:
+        """Rotations of each part of the source, over one frame and over two, radians, by role."""
+        return {} if self.origin is None else part_steps(self.origin)
+
+    @cached_property
+    def steps(self) -> tuple[Steps, ...]:
+        """Steps of all joints that turn, beside those of the source."""
+        limbs = {} if self.result is None else limbs_of_joints(self.motion.skeleton, dict(self.result.rows))
+        return tuple(joint_steps(self.motion, limbs, self.source_steps))
+
+    @cached_property
+    def jumps(self) -> Jumps:
+        """Frames that jumps lead to, of the result alone and of both clips."""
+        own: dict[str, tuple[int, ...]] = {}
+        shared: dict[str, tuple[int, ...]] = {}
+        for step in self.steps:
+            found = jumps(step.angles, step.double, step.source)
+            if len(found):
+                own[step.joint] = tuple(found.tolist())
+        for role, (one, two) in self.source_steps.items():
+            if role.removeprefix("left_").removeprefix("right_") in _SEEN and len(found := jumps(one, two)):
+                shared[role] = tuple(found.tolist())
+        if self.result is not None:
+            other: list[int] = [] if self.origin is None else hip_jumps(self.origin).tolist()
+            if here := [frame for frame in hip_jumps(self.result).tolist() if frame not in other]:
+                own["hips"] = tuple(here)
+            if other:
+                shared["path"] = tuple(other)
+        return Jumps(own, shared)
+
+    @cached_property
+    def at_limits(self) -> dict[str, Bools]:
+        """In which frames a joint is at a limit, (T,), by joint."""
+        return {self.motion.skeleton.joint_names[row]: at for row, at in at_limits(self.motion).items()}
+
+    @cached_property
+    def unmapped(self) -> tuple[str, ...]:
+        """Parts that the source has, and that no joint of the result was matched with."""
+        own, other = self.found
+        return () if self.source is None else tuple(role for role in {**other, **own} if role not in self.mapped)
+
+    @cached_property
+    def paths(self) -> tuple[float, float] | None:
+        """Extents of the paths of the hips in source and result, in lengths of a leg; None without a source."""
+        if self.origin is None or self.result is None:
+            return None
+        a, b = (np.sqrt(np.var(body.hips, axis=0).sum()) / body.leg for body in (self.origin, self.result))
+        return float(a), float(b)
+
+
+def _roles(skeleton: Skeleton) -> dict[str, int]:
+    """Return the recognised parts of a body; none if they cannot be told, as in a scene of two bodies."""
+    try:
+        return find_roles(skeleton)
+    except SynoviaError:
+        return {}
+
+
+def _alike(a: Motion, b: Motion) -> bool:
+    """Return whether two clips have the same joints."""
+    return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)  # a free root may have been added
+
+
+def _actor(motion: Motion, rows: dict[str, int], up: Array | None) -> Actor | None:
+    """Return the body of a clip; None if it has no hips and legs, or no legs of any length."""
+    if not len(motion) or any(role not in rows for role in NEEDED):
+        return None
+    actor = Actor(motion, rows, up_of_clip(motion, rows) if up is None else up)
+    return actor if actor.leg > 0.0 else None
+
+
+def _completed(skeleton: Skeleton, rows: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
+    """Return parts by role: the given ones, and those of the recognised ones that continue them.
+
+    Args:
+        skeleton: The skeleton.
+        rows: The given parts.
+        found: The recognised parts.
+    """
+    out = dict(rows)
+    taken = set(rows.values())
+    for role in ("neck", "head"):
+        if role not in out and role in found and found[role] not in taken:
+            out[role] = found[role]
+    for side in SIDES:
+        for parts in ORDER:
+            above: int | None = None
+            for part in parts:
+                role = f"{side}_{part}"
+                if role not in out and role in found and found[role] not in taken:
+                    lines = ancestors(skeleton.parents, found[role])
+                    if not rows or (above is not None and above in lines):
+                        out[role] = found[role]
+                above = out.get(role, above)
+    return out

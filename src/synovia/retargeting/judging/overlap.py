@@ -1,0 +1,115 @@
+"""Limbs that go through each other or through the trunk, measured with capsules along the bones, and crossed legs."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.model.names import SIDES
+from synovia.retargeting.judging.actor import Actor, unit
+
+# Radii of slim limbs as parts of the length of a leg: an overlap then is deeper than cloth and flesh explain
+_RADII: Final = {"trunk": 0.10, "upper_arm": 0.035, "lower_arm": 0.03, "upper_leg": 0.06, "lower_leg": 0.045}
+_PAIRS: Final = (
+    ("left_upper_leg", "right_upper_leg"),
+    ("left_upper_leg", "right_lower_leg"),
+    ("left_lower_leg", "right_upper_leg"),
+    ("left_lower_leg", "right_lower_leg"),
+    ("left_lower_arm", "right_lower_arm"),
+    *((f"{side}_lower_arm", "trunk") for side in SIDES),
+    *((f"{side}_lower_arm", f"{other}_upper_leg") for side in SIDES for other in SIDES),
+)
+_ENDS: Final = 0.15  # of a trunk's length: its capsule ends that far from hips and shoulders, where limbs begin
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Two limbs that touch in at least one clip.
+
+    Args:
+        limbs: Their names.
+        depth: How deep they overlap in the result in each frame, (T,), in lengths of its leg; 0 if they are apart.
+        source: The same in the source; zeros without a source.
+    """
+
+    limbs: tuple[str, str]
+    depth: Array
+    source: Array
+
+
+def overlaps(result: Actor, source: Actor | None) -> list[Overlap]:
+    """Return the pairs of limbs that overlap in some frame of the result."""
+    own = _depths(result)
+    other = {} if source is None else _depths(source)
+    zeros = np.zeros(len(result.motion))
+    return [Overlap(pair, depth, other.get(pair, zeros)) for pair, depth in own.items() if depth.any()]
+
+
+def crossing(actor: Actor) -> Array | None:
+    """Return how far the left ankle is to the left of the right one, (T,), in lengths of a leg; negative if crossed.
+
+    Left is the direction from the right to the left hip joint. None if a body has no ankles.
+    """
+    hips, ankles = actor.across("upper_leg"), actor.across("foot")
+    if hips is None or ankles is None:
+        return None
+    return np.sum(unit(hips) * ankles, axis=-1) / actor.leg
+
+
+def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
+    """Return the depth of the overlap of each pair of limbs that the body has, (T,), in lengths of a leg."""
+    segments = {name: segment for name in _segment_names() if (segment := _segment(actor, name)) is not None}
+    pairs = [pair for pair in _PAIRS if all(name in segments for name in pair)]
+    if not pairs:
+        return {}
+    sides = [np.stack([segments[pair[k]] for pair in pairs], axis=1) for k in (0, 1)]  # (T, pairs, 2, 3)
+    apart = segment_distance(sides[0], sides[1]) / actor.leg
+    radii = np.array([_radius(a) + _radius(b) for a, b in pairs])
+    depth = np.maximum(radii - apart, 0.0)
+    return {pair: depth[:, k] for k, pair in enumerate(pairs)}
+
+
+def _segment_names() -> list[str]:
+    """Return the names of all limbs that can overlap."""
+    return list(dict.fromkeys(itertools.chain.from_iterable(_PAIRS)))
+
+
+def _radius(name: str) -> float:
+    """Return the radius of a limb, in lengths of a leg."""
+    return _RADII[name.removeprefix("left_").removeprefix("right_")]
+
+
+def _segment(actor: Actor, name: str) -> Array | None:
+    """Return both ends of the middle line of a limb, (T, 2, 3)."""
+    if name == "trunk":
+        if actor.across("upper_arm") is None:
+            return None
+        a, b = actor.hips, actor.middle("upper_arm")
+        return np.stack([a + _ENDS * (b - a), b - _ENDS * (b - a)], axis=1)
+    end = actor.end_row(name) if name in actor.rows else None
+    return None if end is None else np.stack([actor.at(name), actor.places[:, end]], axis=1)
+
+
+def segment_distance(a: Array, b: Array) -> Array:
+    """Return the distances between segments (..., 2, 3).
+
+    The nearest points of two segments are the nearest points of their lines, clamped: first on one segment, then on the
+    other, then on the first again.
+
+    References:
+        Ericson (2005), *Real-Time Collision Detection*, section 5.1.9.
+    """
+    p, q = a[..., 0, :], b[..., 0, :]
+    u, v, w = a[..., 1, :] - p, b[..., 1, :] - q, p - q
+    uu, uv, vv = np.sum(u * u, -1), np.sum(u * v, -1), np.sum(v * v, -1)
+    uw, vw = np.sum(u * w, -1), np.sum(v * w, -1)
+    flat = uu * vv - uv * uv
+    parallel = flat <= 1e-12 * uu * vv
+    s = np.where(parallel, 0.0, np.clip((uv * vw - vv * uw) / np.where(parallel, 1.0, flat), 0.0, 1.0))
+    t = np.clip((uv * s + vw) / np.where(vv > 0.0, vv, 1.0), 0.0, 1.0)
+    s = np.clip((uv * t - uw) / np.where(uu > 0.0, uu, 1.0), 0.0, 1.0)
+    return np.linalg.norm(w + s[..., None] * u - t[..., None] * v, axis=-1)

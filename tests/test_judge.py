@@ -1,0 +1,307 @@
+"""The judge of clips: good clips pass, spoiled ones are found and named, and its geometry agrees with brute force."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import synovia as sy
+from cli_runs import run
+from synovia.model.geometry import quat_product
+from synovia.model.pose import inside_limits
+from synovia.retargeting.judging.overlap import segment_distance
+from synovia.retargeting.judging.steps import at_limits, jumps
+
+WALK = Path(__file__).parents[1] / "examples" / "walk.bvh"
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return sy.load_motion(WALK)
+
+
+@pytest.fixture(scope="module")
+def answer(walk):
+    return sy.retarget(walk, sy.bundled("humanoid"))
+
+
+def turned(motion, joint, rotvec, frames=slice(None)):
+    """The clip with one ball joint turned further in some frames, by one rotation vector or one a frame."""
+    q, place = motion.q.copy(), motion.skeleton.q_slice(joint)
+    at = slice(place.stop - 4, place.stop)
+    more = np.broadcast_to(Rotation.from_rotvec(rotvec).as_quat(), q[frames, at].shape)
+    q[frames, at] = quat_product(q[frames, at], more)
+    return sy.Motion(motion.skeleton, q, motion.fps, name=motion.name)
+
+
+def moved(motion, way):
+    """The clip with its path changed by way(position)."""
+    q, place = motion.q.copy(), motion.skeleton.q_slice("hips")
+    at = slice(place.start, place.start + 3)
+    q[:, at] = way(q[:, at])
+    return sy.Motion(motion.skeleton, q, motion.fps, name=motion.name)
+
+
+def named(judgement, limb, cause):
+    """Whether a warning names a limb (or part of one) and a cause."""
+    return any(limb in one.limb and one.cause == cause for one in judgement.warnings)
+
+
+def test_a_good_clip_is_good(walk, answer):
+    assert answer.verdict == "good"
+    assert not answer.judgement.warnings
+    assert answer.judgement.trunk_tilt < np.radians(3.0)
+    limbs = {limb.limb: limb for limb in answer.judgement.figures.limbs}
+    assert {"trunk", "left_upper_arm", "right_lower_leg", "left_foot"} <= set(limbs)
+    assert max(limb.mean for limb in limbs.values()) < np.radians(3.0)
+    for foot in answer.judgement.figures.feet:
+        assert foot.agreement(walk.fps) == (1.0, 1.0)
+        assert foot.slide <= foot.source_slide
+    assert "verdict: good" in answer.report()
+    alone = sy.judge(walk)
+    assert alone.verdict == "good"
+    assert alone.figures.limbs == ()
+    assert len(alone.figures.feet) == 2
+
+
+def test_the_axes_and_the_unit_of_the_file_make_no_difference(walk, answer):
+    body = answer.motion.skeleton
+    turn = Rotation.from_euler("x", 90, degrees=True).as_matrix()
+    joints = []
+    for row, joint in enumerate(body.joints):
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 100.0
+        parent = body.parents[row] if body.parents[row] >= 0 else None
+        if parent is None:
+            rest[:3] = turn @ rest[:3]
+        joints.append(dataclasses.replace(joint, rest=rest, parent=parent))
+    other = sy.Skeleton(joints, up="z", meters_per_unit=0.01)
+    q, place = (
+        answer.motion.q.copy(),
+        body.q_slice(next(j for j in body.joint_names if body.joint(j).kind.name == "FREE")),
+    )
+    q[:, place.start : place.start + 3] *= 100.0
+    there = sy.judge(sy.Motion(other, q, walk.fps), walk)
+    here = sy.judge(answer.motion, walk)
+    assert there.verdict == "good"
+    for a, b in zip(there.figures.limbs, here.figures.limbs, strict=True):
+        np.testing.assert_allclose(a.angles, b.angles, atol=1e-6)
+    for a, b in zip(there.figures.feet, here.figures.feet, strict=True):
+        assert a.slide == pytest.approx(b.slide, abs=1e-6)
+        np.testing.assert_array_equal(a.contact, b.contact)
+
+
+def test_a_wrong_rest_pose_of_one_arm(walk, answer):
+    bad = turned(answer.motion, "right_upper_arm", [0.0, np.radians(30.0), 0.0])
+    found = sy.judge(bad, walk)
+    assert found.verdict == "look"
+    assert [one.limb for one in found.warnings if one.cause == "rest pose"] == ["right_upper_arm"]
+
+
+def test_a_limb_that_is_mirrored(walk, answer):
+    q, body = answer.motion.q.copy(), answer.motion.skeleton
+    place = body.q_slice("left_upper_arm")
+    q[:, place] *= [1.0, -1.0, -1.0, 1.0]  # as seen in a mirror between left and right
+    found = sy.judge(sy.Motion(body, q, walk.fps), walk)
+    assert found.verdict == "failed"
+    assert {one.limb for one in found.warnings} & {"left_upper_arm", "left_lower_arm"}
+    assert not any("right" in one.limb and one.cause != "overlap" for one in found.warnings)
+
+
+@pytest.mark.parametrize("parts", ["body", "arm", "leg"])
+def test_a_map_that_exchanges_left_and_right(walk, answer, parts):
+    words = {"body": ("_",), "arm": ("arm", "hand", "shoulder"), "leg": ("leg", "foot", "toes")}[parts]
+    joints = answer.joint_map()
+    swapped = {}
+    for role, (source, target) in joints.items():
+        if role.startswith(("left", "right")) and any(word in role for word in words):
+            other = role.replace("left", "right") if role.startswith("left") else role.replace("right", "left")
+            source = joints[other][0]
+        swapped[role] = source, target
+    found = sy.retarget(walk, sy.bundled("humanoid"), swapped)
+    assert found.verdict == "failed"
+    assert named(found.judgement, parts, "sides swapped")
+
+
+def test_sides_are_told_without_names(walk, answer):
+    """From toes and knees: the same clip on a skeleton whose joints have numbers for names, with the map swapped."""
+    joints = [
+        dataclasses.replace(joint, name=f"j{row}", role=None, parent=parent if parent >= 0 else None)
+        for row, (joint, parent) in enumerate(zip(walk.skeleton.joints, walk.skeleton.parents, strict=True))
+    ]
+    source = sy.Motion(sy.Skeleton(joints, up="y"), walk.q, walk.fps)
+    right = {role: (pair[0], pair[1]) for role, pair in _rows(answer).items()}
+    assert sy.judge(answer.motion, source, right).verdict == "good"
+    wrong = {}
+    for role, (_, target) in right.items():
+        other = role.replace("left", "X").replace("right", "left").replace("X", "right")
+        wrong[role] = right[other][0], target
+    assert named(sy.judge(answer.motion, source, wrong), "body", "sides swapped")
+
+
+def _rows(answer):
+    return {part.role: (part.source, part.target) for part in answer.parts}
+
+
+@pytest.mark.parametrize("angle", [90.0, -90.0, 180.0])
+def test_a_body_that_lies_or_stands_on_its_head(walk, answer, angle):
+    turn = Rotation.from_euler("x", angle, degrees=True)
+    q, place = answer.motion.q.copy(), answer.motion.skeleton.q_slice("hips")
+    rest = answer.motion.skeleton.joint("hips").rest[:3, 3]
+    q[:, place.start : place.start + 3] = turn.apply(q[:, place.start : place.start + 3] + rest) - rest
+    q[:, place.stop - 4 : place.stop] = (turn * Rotation.from_quat(q[:, place.stop - 4 : place.stop])).as_quat()
+    found = sy.judge(sy.Motion(answer.motion.skeleton, q, walk.fps), walk)
+    assert found.verdict == "failed"
+    assert named(found, "body", "up axis")
+    assert named(found, "body", "upside down") == (angle == 180.0)
+
+
+def test_a_path_in_another_unit(walk, answer):
+    found = sy.judge(moved(answer.motion, lambda p: 100.0 * p), walk)
+    assert (found.verdict, found.warnings[0].cause) == ("failed", "scale")
+    assert named(sy.judge(moved(walk, lambda p: 100.0 * p)), "hips", "scale")
+
+
+def test_a_body_in_another_unit(walk):
+    body = sy.bundled("humanoid")
+    joints = []
+    for joint, parent in zip(body.joints, body.parents, strict=True):
+        rest = joint.rest.copy()
+        rest[:3, 3] *= 100.0
+        joints.append(dataclasses.replace(joint, rest=rest, parent=parent if parent >= 0 else None))
+    giant = sy.Skeleton(joints, up="y", meters_per_unit=1.0)
+    found = sy.retarget(walk, giant, feet=False)
+    assert (found.verdict, [one.cause for one in found.judgement.warnings]) == ("look", ["scale"])
+
+
+def test_jumps_are_found_with_their_frame(walk, answer):
+    found = sy.judge(turned(answer.motion, "left_upper_arm", [0.0, 0.0, np.radians(30.0)], slice(40, 41)), walk)
+    jump = next(one for one in found.warnings if one.cause == "jump")
+    assert (jump.limb, jump.frames) == ("left_upper_arm", (40, 41))
+    found = sy.judge(turned(answer.motion, "left_upper_arm", [0.0, 0.0, np.radians(30.0)], slice(60, None)), walk)
+    assert any(one.cause == "jump" and one.frames == (60,) for one in found.warnings)
+    found = sy.judge(moved(answer.motion, lambda p: p + 0.2 * (np.arange(len(p)) == 30)[:, None]), walk)
+    assert any((one.limb, one.cause, one.frames) == ("hips", "jump", (30, 31)) for one in found.warnings)
+    both = turned(walk, "left_upper_arm", [0.0, 0.0, np.radians(50.0)], slice(40, 41))
+    told = next(one for one in sy.retarget(both, sy.bundled("humanoid")).findings if one.cause == "jump")
+    assert told.level == "look"
+    assert "the source jumps here" in told.text
+
+
+def test_a_first_frame_in_a_t_pose_is_a_note(walk):
+    q = walk.q.copy()
+    root = walk.skeleton.q_slice("hips")
+    q[0] = walk.skeleton.rest_q
+    q[0, root] = walk.q[1, root]
+    found = sy.retarget(sy.Motion(walk.skeleton, q, walk.fps), sy.bundled("humanoid"), feet=False)
+    assert found.verdict == "good"
+    assert any((one.cause, one.frames) == ("calibration pose", (1,)) for one in found.findings)
+
+
+def test_fast_motion_is_no_jump():
+    t = np.linspace(0.0, 1.0, 30)
+    angle = 2.5 / (1.0 + np.exp(-20.0 * (t - 0.5)))  # a punch: 24 degrees in its fastest frame
+    steps, double = np.abs(np.diff(angle)), np.abs(angle[2:] - angle[:-2])
+    assert steps.max() > np.radians(20.0)
+    assert not len(jumps(steps, double))
+    angle[4] += 0.5
+    steps, double = np.abs(np.diff(angle)), np.abs(angle[2:] - angle[:-2])
+    assert jumps(steps, double).tolist() == [4, 5]
+    assert not len(jumps(np.zeros(0), np.zeros(0)))
+
+
+def test_feet_that_drift_hover_or_sink(walk, answer):
+    seconds = np.arange(len(walk))[:, None] / walk.fps
+    found = sy.judge(moved(answer.motion, lambda p: p + 0.1 * seconds * [0.6, 0.0, 0.8]), walk)
+    assert found.verdict == "look"
+    assert {one.limb for one in found.warnings if one.cause == "slide"} == {"left_foot", "right_foot"}
+    found = sy.judge(moved(answer.motion, lambda p: p + 0.15 * np.sin(3.0 * seconds) * [0.0, 1.0, 0.0]), walk)
+    assert named(found, "left_foot", "height")
+
+
+def test_crossed_legs_and_an_arm_in_the_trunk(walk, answer):
+    bad = turned(answer.motion, "left_upper_leg", [0.0, 0.0, -np.radians(22.0)])
+    found = sy.judge(bad, walk)
+    assert named(found, "legs", "crossed")
+    q, body = answer.motion.q.copy(), answer.motion.skeleton
+    q[:, body.q_slice("left_upper_arm")] = Rotation.from_euler("z", [-100.0], degrees=True).as_quat()
+    found = sy.judge(sy.Motion(body, q, walk.fps), walk)
+    assert named(found, "left_lower_arm", "overlap")
+
+
+def test_what_cannot_be_judged(walk, answer):
+    with pytest.raises(sy.InputError, match="differ in length"):
+        sy.judge(answer.motion, sy.Motion(walk.skeleton, walk.q[:-1], walk.fps))
+    with pytest.raises(sy.InputError, match="no frames"):
+        sy.judge(sy.Motion(walk.skeleton, walk.q[:0], walk.fps))
+    with pytest.raises(sy.InputError, match="up is not an axis"):
+        sy.judge(answer.motion, walk, up="up")
+    with pytest.raises(sy.UnknownNameError):
+        sy.judge(answer.motion, walk, {"hips": ("hips", "hipz")})
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_short_clips_and_bodies_without_legs(walk, count):
+    assert sy.judge(sy.Motion(walk.skeleton, walk.q[:count], 30.0)).verdict == "good"
+    arm = sy.bundled("arm7")
+    still = sy.judge(sy.Motion(arm, np.tile(arm.rest_q, (count, 1)), 30.0))
+    assert still.verdict == "good"
+    assert still.figures.feet == ()
+
+
+def test_distances_of_segments_agree_with_sampling():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, 200, 2, 3))
+    b[::5, 1] = b[::5, 0] + a[::5, 1] - a[::5, 0]  # parallel
+    b[::7, 1] = b[::7, 0]  # a point
+    u = np.linspace(0.0, 1.0, 201)[:, None]
+    for one, other, distance in zip(a, b, segment_distance(a, b), strict=True):
+        p, q = (s[0] + u * (s[1] - s[0]) for s in (one, other))
+        nearest = np.linalg.norm(p[:, None] - q[None], axis=-1).min()
+        assert nearest - 0.02 <= distance <= nearest + 1e-9
+
+
+def test_limits_of_balls_and_hinges_are_seen():
+    """Poses that were clamped are at a limit; the same poses halfway to rest are not."""
+    body = sy.bundled("humanoid")
+    rng = np.random.default_rng(5)
+    q = np.tile(body.rest_q, (40, 1))
+    ball, hinge = body.q_slice("left_upper_arm"), body.q_slice("left_lower_arm")
+    q[:, ball] = Rotation.random(40, random_state=5).as_quat()
+    q[:, hinge] = rng.uniform(-1.0, 4.0, (40, 1))
+    inside = inside_limits(body, q)
+    clamped = np.abs(inside - q).max(1) > 1e-6
+    assert clamped.sum() > 10
+    seen = at_limits(sy.Motion(body, inside, 30.0))
+    for joint, place in (("left_upper_arm", ball), ("left_lower_arm", hinge)):
+        same = np.abs(np.abs(inside[:, place] / q[:, place]) - 1.0).max(1) < 1e-9
+        np.testing.assert_array_equal(seen[body.index(joint)], ~same)
+
+
+def test_command_line(walk, tmp_path):
+    out, plot = tmp_path / "out.npz", tmp_path / "judged.png"
+    ran = run("retarget", WALK, "humanoid", "-o", out, "--plot", plot, "--json")
+    assert (ran.code, ran.data["verdict"], ran.data["findings"]) == (0, "good", [])
+    assert ran.data["trunk_tilt_deg"] < 3.0
+    assert {"slide_per_second", "precision", "recall"} <= set(ran.data["feet"][0])
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert run("plot", out, "--judge", "--beside", WALK, "-o", tmp_path / "again.svg").code == 0
+    assert run("plot", out, "--beside", WALK, "-o", tmp_path / "third.svg").code == 2
+    spoiled = tmp_path / "spoiled.npz"
+    sy.save_motion(moved(walk, lambda p: 100.0 * p), spoiled)
+    ran = run("retarget", spoiled, "humanoid")
+    assert (ran.code, "verdict: failed" in ran.out) == (1, True)
+    assert "failed: hips: the hips of the source move at" in ran.err
+    jumped = tmp_path / "jumped.npz"
+    sy.save_motion(turned(walk, "left_upper_arm", [0.0, 0.0, 0.9], slice(40, 41)), jumped)
+    ran = run("retarget", jumped, "humanoid", "--json")
+    assert (ran.code, ran.data["verdict"]) == (0, "look")
+    assert [(one["cause"], one["frames"]) for one in ran.data["findings"] if one["level"] == "look"] == [
+        ("jump", [40, 41])
+    ]
+    assert "look: left upper arm" in ran.err
+    ran = run("animate", jumped, "--foot-lock", "--json")
+    assert ran.code == 0
+    assert ran.data["judgement"]["verdict"] == "look"
