@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.clips.fit import Fitted, fit_positions
-from synovia.clips.landmarks import OF_ROLES, TITLES, Landmarks, as_landmarks, bone_spread
-from synovia.clips.measured import measured, size_ratio, upward
+from synovia.clips.landmarks import OF_ROLES, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.upright import make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
@@ -27,6 +27,12 @@ PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
 CENTRED: Final = 0.01  # hips that move less have been put at the origin; as a part of the body's size
 STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
 LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there
+STANDS: Final = 0.005  # a joint of a foot that is higher by this part of the body's size has a third of the weight
+OTHER: Final = 0.5  # the same for a velocity that differs from the path's, in sizes per second
+FAR: Final = 50.0  # bounds the exponent of the weight
+STEADY: Final = 0.15  # seconds over which the path's velocity is averaged to compare with
+ROUNDS: Final = 10  # times that weights and path are found from each other
+CALM: Final = 0.03  # seconds over which a path found from the feet is averaged
 LOW: Final = 5.0  # percentile of the heights of the lowest foot that counts as the floor
 
 
@@ -97,6 +103,8 @@ def fit_keypoints(
             expected="names such as left_shoulder, left_hip and left_knee, joints of the body, or a preset",
             hint=f"presets are {', '.join(TITLES)} (--preset)",
         )  # fmt: skip
+    if body is not None:
+        roles_of(body)  # refuses other bodies before any work
     upright = make_upright(found, up, mirror)
     notes = [TITLES[found.preset]] if found.preset else []
     notes += upright.notes
@@ -105,18 +113,20 @@ def fit_keypoints(
         notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
     own, marks = _to_scale(upright.marks, body, meters_per_unit, notes)
     fit = measured(own, marks)
-    hips = marks.places["hips"]
-    if np.ptp(hips[np.isfinite(hips).all(1)], axis=0).max() < CENTRED * own.size:
-        notes.append("the hips do not move in the points, so the body stays in place")
     fitted = fit_positions(fit.skeleton, fit.places, fit.rows, offsets=fit.offsets, confidence=fit.weights, **settings)
     moving, q = fitted.skeleton, fitted.q
     if body is None:
         moving = Skeleton(moving.joints, name="measured", meters_per_unit=1.0, up="y", forward="z")
     else:
         moving, q = body.with_root("free"), _path_scaled(body, q, fit.ratio)
-    q, lift = _on_floor(moving, q)
-    if lift:
-        notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
+    hips = marks.places["hips"]
+    if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
+        q = _walked(moving, q, fps)
+        notes.append("the hips do not move in the points: their path was found from the feet on the floor")
+    else:
+        q, lift = _on_floor(moving, q)
+        if lift:
+            notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
     return Fitted.made(Motion(moving, q, fitted.fps, name=name), fitted.errors, fitted.smoothness, notes)
 
 
@@ -214,16 +224,53 @@ def _path_scaled(body: Skeleton, q: Array, ratio: float) -> Array:
     return out
 
 
+def _walked(body: Skeleton, q: Array, fps: float) -> Array:
+    """Return joint values (T, nq) with a path of the free root on which the lower foot stands on the floor.
+
+    Against the hips, a standing foot moves backwards as fast as the hips move forwards.
+    """
+    from scipy import ndimage
+
+    blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    up = upward(body)
+    rows = roles_of(body)
+    parts = [rows[name] for side in SIDES for part in ("foot", "toes") if (name := f"{side}_{part}") in rows]
+    every = Motion(body, q, 1.0).positions()
+    places = every[:, parts or [rows[f"{side}_lower_leg"] for side in SIDES]]
+    heights = places @ up
+    heights = heights - np.percentile(heights, LOW, axis=0)
+    raised = np.maximum(heights[1:], heights[:-1])
+    raised = (raised - raised.min(1, keepdims=True, initial=np.inf)) / (STANDS * body.size)
+    moves = np.diff(places, axis=0)
+    shares = np.exp(-raised)
+    step = np.zeros((len(moves), 3))
+    for _ in range(ROUNDS if len(moves) else 0):
+        shares /= shares.sum(1, keepdims=True)
+        step = np.einsum("tk,tki->ti", shares, moves)
+        steady = np.asarray(blur(step, STEADY * fps, axis=0, mode="nearest"), np.float64)
+        off = np.linalg.norm(moves - steady[:, None], axis=2) * fps / (OTHER * body.size)
+        shares = np.exp(-raised - np.minimum(off**2, FAR))
+    level = np.cumsum(np.outer(step @ up, up) - step, axis=0)
+    path = np.concatenate([np.zeros((1, 3)), level]) - np.outer((every @ up).min(1), up)
+    return _shifted(body, q, np.asarray(blur(path, CALM * fps, axis=0, mode="nearest"), np.float64))
+
+
+def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
+    """Return joint values (T, nq) with the free root moved by a path (T, 3) in the world."""
+    row = free_root(body.joints, body.parents)
+    out = q.copy()
+    if row is not None:
+        parent = body.parents[row]
+        above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
+        at = body.q_slice(row).start
+        out[:, at : at + 3] += path @ above @ body.joints[row].rest[:3, :3]
+    return out
+
+
 def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:
     """Return joint values (T, nq) with the floor at height 0, and how far they were lifted; 0 if it was there."""
-    row = free_root(body.joints, body.parents)
     up = upward(body)
     floor = float(np.percentile((Motion(body, q, 1.0).positions() @ up).min(1), LOW))
-    if row is None or abs(floor) < LIFTED * body.size:
+    if abs(floor) < LIFTED * body.size:
         return q, 0.0
-    parent = body.parents[row]
-    above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
-    out = q.copy()
-    at = body.q_slice(row).start
-    out[:, at : at + 3] -= floor * (up @ above @ body.joints[row].rest[:3, :3])
-    return out, -floor
+    return _shifted(body, q, np.tile(-floor * up, (len(q), 1))), -floor
