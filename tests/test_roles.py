@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+import rigs
 import synovia as sy
 from conftest import shared_data_folder
 
@@ -21,7 +22,7 @@ FILES = {
     "motion/cmu_07_01_walk.bvh": {"hips": "Hips", "left_hand": "LeftHand", "left_elbow": "LeftForeArm"},
     "motion/lafan1_walk1_head.bvh": {"hips": "Hips", "right_hand": "RightHand", "right_knee": "RightLeg"},
     "motion/cmu_jumping_jacks.bvh": {"left_hand": "LeftWrist", "left_shoulder": "LeftCollar", "left_hip": "LeftHip"},
-    "motion/rokoko_jesse_dance.bvh": {"left_hand": "LeftHand", "left_index_2": "LeftHandIndex1"},
+    "motion/rokoko_jesse_dance.bvh": {"left_hand": "LeftHand", "left_index_1": "LeftHandIndex1"},
     "character/mannequiny.glb": {"hips": "pelvis", "left_hand": "hand.l", "left_elbow": "lowerarm.l"},
     "robot/g1_29dof.urdf": {"hips": "pelvis", "left_hand": "left_wrist_yaw_joint", "left_elbow": "left_elbow_joint"},
     "robot/panda.urdf": {},
@@ -109,3 +110,11 @@ def test_real_files(name):
     for role, joint in FILES[name].items():
         assert body.joint_names[body.index(role)] == body.roles[role] == joint
     assert bool(body.roles) == bool(FILES[name])
+
+
+@pytest.mark.parametrize("name", rigs.RIGS)
+def test_rigs_of_common_tools_and_robots(name):
+    """Limbs, hands with fingers, neck and head have their roles; other joints that look alike have none."""
+    found = rigs.skeleton_of(name).roles
+    expected = rigs.roles_of(name)
+    assert {role: found.get(role) for role in expected} == expected
