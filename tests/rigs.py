@@ -222,8 +222,8 @@ RIGS = {
     "daz genesis": Rig(
         "hip > pelvis > {l|r}ThighBend > {l|r}ThighTwist:20 > {l|r}Shin:20 > {l|r}Foot:40 > {l|r}Toe;"
         "hip > abdomenLower > abdomenUpper > chestLower > chestUpper > neckLower > neckUpper > head;"
-        "chestUpper > {l|r}Collar > {l|r}ShldrBend > {l|r}ShldrTwist:14 > {l|r}ForearmBend:14 > {l|r}ForearmTwist:12 > {l|r}Hand:12"
-        " > {l|r}Index1 > {l|r}Index2",
+        "chestUpper > {l|r}Collar > {l|r}ShldrBend > {l|r}ShldrTwist:14 > {l|r}ForearmBend:14 > {l|r}ForearmTwist:12"
+        " > {l|r}Hand:12 > {l|r}Index1 > {l|r}Index2",
         {"hips": "pelvis", "head": "head", "*_index_2": "{l|r}Index2",
          **_limbs("{l|r}ThighBend", "{l|r}Shin", "{l|r}Foot", "{l|r}Toe", "{l|r}Collar", "{l|r}ShldrBend",
                   "{l|r}ForearmBend", "{l|r}Hand")},
@@ -293,6 +293,15 @@ RIGS = {
                   "{l|r}_arm_wry2")},
         robot=True,
     ),
+    "hrp": Rig(
+        "BODY > {L|R}LEG_HIP_R > {L|R}LEG_HIP_P:0 > {L|R}LEG_HIP_Y:5 > {L|R}LEG_KNEE:30 > {L|R}LEG_ANKLE_P:30"
+        " > {L|R}LEG_ANKLE_R:0; BODY > WAIST_P > WAIST_R:5 > CHEST > {L|R}ARM_SHOULDER_P:25 > {L|R}ARM_SHOULDER_R:0"
+        " > {L|R}ARM_SHOULDER_Y:0 > {L|R}ARM_ELBOW:25 > {L|R}ARM_WRIST_Y:20 > {L|R}ARM_WRIST_P:0 > {L|R}ARM_WRIST_R:0",
+        {"hips": "BODY", "chest": "CHEST",
+         **_limbs("{L|R}LEG_HIP_Y", "{L|R}LEG_KNEE", "{L|R}LEG_ANKLE_R", "", "", "{L|R}ARM_SHOULDER_Y",
+                  "{L|R}ARM_ELBOW", "{L|R}ARM_WRIST_R")},
+        robot=True,
+    ),
     "icub": Rig(
         "root_link > {l|r}_hip_pitch > {l|r}_hip_roll:2 > {l|r}_hip_yaw:6 > {l|r}_knee:18 > {l|r}_ankle_pitch:21"
         " > {l|r}_ankle_roll:0; root_link > torso_pitch:2 > torso_roll:4 > torso_yaw:5 > {l|r}_shoulder_pitch:14"
@@ -307,6 +316,7 @@ RIGS = {
 
 _SIDES = re.compile(r"\{(\w+)\|(\w+)\}")
 _DOWN = re.compile(r"leg|thigh|hip|femur|knee", re.IGNORECASE)
+_AHEAD = re.compile(r"toe|ball", re.IGNORECASE)
 _ASIDE = re.compile(r"arm|shoulder|collar|clavicle|hand|shldr|thumb|index|middle|ring|pinky|little|palm", re.IGNORECASE)
 
 
@@ -316,9 +326,10 @@ def sided(text, side):
 
 
 def skeleton_of(name):
-    """Return the invented skeleton of a rig: legs down, arms aside, the trunk up."""
+    """Return the invented skeleton of a rig: legs down, toes ahead, arms aside, the trunk up."""
     rig = RIGS[name]
     joints: dict[str, sy.Joint] = {}
+    sides: set[str] = set()  # joints of the limbs, which begin beside the middle
     for chain in filter(None, (part.strip() for part in rig.tree.split(";"))):
         for side in (0, 1) if _SIDES.search(chain) else (0,):
             above, way = None, np.array([0.0, 1.0, 0.0])
@@ -330,6 +341,10 @@ def skeleton_of(name):
                 if above is not None and _SIDES.search(chain):
                     way = np.array([0.0, -1.0, 0.0] if _DOWN.search(joint) and not _ASIDE.search(joint) else way)
                     way = np.array([lateral, 0.0, 0.0]) if _ASIDE.search(joint) else way
+                    way = np.array([0.0, 0.0, 1.0]) if _AHEAD.search(joint) else way
+                    way = way if above in sides else np.array([0.7 * lateral, way[1], 0.0])
+                if _SIDES.search(chain) and above is not None:
+                    sides.add(joint)
                 if joint not in joints:
                     rest = np.eye(4)
                     rest[:3, 3] = 0.01 * float(length or 10) * way

@@ -16,13 +16,13 @@ _NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
-def body_axes(places: Mapping[str, Array], size: float, up: str | None, name: str) -> Array:
+def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, name: str) -> Array:
     """Return the rotation (3, 3) from the axes of a body (x left, y up, z forward) to the world.
 
     Args:
         places: Rest positions (3,) by role; the upper and lower legs at least.
         size: Size of the skeleton, length units.
-        up: Upward axis of the file, such as ``"z"``; None if the file does not tell.
+        up: Upward axis of the file, such as ``"z"``, or a unit vector (3,); None if neither is known.
         name: Name of the skeleton, for the message.
 
     Raises:
@@ -33,8 +33,8 @@ def body_axes(places: Mapping[str, Array], size: float, up: str | None, name: st
     above = hips - np.mean([places[foot] for foot in feet], axis=0)
     above = above / max(float(np.linalg.norm(above)), 1e-300)
     axis = int(np.argmax(np.abs(above)))
-    if up:
-        above = axis_vector(up)
+    if up is not None:
+        above = axis_vector(up) if isinstance(up, str) else up
     elif abs(above[axis]) > _NEARLY:  # files rarely state their up axis, but bodies are upright along it
         above = np.sign(above[axis]) * np.eye(3)[axis]
     left = np.zeros(3)

@@ -48,6 +48,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MOTION: Final = frozenset(
     {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
 )
+_LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # the first word of a name, with what separates it from the next
 _COMMON: Final = 0.8  # share of the joints whose first word is the same, and tells nothing
 _FINGER_BONE: Final = re.compile(r"(metacarpal|proximal|intermediate|distal|phalanx)$")
@@ -93,10 +94,15 @@ def read_name(name: str, prefix: str = "") -> Word | None:
     words = [word.lower() for word in _WORDS.findall(bare)]
     side = ""
     number = 0
+    limb = False
     kept: list[str] = []
     for word in words:
         if word in ("left", "right"):
             side = word
+        elif word in _LIMB_SIDES:
+            side, limb = _LIMB_SIDES[word], True
+        elif limb and word in ("p", "r", "y"):  # pitch, roll, yaw
+            continue
         elif word in ("l", "r") and not side:
             side = "left" if word == "l" else "right"
         elif word.isdigit():

@@ -14,7 +14,7 @@ from synovia.model.anatomy import body_axes
 from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.shape import find_roles
+from synovia.retargeting.shape import find_roles, several_people
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
@@ -57,8 +57,20 @@ class Body:
 
     @classmethod
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:
-        """Return the body of a skeleton; its parts are given, or found by role, name and shape."""
-        return cls(skeleton, find_roles(skeleton) if roles is None else roles)
+        """Return the body of a skeleton; its parts are given, or found by role, name and shape.
+
+        Raises:
+            InputError: If it is no body with two legs, or there are several people.
+        """
+        if roles is not None:
+            return cls(skeleton, roles)
+        if len(people := several_people(skeleton)) > 1:
+            names = ", ".join(repr(skeleton.path(row)) for row in people[:3])
+            raise InputError(
+                f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
+                hint=f"choose one: {_MAP}",
+            )  # fmt: skip
+        return cls(skeleton, find_roles(skeleton))
 
     @cached_property
     def rest(self) -> Array:
