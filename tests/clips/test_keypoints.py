@@ -351,6 +351,51 @@ def test_markers_of_a_laboratory(tables, walk, tmp_path):
     assert_refused(run("animate", "--points", tmp_path / "a.trc"), "TRC")
 
 
+def skin(tables, motion):
+    """Return markers (T, K, 3) and their names on a person that walks, metres, z up; joints are inside."""
+    order = [name or "nose" for name in PRESETS["mediapipe"]]
+    places = dict(zip(order, np.moveaxis(tables.landmarks(motion, "mediapipe", centred=False), 1, 0), strict=True))
+    hips = 0.5 * (places["left_hip"] + places["right_hip"])
+    neck = 0.5 * (places["left_shoulder"] + places["right_shoulder"])
+    left, up = tables.unit(places["left_hip"] - places["right_hip"]), tables.unit(neck - hips)
+    up = tables.unit(up - np.sum(up * left, axis=1, keepdims=True) * left)
+    ahead = np.cross(left, up)
+    at = {"C7": neck, "STRN": neck - 0.1 * up + 0.1 * ahead}
+    for side, letter, sign in (("left", "L", 1.0), ("right", "R", -1.0)):
+        out = sign * left
+        at[f"{letter}ASI"] = hips + 0.125 * out + 0.075 * up + 0.0475 * ahead
+        at[f"{letter}PSI"] = hips + 0.05 * out + 0.075 * up - 0.1 * ahead
+        at[f"{letter}KNE"] = places[f"{side}_knee"] + 0.05 * out
+        at[f"{letter}ANK"] = places[f"{side}_ankle"] + 0.04 * out
+        at[f"{letter}TOE"], at[f"{letter}HEE"] = places[f"{side}_toe"], places[f"{side}_heel"]
+        at[f"{letter}SHO"] = places[f"{side}_shoulder"] + 0.04 * up
+        at[f"{letter}ELB"] = places[f"{side}_elbow"]
+        at[f"{letter}WRA"] = places[f"{side}_wrist"] + 0.02 * ahead
+        at[f"{letter}WRB"] = places[f"{side}_wrist"] - 0.02 * ahead
+    return np.stack(list(at.values()), axis=1) @ tables.AXES["z"], list(at)
+
+
+@pytest.mark.compiled
+def test_markers_on_the_skin_give_the_joints_beneath(tables, walk, tmp_path):
+    """Plug-in Gait with the name of a person, millimetres and a gap."""
+    places, names = skin(tables, walk)
+    places[2, 4] = np.nan
+    (tmp_path / "gait.trc").write_text(trc(1000.0 * places, [f"anna:{name}" for name in names]))
+    ran = run("animate", "--points", tmp_path / "gait.trc", "-o", tmp_path / "a.bvh", "--json")
+    assert ran.code == 0, ran
+    assert ran.data["fit"]["notes"][0] == "markers of motion capture"
+    assert "z of the points is up" in ran.data["fit"]["notes"][1]
+    assert (tables.angles(walk, sy.load_motion(tmp_path / "a.bvh")) < 10.0).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("frames", [1, 2, 4])
+def test_few_frames(tables, walk, frames):
+    fitted = sy.fit_keypoints(tables.landmarks(walk, "coco")[:frames])
+    assert len(fitted) == frames
+    assert np.isfinite(fitted.q).all()
+
+
 def test_c3d_has_labelled_markers_alone(tmp_path):
     """Units and gaps are kept; analog channels, computed angles and unlabelled points are not."""
     ezc3d = pytest.importorskip("ezc3d")

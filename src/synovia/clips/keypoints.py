@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.clips.fit import Fitted, fit_positions
-from synovia.clips.landmarks import OF_ROLES, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.landmarks import OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.upright import make_upright, to_y_up
 from synovia.errors import InputError
@@ -92,7 +93,7 @@ def fit_keypoints(
     }  # fmt: skip
     weights = _weights(confidence, places.shape[:2])
     own_joints = body is not None and preset is None and _are_joints(body, names, places.shape[1])
-    found = None if own_joints else as_landmarks(places, names, weights, preset)
+    found = None if own_joints else _recognised(places, names, weights, preset)
     if body is not None and found is None:
         turn, notes = _joints_upright(body, names, places, up, mirror)
         fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=confidence, **settings)
@@ -101,7 +102,7 @@ def fit_keypoints(
         raise InputError(
             "the points are not recognised", value=f"{places.shape[1]} points",
             expected="names such as left_shoulder, left_hip and left_knee, joints of the body, or a preset",
-            hint=f"presets are {', '.join(TITLES)} (--preset)",
+            hint=f"presets are {', '.join(PRESETS)} (--preset)",
         )  # fmt: skip
     if body is not None:
         roles_of(body)  # refuses other bodies before any work
@@ -128,6 +129,18 @@ def fit_keypoints(
         if lift:
             notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
     return Fitted.made(Motion(moving, q, fitted.fps, name=name), fitted.errors, fitted.smoothness, notes)
+
+
+def _recognised(
+    places: Array, names: Sequence[str] | None, weights: Array | None, preset: str | None
+) -> Landmarks | None:
+    """Return points as landmarks: joint centres of markers, or landmarks by name or order; None if they are neither."""
+    if names is not None and preset is None:
+        each = np.ones(places.shape[:2]) if weights is None else np.broadcast_to(weights, places.shape[:2])
+        markers = joints_of_markers(names, places, np.nan_to_num(each))
+        if markers is not None:
+            return markers
+    return as_landmarks(places, names, weights, preset)
 
 
 def _weights(confidence: Any, shape: tuple[int, ...]) -> Array | None:

@@ -55,7 +55,7 @@ PRESETS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 TITLES: Final = {
     "mediapipe": "MediaPipe, 33 landmarks", "coco": "COCO, 17 keypoints", "openpose": "OpenPose, 25 keypoints",
-    "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints",
+    "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "markers": "markers of motion capture",
 }  # fmt: skip
 CAMERA: Final = ("mediapipe", "coco", "openpose")  # detectors in images, whose y axis points down
 
