@@ -6,8 +6,12 @@ import pickle
 import numpy as np
 import pytest
 
+import rigs
 import synovia as sy
 from conftest import shared_data_folder
+from synovia.errors import InputError
+from synovia.retargeting.body import Body
+from synovia.retargeting.shape import find_roles
 
 MIXAMO = {
     "hips": "mixamorig:Hips", "chest": "mixamorig:Spine", "neck": "mixamorig:Neck", "head": "mixamorig:Head",
@@ -21,7 +25,7 @@ FILES = {
     "motion/cmu_07_01_walk.bvh": {"hips": "Hips", "left_hand": "LeftHand", "left_elbow": "LeftForeArm"},
     "motion/lafan1_walk1_head.bvh": {"hips": "Hips", "right_hand": "RightHand", "right_knee": "RightLeg"},
     "motion/cmu_jumping_jacks.bvh": {"left_hand": "LeftWrist", "left_shoulder": "LeftCollar", "left_hip": "LeftHip"},
-    "motion/rokoko_jesse_dance.bvh": {"left_hand": "LeftHand", "left_index_2": "LeftHandIndex1"},
+    "motion/rokoko_jesse_dance.bvh": {"left_hand": "LeftHand", "left_index_1": "LeftHandIndex1"},
     "character/mannequiny.glb": {"hips": "pelvis", "left_hand": "hand.l", "left_elbow": "lowerarm.l"},
     "robot/g1_29dof.urdf": {"hips": "pelvis", "left_hand": "left_wrist_yaw_joint", "left_elbow": "left_elbow_joint"},
     "robot/panda.urdf": {},
@@ -109,3 +113,79 @@ def test_real_files(name):
     for role, joint in FILES[name].items():
         assert body.joint_names[body.index(role)] == body.roles[role] == joint
     assert bool(body.roles) == bool(FILES[name])
+
+
+@pytest.mark.parametrize("name", rigs.RIGS)
+def test_rigs_of_common_tools_and_robots(name):
+    """Limbs, hands with fingers, neck and head have their roles; other joints that look alike have none."""
+    found = rigs.skeleton_of(name).roles
+    expected = rigs.roles_of(name)
+    assert {role: found.get(role) for role in expected} == expected
+
+
+LIMBS = [f"{side}_{part}" for side in ("left", "right")
+         for part in ("upper_leg", "lower_leg", "foot", "upper_arm", "lower_arm", "hand")]  # fmt: skip
+
+
+def nameless(body):
+    """The body with numbers for names."""
+    joints = [
+        dataclasses.replace(joint, name=f"joint{row}", role=None, body=None, parent=above if above >= 0 else None)
+        for row, (joint, above) in enumerate(zip(body.joints, body.parents, strict=True))
+    ]
+    return body.with_joints(joints)
+
+
+@pytest.mark.parametrize("name", ["mixamo", "unreal", "vrm", "smpl", "xsens", "bandai"])
+def test_limbs_without_names_are_found_by_their_shape(name):
+    body = rigs.skeleton_of(name)
+    found, known = find_roles(nameless(body)), find_roles(body)
+    assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}
+    assert abs(found["head"] - known["head"]) <= 1  # the top of the head is a joint in some
+
+
+def test_knees_tell_what_is_in_front_of_a_robot():
+    """Legs of hinges, without toes and names: the knee bends backwards."""
+    for bend, left in ((1.0, "a"), (-1.0, "b")):
+        joints = [sy.Joint("base", None, sy.Kind.FREE)]
+        for name, side in (("a", 1.0), ("b", -1.0)):
+            for up, (x, z), (mid, low) in ((0.0, (0.1, 0.0), (-0.4, -0.4)), (0.5, (0.2, 0.5), (-0.25, -0.25))):
+                above = "base"
+                for k, way in enumerate(((0.0, side * x, z), (0.0, 0.0, mid), (0.0, 0.0, low))):
+                    rest = np.eye(4)
+                    rest[:3, 3] = way
+                    limit = sy.Interval(min(0.0, 2.0 * bend), max(0.0, 2.0 * bend))
+                    joints.append(
+                        sy.Joint(f"{name}{up}{k}", above, sy.Kind.HINGE, rest, axis=(0.0, 1.0, 0.0), limit=limit)
+                    )
+                    above = joints[-1].name
+        body = sy.Skeleton(joints)
+        found = find_roles(nameless(body))
+        assert body.joint_names[found["left_upper_leg"]] == f"{left}0.00"
+        assert body.joint_names[found["left_hand"]] == f"{left}0.52"
+
+
+def test_a_scene_of_two_people_is_refused_and_two_rigs_of_one_person_are_not():
+    one = sy.bundled("humanoid")
+    both = [sy.Joint("scene")]
+    for who, x in (("anna", 0.0), ("bert", 2.0)):
+        for row, joint in enumerate(one.joints):
+            rest = joint.rest.copy()
+            rest[0, 3] += x if row == 0 else 0.0
+            above = f"{who}:{one.joint_names[one.parents[row]]}" if row else "scene"
+            both.append(dataclasses.replace(joint, name=f"{who}:{joint.name}", parent=above, role=None, rest=rest))
+    with pytest.raises(InputError, match=r"has 2 people: expected one person, got .*anna:hips.*bert:hips.*joint map"):
+        Body.of(sy.Skeleton(both))
+    assert Body.of(rigs.skeleton_of("rigify, deforming bones")).roles["left_upper_leg"]
+
+
+@pytest.mark.shared_data
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "name", ["character/mannequiny.glb", "motion/cmu_07_01_walk.bvh", "motion/cmu_jumping_jacks.bvh",
+             "motion/pymo_8walk.bvh", "motion/fair_wave_hello.bvh"],
+)  # fmt: skip
+def test_limbs_of_real_files_are_found_by_their_shape(name):
+    body = sy.load_skeleton(shared_data_folder() / name)
+    found, known = find_roles(nameless(body)), find_roles(body)
+    assert {role: found[role] for role in LIMBS} == {role: known[role] for role in LIMBS}

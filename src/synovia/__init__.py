@@ -21,7 +21,7 @@ from synovia import goals
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
-    from synovia.clips import Fitted, FootLocked, fit_positions, foot_lock
+    from synovia.clips import Fitted, FootLocked, fit_keypoints, fit_positions, foot_lock
     from synovia.comparison import Comparison, Problems, compare, make_problems
     from synovia.draw import picture, render
     from synovia.errors import (
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from synovia.viewer import View, view, write_page
 
 _HOMES = {
-    "synovia.clips": ("Fitted", "FootLocked", "fit_positions", "foot_lock"),
+    "synovia.clips": ("Fitted", "FootLocked", "fit_keypoints", "fit_positions", "foot_lock"),
     "synovia.comparison": ("Comparison", "Problems", "compare", "make_problems"),
     "synovia.draw": ("picture", "render"),
     "synovia.errors": (
@@ -198,6 +198,7 @@ __all__ = [
     "bundled",
     "bundled_names",
     "compare",
+    "fit_keypoints",
     "fit_positions",
     "foot_lock",
     "judge",

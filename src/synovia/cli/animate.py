@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -28,8 +28,11 @@ from synovia.cli.output import MISSED, REACHED, emit, emit_json, talk
 from synovia.cli.progress import Bar
 from synovia.errors import InputError
 
+AUTO: Final = "auto"  # a body made to measure
+
 if TYPE_CHECKING:
     from synovia.clips import Fitted
+    from synovia.clips.pointfile import PointFile
     from synovia.goals import Goal
     from synovia.model import Pose, Skeleton
     from synovia.model.motion import Motion
@@ -37,11 +40,14 @@ if TYPE_CHECKING:
 
 def animate(
     file: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="FILE", autocompletion=models, help="A model, or a clip for --foot-lock alone.", show_default=False
+            metavar="[FILE]",
+            autocompletion=models,
+            help="A model, or a clip for --foot-lock alone. Not needed with --points.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     goals: Annotated[
         Path | None,
         typer.Option(
@@ -60,8 +66,41 @@ def animate(
         typer.Option(
             "--points",
             metavar="POINTS",
-            help="Pass through points over time: .csv, .npz, .npy, or the joints of a clip.",
+            help="Pass through points over time: .csv, .npz, .npy, .trc, .c3d, or the joints of a clip.",
             show_default=False,
+        ),
+    ] = None,
+    body: Annotated[
+        str | None,
+        typer.Option(
+            "--body",
+            metavar="auto|FILE",
+            help="The body for --points; auto: a person made to measure.",
+            show_default="FILE, else auto",
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="Order of the points: mediapipe, coco, openpose, h36m or smpl.",
+            show_default="by names or number",
+        ),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--mirror",
+            metavar="x|y|z|names|none",
+            help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
+            show_default="where the cause is clear",
+        ),
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(
+            "--fps", min=1e-3, metavar="RATE", help="Frames per second of points.", show_default="the file's, else 30"
         ),
     ] = None,
     joints: Annotated[
@@ -101,7 +140,10 @@ def animate(
         str | None, typer.Option("--feet", metavar="LEFT,RIGHT", help="The ankles.", show_default="by role or name")
     ] = None,
     up: Annotated[
-        str | None, typer.Option("--up", metavar="x|y|z", help="Axis that points up.", show_default="from the clip")
+        str | None,
+        typer.Option(
+            "--up", metavar="x|y|z|-y", help="Axis that points up, of the clip or of points.", show_default="found"
+        ),
     ] = None,
     blend: Annotated[
         float,
@@ -120,6 +162,11 @@ def animate(
     For example: synovia animate walk.bvh --foot-lock -o still_feet.bvh
     """
     _check_sources([goals, follow, points], foot_lock=foot_lock)
+    own = _model_of(file, body, points)
+    if points is None:
+        for option, given in {"--preset": preset, "--mirror": mirror, "--fps": fps}.items():
+            if given is not None:
+                raise typer.BadParameter("expected --points with this option", param_hint=f"'{option}'")
     if goals is None and follow is None:
         tracking = {
             "--solver": solver, "--velocity": velocity, "--both-ways": both_ways, "--candidates": candidates > 1,
@@ -141,12 +188,12 @@ def animate(
         from synovia.facade import IK
         from synovia.solver import as_solver
 
-        skeleton = load_body(file)
+        skeleton = load_body(own)
         speed = None if velocity is None else _velocity(velocity)
         wanted, targets, fps, frames, start = (
             _keyframes(goals)
             if goals is not None
-            else _followed(_other(follow or "", file, clip, model, trim=trim), joints, skeleton, root or "free")
+            else _followed(_other(follow or "", own, clip, model, trim=trim), joints, skeleton, root or "free")
         )
         ik = IK(skeleton, wanted, as_solver(solver), root=root or ("free" if goals is None else "fixed"))
         with Bar("following", count=frames) as bar:
@@ -157,10 +204,12 @@ def animate(
         made = tracked.motion
         motion = Motion(made.skeleton, made.q, made.fps, name=Path(goals or follow or "").stem)
     elif points is not None:
-        motion = fitted = _fit(load_body(file), points, (clip, model, trim), joints, jobs)
+        settings: dict[str, Any] = {"preset": preset, "mirror": mirror, "up": up, "fps": fps, "threads": jobs}
+        motion = fitted = _fit(None if own == AUTO else load_body(own), points, (clip, model, trim), joints, settings)
+        up = None
     else:
         instead = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
-        motion = load_clip(file, clip, model=model, trim=trim, instead=instead)
+        motion = load_clip(own, clip, model=model, trim=trim, instead=instead)
     if foot_lock:
         from synovia import clips
 
@@ -169,8 +218,8 @@ def animate(
             locked = clips.foot_lock(motion, feet=ankles, up=up, blend=blend, threads=jobs, progress=bar)
         motion = locked.motion
     if output is not None:
-        copied = file if model is None or not locked or tracked or fitted else model
-        save_motion(motion, output, into=None if is_bundled(copied) else copied, force=force)
+        copied = own if model is None or not locked or tracked or fitted else model
+        save_motion(motion, output, into=None if copied == AUTO or is_bundled(copied) else copied, force=force)
     judgement = judge(motion, up=up)
     if as_json:
         emit_json({**clip_object(motion, tracked, fitted, locked), "judgement": judgement_object(judgement)})
@@ -255,33 +304,67 @@ def _velocity(text: str) -> float | dict[str, float]:
         ) from error
 
 
+def _model_of(file: str | None, body: str | None, points: Path | None) -> str:
+    """Return the file of the model, or ``AUTO`` for a body made to measure.
+
+    Raises:
+        typer.BadParameter: If there is none, or two.
+    """
+    if body is not None and points is None:
+        raise typer.BadParameter("expected --points with this option", param_hint="'--body'")
+    if body is not None and file is not None:
+        raise typer.BadParameter(f"expected one body, got {file!r} and {body!r}", param_hint="'--body'")
+    if file is None and body is None and points is None:
+        raise typer.BadParameter("expected a model, or --points for a body made to measure", param_hint="'FILE'")
+    return file or body or AUTO
+
+
 _Chosen = tuple[str | None, str | None, bool]  # --clip, --model and --trim-tpose
 
 
-def _fit(skeleton: Skeleton, path: Path, chosen: _Chosen, joints: str | None, jobs: int | None) -> Fitted:
-    """Return a clip fitted to points over time, or to the joints of another clip."""
-    from synovia.clips import fit_positions
+def _fit(
+    skeleton: Skeleton | None, path: Path, chosen: _Chosen, joints: str | None, settings: dict[str, Any]
+) -> Fitted:
+    """Return a clip fitted to points over time; None stands for a body made to measure."""
+    from synovia.clips import fit_keypoints
     from synovia.clips.pointfile import holds_points, read_points
 
     pairs = None if joints is None else _pairs(joints)
     if holds_points(path):
         points = read_points(path).chosen(pairs, path)
-        positions, names, rate = points.positions, points.joints, points.fps or 30.0
-        more, count = {"offsets": points.offsets, "confidence": points.confidence}, len(points.positions)
     else:
-        from synovia.ik.targets import targets_from
+        points = _joints_of_clip(skeleton, path, chosen, pairs)
+    settings["fps"] = settings["fps"] or points.fps or 30.0
+    with Bar("fitting", count=len(points.positions)) as bar:
+        return fit_keypoints(
+            points.positions, points.joints, body=skeleton, offsets=points.offsets, confidence=points.confidence,
+            meters_per_unit=points.meters_per_unit, name=path.stem, progress=bar,
+            **settings,
+        )  # fmt: skip
 
-        clip, model, trim = chosen
-        source = load_clip(str(path), clip, model=model, trim=trim)
+
+def _joints_of_clip(skeleton: Skeleton | None, path: Path, chosen: _Chosen, pairs: dict[str, str] | None) -> PointFile:
+    """Return the joints of a clip as points, with the names of the model, or of landmarks without a model.
+
+    Raises:
+        InputError: If the model and the clip have no joint in common.
+    """
+    import numpy as np
+
+    from synovia.clips.landmarks import OF_ROLES
+    from synovia.clips.pointfile import PointFile
+    from synovia.ik.targets import targets_from
+
+    clip, model, trim = chosen
+    source = load_clip(str(path), clip, model=model, trim=trim)
+    if skeleton is None and pairs is None:
+        pairs = {mark: source.skeleton.roles[role] for role, mark in OF_ROLES.items() if role in source.skeleton.roles}
+    elif skeleton is not None and pairs is None:
         there = set(source.skeleton.joint_names)
-        pairs = pairs or {name: name for name in skeleton.joint_names if name in there}
-        if not pairs:
-            raise InputError(
-                "no joint of the clip has a name of the model",
-                where=str(path),
-                hint="pair them: --joints A=B,...",
-            )
-        positions, names, rate, more = targets_from(source, pairs), None, source.fps, {}
-        count = len(source)
-    with Bar("fitting", count=count) as bar:
-        return fit_positions(skeleton, positions, names, **more, fps=rate, name=path.stem, threads=jobs, progress=bar)
+        pairs = {name: name for name in skeleton.joint_names if name in there}
+    if not pairs:
+        raise InputError(
+            "no joint of the clip has a name of the model", where=str(path), hint="pair them: --joints A=B,..."
+        )
+    places = targets_from(source, pairs)
+    return PointFile(np.stack(list(places.values()), axis=1), list(places), fps=source.fps)

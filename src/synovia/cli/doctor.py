@@ -32,6 +32,7 @@ _EXTRAS: Final = {
     "film": ("pillow", "imageio-ffmpeg"),
     "plot": ("matplotlib",),
     "mujoco": ("mujoco",),
+    "c3d": ("ezc3d",),
 }
 
 

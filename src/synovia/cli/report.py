@@ -228,7 +228,8 @@ def _fitted_text(fitted: Fitted, unit: float | None) -> list[str]:
     median, far = (length_text(value, unit) for value in _off(fitted))
     seen = 100.0 * float(np.isfinite(fitted.errors).mean())
     calmed = "" if fitted.smoothness else "; no noise"
-    return [f"{fitted.errors.shape[1]} points, seen {seen:.0f} % of the time: {median} off, 99 % within {far}{calmed}"]
+    points = f"{fitted.errors.shape[1]} points, seen {seen:.0f} % of the time"
+    return [*(f"points: {note}" for note in fitted.notes), f"{points}: {median} off, 99 % within {far}{calmed}"]
 
 
 def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
@@ -304,6 +305,7 @@ def clip_object(
             "median_error": median,
             "p99_error": far,
             "smoothness": fitted.smoothness,
+            "notes": list(fitted.notes),
         }
     if locked is not None:
         names = ("up", "floor", "slide_before", "slide", "depth_before", "depth")

@@ -44,19 +44,22 @@ class Fitted(Motion):
         errors: Distance of each point from its observation, (T, K), length units; NaN where it was not seen. Points
             that were never seen are left out.
         smoothness: Weight of the joints' accelerations in the fit, median of all joints; 0 for points without noise.
+        notes: Sentences about what was recognised and changed in the points before the fit.
     """
 
-    __slots__ = ("errors", "smoothness")
+    __slots__ = ("errors", "notes", "smoothness")
 
     errors: Array
     smoothness: float
+    notes: tuple[str, ...]
 
     @classmethod
-    def made(cls, motion: Motion, errors: Array, smoothness: float) -> Fitted:
+    def made(cls, motion: Motion, errors: Array, smoothness: float, notes: Sequence[str] = ()) -> Fitted:
         """Return a motion with the results of its fit."""
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name)
         out.errors = errors
         out.smoothness = smoothness
+        out.notes = tuple(notes)
         return out
 
 

@@ -1,10 +1,11 @@
-"""Files of points over time: comma-separated text, NumPy arrays and archives.
+"""Files of points over time: comma-separated text, NumPy arrays and archives, and files of markers.
 
-CSV   a first row of names: ``time`` in seconds, then ``JOINT.x``, ``JOINT.y``, ``JOINT.z`` and, optionally,
-      ``JOINT.confidence``; an empty cell or ``nan`` means that the point was not seen
+CSV   a wide or long table (``pointtable``)
 npz   ``positions`` (T, K, 3), and optionally ``joints`` (K,) names, ``offsets`` (K, 3), ``confidence`` (K,) or (T, K),
-      and ``fps``
-npy   positions (T, K, 3) of all joints of the skeleton, in its order
+      and ``fps``; or a single array as in npy
+npy   positions (T, K, 3), or (T, K, 4) with confidence, of landmarks in the order of a preset or of all joints of the
+      skeleton in its order
+TRC, C3D   markers (``markerfile``)
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.markerfile import Markers, read_c3d, read_trc
+from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
-from synovia.io.csvfile import frame_rate, read_table
 from synovia.io.npz import read_array, read_arrays, texts_of
 
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
-_PARTS: Final = ("x", "y", "z", "confidence")
+_ENDINGS: Final = (".csv", ".tsv", ".npy", ".trc", ".c3d")
+_NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # of the array in an archive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +41,7 @@ class PointFile:
     offsets: Any = None
     confidence: Any = None
     fps: float | None = None
+    meters_per_unit: float | None = None
 
     def chosen(self, pairs: Mapping[str, str] | None, path: Path) -> PointFile:
         """Return the points for some joints.
@@ -63,18 +67,20 @@ class PointFile:
         confidence = None if self.confidence is None else np.asarray(self.confidence)[..., at]
         offsets = None if self.offsets is None else np.asarray(self.offsets)[at]
         places = np.asarray(self.positions)[:, at]
-        return PointFile(places, [own[known[k]] for k in at], offsets, confidence, self.fps)
+        return replace(
+            self, positions=places, joints=[own[known[k]] for k in at], offsets=offsets, confidence=confidence
+        )
 
 
 def holds_points(path: Path) -> bool:
     """Return whether a file holds points; another file may hold a clip."""
     if path.suffix.lower() != ".npz":
-        return path.suffix.lower() in (".csv", ".npy")
+        return path.suffix.lower() in _ENDINGS
     try:
         if not path.is_file():  # a pipe would never end
             return False
         with zipfile.ZipFile(path) as archive:
-            return "positions.npy" in archive.namelist()
+            return any(f"{name}.npy" in archive.namelist() for name in _NAMES)
     except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types; a reader reports the error
         return False
 
@@ -86,8 +92,12 @@ def read_points(path: Path) -> PointFile:
         FileError: If it cannot be read.
         FormatError: If it is not a file of points.
     """
-    if path.suffix.lower() == ".csv":
-        return _from_csv(path)
+    ending = path.suffix.lower()
+    if ending in (".csv", ".tsv"):
+        table = read_point_table(path)
+        return PointFile(table.positions, table.names, None, table.confidence, table.fps)
+    if ending in (".trc", ".c3d"):
+        return _of_markers(read_trc(path) if ending == ".trc" else read_c3d(path))
     data = read_bytes(path)
     if data.startswith(_ARRAY):
         try:
@@ -96,11 +106,14 @@ def read_points(path: Path) -> PointFile:
             raise
         except Exception as error:  # damaged headers raise a dozen exception types
             raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
-        _check_shapes({"positions": positions}, path)
-        return PointFile(positions)
-    content = read_arrays(path, ("positions", "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
-    if "positions" not in content:
+        content = _with_confidence({"positions": positions})
+        _check_shapes(content, path)
+        return PointFile(positions[..., :3], confidence=content.get("confidence"))
+    content = read_arrays(path, (*_NAMES, "joints", "offsets", "confidence", "fps"), ".csv, .npz or .npy")
+    first = next((name for name in _NAMES if name in content), None)
+    if first is None:
         raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
+    content = _with_confidence({"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES})
     _check_shapes(content, path)
     names = texts_of(content["joints"]) if "joints" in content else None
     if names is None and "joints" in content:
@@ -113,6 +126,19 @@ def read_points(path: Path) -> PointFile:
         content.get("confidence"),
         None if rate is None else float(rate),
     )
+
+
+def _of_markers(markers: Markers) -> PointFile:
+    """Return the points of a file of markers."""
+    return PointFile(markers.positions, markers.names, fps=markers.fps, meters_per_unit=markers.meters_per_unit)
+
+
+def _with_confidence(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays with the fourth column of positions (T, K, 4) as confidence."""
+    positions = content["positions"]
+    if positions.ndim != 3 or positions.shape[2] != 4 or "confidence" in content:
+        return content
+    return {**content, "positions": positions[..., :3], "confidence": positions[..., 3]}
 
 
 def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
@@ -133,31 +159,3 @@ def _check_shapes(content: dict[str, NDArray[Any]], path: Path) -> None:
                 if name in allowed
                 else "numbers (T, K, 3)",
             )
-
-
-def _from_csv(path: Path) -> PointFile:
-    """Read the points of comma-separated text; error messages name the line."""
-    columns: dict[str, dict[str, int]] = {}  # of each point by its name: the column of each part
-
-    def check(head: list[str], place: str) -> None:
-        for at, name in enumerate(head[1:], 1):
-            joint, _, part = name.rpartition(".")
-            if not joint or part not in _PARTS or part in columns.get(joint, {}):
-                what = "column does not belong to a point"
-                raise FormatError(what, where=place, value=name, expected="JOINT.x, .y, .z once each")
-            columns.setdefault(joint, {})[part] = at
-        missing = [f"{joint}.{part}" for joint, parts in columns.items() for part in "xyz" if part not in parts]
-        if missing or not columns:
-            expected = missing[0] if missing else "JOINT.x, JOINT.y, JOINT.z"
-            raise FormatError("a column is missing", where=place, expected=expected)
-
-    _, values = read_table(path, check, expected="time, then JOINT.x, JOINT.y, ...", gap=np.nan)
-    places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
-    confidence = np.stack(
-        [
-            values[:, parts["confidence"]] if "confidence" in parts else np.ones(len(values))
-            for parts in columns.values()
-        ],
-        axis=1,
-    )
-    return PointFile(places, list(columns), None, confidence, frame_rate(values[:, 0], path))

@@ -8,6 +8,7 @@ that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
@@ -15,17 +16,21 @@ SIDES: Final = ("left", "right")
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
 HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
-    "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr"),
+    "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "armshx", "armshz"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
-    "lower_arm": ("lowerarm", "forearm", "loarm", "elbow", "radius"),
-    "hand": ("wrist", "hand", "palm"),
-    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip"),
-    "lower_leg": ("lowerleg", "loleg", "leg", "calf", "shin", "knee", "tibia"),
-    "foot": ("ankle", "foot"),
+    "lower_arm": ("lowerarm", "forearm", "loarm", "elbow", "radius", "armelx", "armely"),
+    "hand": ("wrist", "hand", "palm", "armwry", "armwrx"),
+    "upper_leg": ("upperleg", "upleg", "thigh", "femur", "hip", "leghpy", "leghpx", "leghpz"),
+    "lower_leg": ("lowerleg", "loleg", "leg", "calf", "shin", "knee", "tibia", "legkny"),
+    "foot": ("ankle", "foot", "legakx", "legaky"),
     "toes": ("toes", "toebase", "toe", "ball", "foot"),
 }
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
+}  # fmt: skip
+# Limbs of robots whose joints have only numbers, as leg_left_1 to leg_left_6
+NUMBERED: Final = {
+    ("upper_leg", "lower_leg", "foot"): ("leg", "zleg"), ("upper_arm", "lower_arm", "hand"): ("arm", "zarm"),
 }  # fmt: skip
 
 _ALIASES: Final = {
@@ -40,7 +45,14 @@ _PREFIX: Final = re.compile(
     r"^(?:.*[:|/]|(?:def|org|mch|bip\d*|biped|j_bip|cc_base|valvebiped|mixamorig\d*|skel)[ _.\-])+", re.IGNORECASE
 )
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_MOTION: Final = frozenset({"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip"})
+_MOTION: Final = frozenset(
+    {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
+)
+_LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
+_FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # the first word of a name, with what separates it from the next
+_COMMON: Final = 0.8  # share of the joints whose first word is the same, and tells nothing
+_FINGER_BONE: Final = re.compile(r"(metacarpal|proximal|intermediate|distal|phalanx)$")
+_METACARPAL: Final = re.compile(r"^inhand|metacarpal$")
 _NO_JOINT: Final = frozenset(
     {"end", "nub", "site", "twist", "tip", "ik", "pole", "helper", "socket", "contour", "imu", "mocap"}
 )
@@ -54,16 +66,43 @@ class Word(NamedTuple):
     number: int
 
 
-def read_name(name: str) -> Word | None:
-    """Return the content of a joint's name; None for end sites, twist bones and helpers."""
-    bare = _PREFIX.sub("", name)
+def common_prefix(names: Sequence[str]) -> str:
+    """Return the first word that nearly all names share, such as ``Character1_``; "" if there is none."""
+    words = [found[0] for name in names if (found := _FIRST.match(name))]
+    most = max(set(words), key=words.count, default="")
+    return most if len(names) > 1 and words.count(most) >= _COMMON * len(names) else ""
+
+
+def finger_of(word: str) -> str | None:
+    """Return the finger of a word such as ``handindex`` or ``littleproximal``; None for other words.
+
+    Metacarpal bones lie in the palm, so they are no joints of fingers, except for the thumb.
+    """
+    bare = _FINGER_BONE.sub("", word)
+    finger = next((role for ending, role in FINGERS.items() if bare.endswith(ending)), None)
+    return None if finger != "thumb" and _METACARPAL.search(word) else finger
+
+
+def read_name(name: str, prefix: str = "") -> Word | None:
+    """Return the content of a joint's name; None for end sites, twist bones and helpers.
+
+    Args:
+        name: The name.
+        prefix: A first word that all names share.
+    """
+    bare = _PREFIX.sub("", name.removeprefix(prefix))
     words = [word.lower() for word in _WORDS.findall(bare)]
     side = ""
     number = 0
+    limb = False
     kept: list[str] = []
     for word in words:
         if word in ("left", "right"):
             side = word
+        elif word in _LIMB_SIDES:
+            side, limb = _LIMB_SIDES[word], True
+        elif limb and word in ("p", "r", "y"):  # pitch, roll, yaw
+            continue
         elif word in ("l", "r") and not side:
             side = "left" if word == "l" else "right"
         elif word.isdigit():

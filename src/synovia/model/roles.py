@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from synovia.model.joint import Kind
-from synovia.model.names import ALIASES, CENTRE, FINGERS, HIPS, LIMBS, SIDES, Word, read_name
+from synovia.model.names import ALIASES, CENTRE, HIPS, LIMBS, NUMBERED, SIDES, Word, common_prefix, finger_of, read_name
 from synovia.model.tree import JointTree, ancestors
 
+_RIGGING = ("ORG-", "MCH-")  # bones that drive a Rigify rig; those that deform the skin begin with "DEF-"
+_NUMBER = re.compile(r"[._ ]?\d+")
+_SEVERAL = 5  # so many joints in line under one name are a whole limb
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
 Found = dict[str, list[int]]  # rows by role, several if the file has several bodies
 
@@ -50,9 +56,9 @@ def recognize(tree: JointTree, by_shape: Callable[[], Mapping[str, int]] = dict)
     for row, joint in enumerate(tree.joints):
         if joint.role:
             found.setdefault(joint.role, []).append(row)
-    words = [_word(tree, row) for row in range(len(tree.joints))]
+    words = _words(tree)
     for side in SIDES:
-        used: set[str] = set()
+        used = _fill_numbered(tree, words, found, side)
         for part, aliases in LIMBS.items():
             if f"{side}_{part}" in found:
                 continue
@@ -86,24 +92,54 @@ def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
     return next((row for row in paths[0] if all(row in path for path in paths[1:])), None)
 
 
-def _word(tree: JointTree, row: int) -> Word | None:
-    """Return the content of the name of a joint or its body; None for tips."""
-    joint = tree.joints[row]
-    if joint.tip and joint.kind is Kind.FIXED:
-        return None
-    return read_name(joint.name) or (read_name(joint.body) if joint.body else None)
+def _words(tree: JointTree) -> list[Word | None]:
+    """Return the content of the name of each joint or its body; None for tips and for bones that only drive others."""
+    names = [joint.name for joint in tree.joints]
+    prefix = common_prefix([name for name, joint in zip(names, tree.joints, strict=True) if not joint.tip])
+    deforming = any(name.startswith("DEF-") for name in names)
+    out: list[Word | None] = []
+    for name, joint in zip(names, tree.joints, strict=True):
+        skipped = (joint.tip and joint.kind is Kind.FIXED) or (deforming and name.startswith(_RIGGING))
+        word = None if skipped else read_name(name, prefix)
+        out.append(word or (read_name(joint.body) if joint.body and not skipped else None))
+    return out
+
+
+def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side: str) -> set[str]:
+    """Add the limbs whose joints have only numbers, by the lengths of their bones; return their words.
+
+    The two longest bones are the upper and the lower part. The first joint is not counted: its bone is of the trunk.
+    """
+    used: set[str] = set()
+    for parts, aliases in NUMBERED.items():
+        for alias in aliases:
+            rows = [row for row, word in enumerate(words) if word and (word.side, word.word) == (side, alias)]
+            line = ancestors(tree.parents, rows[-1])[::-1] if rows else []
+            if len(rows) < _SEVERAL or not set(rows) <= set(line):
+                continue
+            line = line[line.index(rows[0]) :]
+            lengths = {row: float(np.linalg.norm(tree.joints[row].rest[:3, 3])) for row in line[1:]}
+            first, second = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2])
+            above = [line[line.index(first) - 1], line[line.index(second) - 1], rows[-1]]
+            if len(set(above)) == len(parts):
+                found.update({f"{side}_{part}": [row] for part, row in zip(parts, above, strict=True)})
+                used.add(alias)
+    return used
 
 
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
     """Return the joints with a word on one side, several if the file has several bodies.
 
-    Of joints in line, such as the hinges of a robot's hip, only the last is returned.
+    Of joints in line, only one is returned: the last of hinges, such as those of a robot's hip, because it carries the
+    bone. Of other joints it is the first that differs from the last in its number alone: these are parts of one bone.
     """
     left = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
     out: list[int] = []
     while left:
         line = [row for row in left if left[0] in ancestors(tree.parents, row)]
-        out.append(line[-1])
+        bare = [_NUMBER.sub("", tree.joints[row].name) for row in line]
+        hinges = tree.joints[line[-1]].kind in (Kind.HINGE, Kind.SLIDE)
+        out.append(line[-1] if hinges else line[bare.index(bare[-1])])
         left = [row for row in left if row not in line]
     return out
 
@@ -144,12 +180,32 @@ def _fill_trunk(tree: JointTree, found: Found) -> None:
     top = meeting(tree, [tree.parents[row] for row in arms if tree.parents[row] >= 0])
     if top is None or hips is None:
         return
+    if "head" not in found and len(arms) == 2:
+        _fill_head(tree, found, top)
     line = [row for row in ancestors(tree.parents, top) if hips in ancestors(tree.parents, row)[1:]]
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     if line and not {"chest", "spine", "upper_chest"} & found.keys():
         found["chest"] = [line[0]]
         if len(line) > 1 and tree.joints[line[-1]].kind in (Kind.BALL, Kind.FREE):
             found["spine"] = [line[-1]]
+
+
+def _fill_head(tree: JointTree, found: Found, top: int) -> None:
+    """Add neck and head by the tree: the longest line of joints in the middle, upwards from where the arms meet."""
+    held = {row for role, rows in found.items() if role.startswith(SIDES) for row in rows}
+    best: list[int] = []
+    for row, joint in enumerate(tree.joints):
+        line = ancestors(tree.parents, row)
+        if joint.kind is Kind.FIXED or top not in line:
+            continue
+        line = line[: line.index(top)][::-1]
+        sides = [word for above in line if (word := read_name(tree.joints[above].name)) and word.side]
+        if len(line) > len(best) and not sides and not held & set(line):
+            best = line
+    if best and not any(best[0] in ancestors(tree.parents, row) for row in held):
+        found["head"] = [best[-1]]
+        if len(best) > 1 and "neck" not in found:
+            found["neck"] = [best[0]]
 
 
 def _arm(found: Found, side: str) -> str:
@@ -167,11 +223,8 @@ def _fill_fingers(tree: JointTree, words: list[Word | None], found: Found) -> No
             word = words[row]
             if word is None or hand not in ancestors(tree.parents, row):
                 continue
-            for ending, finger in FINGERS.items():
-                if word.word.endswith(ending):
-                    depth = sum(
-                        1
-                        for above in ancestors(tree.parents, row)
-                        if (other := words[above]) is not None and other.word.endswith(ending)
-                    )
-                    found.setdefault(f"{side}_{finger}_{depth}", [row])
+            finger = finger_of(word.word)
+            if finger is not None:
+                line = [words[above] for above in ancestors(tree.parents, row)]
+                depth = sum(1 for other in line if other is not None and finger_of(other.word) == finger)
+                found.setdefault(f"{side}_{finger}_{depth}", [row])

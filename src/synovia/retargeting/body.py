@@ -10,18 +10,17 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.anatomy import body_axes
+from synovia.model.geometry import Array
 from synovia.model.names import SIDES
 from synovia.model.tree import ancestors
-from synovia.retargeting.shape import find_roles
+from synovia.retargeting.shape import find_roles, several_people
 
 LEGS = tuple((f"{side}_upper_leg", f"{side}_lower_leg", f"{side}_foot") for side in SIDES)
 NEEDED = ("hips", *(part for leg in LEGS for part in leg[:2]))  # required parts
 _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for side in SIDES))  # one joint for each
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
 _NEAR_FIRST = 1e-6  # weight of the place of the first hinge beside the axes of all hinges
-_NO_WIDTH = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
-_NEARLY = np.cos(np.radians(30.0))  # an axis of the file is up if the body is upright along it within this angle
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +62,20 @@ class Body:
 
     @classmethod
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:
-        """Return the body of a skeleton; its parts are given, or found by role, name and shape."""
-        return cls(skeleton, find_roles(skeleton) if roles is None else roles)
+        """Return the body of a skeleton; its parts are given, or found by role, name and shape.
+
+        Raises:
+            InputError: If it is no body with two legs, or there are several people.
+        """
+        if roles is not None:
+            return cls(skeleton, roles)
+        if len(people := several_people(skeleton)) > 1:
+            names = ", ".join(repr(skeleton.path(row)) for row in people[:3])
+            raise InputError(
+                f"{skeleton.name} has {len(people)} people", value=names, expected="one person",
+                hint=f"choose one: {_MAP}",
+            )  # fmt: skip
+        return cls(skeleton, find_roles(skeleton))
 
     @cached_property
     def rest(self) -> Array:
@@ -132,32 +143,9 @@ class Body:
         Raises:
             InputError: If left and right cannot be told apart.
         """
-        feet = [role if (role := f"{side}_foot") in self.roles else f"{side}_lower_leg" for side in SIDES]
-        hips = np.mean([self.rest_position(leg[0]) for leg in LEGS], axis=0)
-        up = hips - np.mean([self.rest_position(foot) for foot in feet], axis=0)
-        up = up / np.linalg.norm(up)
-        axis = int(np.argmax(np.abs(up)))
-        if self.vertical is not None:
-            up = self.vertical
-        elif self.skeleton.up:
-            up = axis_vector(self.skeleton.up)
-        elif abs(up[axis]) > _NEARLY:  # files rarely state their up axis, but bodies are upright along it
-            up = np.sign(up[axis]) * np.eye(3)[axis]
-        left = np.zeros(3)
-        for parts in (("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")):
-            pairs = [(f"left_{part}", f"right_{part}") for part in parts]
-            both = [
-                self.rest_position(a) - self.rest_position(b) for a, b in pairs if a in self.roles and b in self.roles
-            ]
-            left = np.sum(both, axis=0) if both else left
-            left = left - np.dot(left, up) * up
-            if np.linalg.norm(left) > _NO_WIDTH * self.skeleton.size:
-                break  # limbs may begin at one point, but then their ends are apart
-        else:
-            what = f"left and right limbs of {self.skeleton.name} coincide"
-            raise InputError(what, expected="limbs that are apart at rest")
-        left = left / np.linalg.norm(left)
-        return np.array([left, up, np.cross(left, up)], np.float64).T.copy()
+        places = {role: self.rest_position(role) for role in self.roles}
+        up = self.skeleton.up if self.vertical is None else self.vertical
+        return body_axes(places, self.skeleton.size, up, self.skeleton.name)
 
     @cached_property
     def leg(self) -> float:

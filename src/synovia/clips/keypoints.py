@@ -1,0 +1,289 @@
+"""Fit the motion of a body to landmarks, such as those of a pose detector, for any body and any units.
+
+The landmarks are turned upright (``upright``). The body gets the bone lengths that they show (``measured``), so that
+its joints can meet them. ``fit_positions`` fits it. The joint values then move the body itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.clips.fit import Fitted, fit_positions
+from synovia.clips.landmarks import OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.markersets import joints_of_markers
+from synovia.clips.measured import measured, roles_of, size_ratio, upward
+from synovia.clips.upright import make_upright, to_y_up
+from synovia.errors import InputError
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, as_numbers
+from synovia.model.motion import Motion
+from synovia.model.root import free_root
+from synovia.tracking.trajectory import Progress
+
+UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
+PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
+CENTRED: Final = 0.01  # hips that move less have been put at the origin; as a part of the body's size
+STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
+LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there
+STANDS: Final = 0.005  # a joint of a foot that is higher by this part of the body's size has a third of the weight
+OTHER: Final = 0.5  # the same for a velocity that differs from the path's, in sizes per second
+FAR: Final = 50.0  # bounds the exponent of the weight
+STEADY: Final = 0.15  # seconds over which the path's velocity is averaged to compare with
+ROUNDS: Final = 10  # times that weights and path are found from each other
+CALM: Final = 0.03  # seconds over which a path found from the feet is averaged
+LOW: Final = 5.0  # percentile of the heights of the lowest foot that counts as the floor
+
+
+def fit_keypoints(
+    positions: Any,
+    names: Sequence[str] | None = None,
+    *,
+    body: Skeleton | None = None,
+    preset: str | None = None,
+    confidence: Any = None,
+    offsets: Any = None,
+    up: str | None = None,
+    mirror: str | None = None,
+    fps: float = 30.0,
+    meters_per_unit: float | None = None,
+    smoothness: float | None = None,
+    name: str = "fitted",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Fit the motion of a body to landmarks of a person, such as those of a pose detector.
+
+    Landmarks are turned upright, whatever their axes. The body follows their directions with its own bone lengths. If
+    all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
+    points instead, as in ``fit_positions``; only the upward axis is corrected. ``notes`` of the result says what was
+    recognised and changed.
+
+    Args:
+        positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
+        names: Names of the landmarks, such as ``left_knee``, ``LKnee`` or ``knee.L``; None with a preset.
+        body: The body that shall move; None for one that is made to measure, in metres, with y up.
+        preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"`` or ``"smpl"``. None to
+            find it from the names, or from the number of landmarks and the lengths between them.
+        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen.
+        offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
+        up: Axis of the points that points up, such as ``"-y"``; None to find it.
+        mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
+            right, ``"none"`` keeps all. None to undo it where its cause is clear.
+        fps: Frames per second.
+        meters_per_unit: Unit of the landmarks; None to find it from the size of the person.
+        smoothness: As for ``fit_positions``.
+        name: Name of the motion.
+        threads: Number of threads; None for all cores. Results are identical for any number.
+        progress: Called with the share of the work that is done.
+
+    Raises:
+        InputError: If the landmarks are not those of a body, have no depth, are not upright along any axis, or are
+            mirrored for an unknown reason.
+        UnknownNameError: If there is no such preset.
+    """
+    places = as_numbers(positions, (-1, -1, 3), "positions", finite=False)
+    places = np.where(np.isfinite(places).all(2, keepdims=True), places, np.nan)
+    if not np.isfinite(places).any():
+        raise InputError("no point was seen in any frame")
+    settings: dict[str, Any] = {
+        "fps": fps, "smoothness": smoothness, "name": name, "threads": threads, "progress": progress
+    }  # fmt: skip
+    weights = _weights(confidence, places.shape[:2])
+    own_joints = body is not None and preset is None and _are_joints(body, names, places.shape[1])
+    found = None if own_joints else _recognised(places, names, weights, preset)
+    if body is not None and found is None:
+        turn, notes = _joints_upright(body, names, places, up, mirror)
+        fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=confidence, **settings)
+        return Fitted.made(fitted, fitted.errors, fitted.smoothness, notes)
+    if found is None:
+        raise InputError(
+            "the points are not recognised", value=f"{places.shape[1]} points",
+            expected="names such as left_shoulder, left_hip and left_knee, joints of the body, or a preset",
+            hint=f"presets are {', '.join(PRESETS)} (--preset)",
+        )  # fmt: skip
+    if body is not None:
+        roles_of(body)  # refuses other bodies before any work
+    upright = make_upright(found, up, mirror)
+    notes = [TITLES[found.preset]] if found.preset else []
+    notes += upright.notes
+    spread = bone_spread(upright.marks.places)
+    if spread > STRETCHY:
+        notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
+    own, marks = _to_scale(upright.marks, body, meters_per_unit, notes)
+    fit = measured(own, marks)
+    fitted = fit_positions(fit.skeleton, fit.places, fit.rows, offsets=fit.offsets, confidence=fit.weights, **settings)
+    moving, q = fitted.skeleton, fitted.q
+    if body is None:
+        moving = Skeleton(moving.joints, name="measured", meters_per_unit=1.0, up="y", forward="z")
+    else:
+        moving, q = body.with_root("free"), _path_scaled(body, q, fit.ratio)
+    hips = marks.places["hips"]
+    if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
+        q = _walked(moving, q, fps)
+        notes.append("the hips do not move in the points: their path was found from the feet on the floor")
+    else:
+        q, lift = _on_floor(moving, q)
+        if lift:
+            notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
+    return Fitted.made(Motion(moving, q, fitted.fps, name=name), fitted.errors, fitted.smoothness, notes)
+
+
+def _recognised(
+    places: Array, names: Sequence[str] | None, weights: Array | None, preset: str | None
+) -> Landmarks | None:
+    """Return points as landmarks: joint centres of markers, or landmarks by name or order; None if they are neither."""
+    if names is not None and preset is None:
+        each = np.ones(places.shape[:2]) if weights is None else np.broadcast_to(weights, places.shape[:2])
+        markers = joints_of_markers(names, places, np.nan_to_num(each))
+        if markers is not None:
+            return markers
+    return as_landmarks(places, names, weights, preset)
+
+
+def _weights(confidence: Any, shape: tuple[int, ...]) -> Array | None:
+    """Return the confidence as an array, None if there is none.
+
+    Raises:
+        InputError: If its shape or a value is wrong.
+    """
+    if confidence is None:
+        return None
+    weights = as_numbers(confidence, (-1,) * np.ndim(confidence), "confidence", finite=False)
+    if weights.shape not in (shape[1:], shape):
+        raise InputError(f"confidence has shape {weights.shape}", expected=f"{shape} or {shape[1:]}")
+    if np.isinf(weights).any() or (weights < 0.0).any():
+        raise InputError("confidence is negative or not finite", expected="0 for not seen, larger for better points")
+    return weights
+
+
+def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool:
+    """Return whether points belong to joints of a body: by their own names or those of links, or one for each joint."""
+    if names is None:
+        return count == len(body)
+    own = {*body.joint_names, *(joint.body for joint in body.joints)}
+    return all(name in own for name in names)
+
+
+def _joints_upright(
+    body: Skeleton, names: Sequence[str] | None, places: Array, up: str | None, mirror: str | None
+) -> tuple[Array, list[str]]:
+    """Return the matrix (3, 3) that turns points of a body's own joints upright, and notes.
+
+    Bodies that are not human, and points that are upright along no axis, are left as they are.
+    """
+    joints = body.joint_names if names is None else names
+    by_row = {body.index(name): k for k, name in enumerate(joints)} if len(joints) == places.shape[1] else {}
+    found = {
+        mark: places[:, by_row[body.index(role)]]
+        for role, mark in OF_ROLES.items()
+        if role in body.roles and body.index(role) in by_row
+    }
+    rows = [f"{side}_{part}" for side in ("left", "right") for part in ("shoulder", "hip")]
+    if not all(row in found for row in rows):
+        if up is not None or mirror is not None:
+            raise InputError("up or mirror", expected="points of the shoulders and hips", hint="leave them out")
+        return np.eye(3), []
+    marks = Landmarks(found, {key: np.ones(len(places)) for key in found}).with_middles()
+    try:
+        upright = make_upright(marks, up, mirror)
+        back = _from_y_up(body)
+    except InputError:
+        if up is not None or mirror is not None:
+            raise
+        return np.eye(3), []
+    turn = back @ upright.turn
+    changed = not np.allclose(turn, np.eye(3))
+    return (turn, upright.notes or ["turned to the upward axis of the body"]) if changed else (np.eye(3), [])
+
+
+def _to_scale(
+    marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str]
+) -> tuple[Skeleton, Landmarks]:
+    """Return the body to measure and the landmarks in its length unit, with its upward axis; add notes."""
+    if body is not None:
+        ratio = size_ratio(body, marks)
+        if not PERSON[0] < ratio < PERSON[1]:
+            notes.append(f"scaled by {1.0 / ratio:.3g} to the size of the body")
+        return body, marks.turned(_from_y_up(body), 1.0 / ratio)
+    from synovia.io.bundled import bundled
+
+    own = bundled("humanoid")
+    if meters_per_unit is None:
+        ratio = size_ratio(own, marks)
+        unit = next((label for label, metres in UNITS.items() if PERSON[0] < ratio * metres < PERSON[1]), None)
+        meters_per_unit = 1.0 / ratio if unit is None else UNITS[unit]
+        notes.append("their unit is unknown: the body has the size of an adult" if unit is None else f"taken as {unit}")
+    return own, marks.turned(np.eye(3), meters_per_unit)
+
+
+def _from_y_up(body: Skeleton) -> Array:
+    """Return the rotation (3, 3) that turns y to the upward axis of a body."""
+    up = upward(body)
+    axis = int(np.argmax(np.abs(up)))
+    return to_y_up(("-" if up[axis] < 0.0 else "") + "xyz"[axis]).T
+
+
+def _path_scaled(body: Skeleton, q: Array, ratio: float) -> Array:
+    """Return joint values (T, nq) with the path of the free root divided by a ratio."""
+    moving = body.with_root("free")
+    row = free_root(moving.joints, moving.parents)
+    out = q.copy()
+    if row is not None:
+        at = moving.q_slice(row).start
+        out[:, at : at + 3] /= ratio
+    return out
+
+
+def _walked(body: Skeleton, q: Array, fps: float) -> Array:
+    """Return joint values (T, nq) with a path of the free root on which the lower foot stands on the floor.
+
+    Against the hips, a standing foot moves backwards as fast as the hips move forwards.
+    """
+    from scipy import ndimage
+
+    blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    up = upward(body)
+    rows = roles_of(body)
+    parts = [rows[name] for side in SIDES for part in ("foot", "toes") if (name := f"{side}_{part}") in rows]
+    every = Motion(body, q, 1.0).positions()
+    places = every[:, parts or [rows[f"{side}_lower_leg"] for side in SIDES]]
+    heights = places @ up
+    heights = heights - np.percentile(heights, LOW, axis=0)
+    raised = np.maximum(heights[1:], heights[:-1])
+    raised = (raised - raised.min(1, keepdims=True, initial=np.inf)) / (STANDS * body.size)
+    moves = np.diff(places, axis=0)
+    shares = np.exp(-raised)
+    step = np.zeros((len(moves), 3))
+    for _ in range(ROUNDS if len(moves) else 0):
+        shares /= shares.sum(1, keepdims=True)
+        step = np.einsum("tk,tki->ti", shares, moves)
+        steady = np.asarray(blur(step, STEADY * fps, axis=0, mode="nearest"), np.float64)
+        off = np.linalg.norm(moves - steady[:, None], axis=2) * fps / (OTHER * body.size)
+        shares = np.exp(-raised - np.minimum(off**2, FAR))
+    level = np.cumsum(np.outer(step @ up, up) - step, axis=0)
+    path = np.concatenate([np.zeros((1, 3)), level]) - np.outer((every @ up).min(1), up)
+    return _shifted(body, q, np.asarray(blur(path, CALM * fps, axis=0, mode="nearest"), np.float64))
+
+
+def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
+    """Return joint values (T, nq) with the free root moved by a path (T, 3) in the world."""
+    row = free_root(body.joints, body.parents)
+    out = q.copy()
+    if row is not None:
+        parent = body.parents[row]
+        above = np.array(body.rest_pose().frames[parent, :9]).reshape(3, 3) if parent >= 0 else np.eye(3)
+        at = body.q_slice(row).start
+        out[:, at : at + 3] += path @ above @ body.joints[row].rest[:3, :3]
+    return out
+
+
+def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:
+    """Return joint values (T, nq) with the floor at height 0, and how far they were lifted; 0 if it was there."""
+    up = upward(body)
+    floor = float(np.percentile((Motion(body, q, 1.0).positions() @ up).min(1), LOW))
+    if abs(floor) < LIFTED * body.size:
+        return q, 0.0
+    return _shifted(body, q, np.tile(-floor * up, (len(q), 1))), -floor

@@ -1,0 +1,257 @@
+"""Landmarks of the human body, such as a pose detector finds them: presets of common detectors, and their names.
+
+A landmark has the name of its place on the body: ``left_shoulder`` is where the upper arm begins, ``left_hip`` where
+the thigh begins, ``hips`` the middle of the hips, ``neck`` the middle of the shoulders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, unknown_name
+from synovia.model.geometry import Array
+
+SIDES: Final = ("left", "right")
+_ARM: Final = ("shoulder", "elbow", "wrist")
+_LEG: Final = ("hip", "knee", "ankle")
+
+
+def _both(*parts: str) -> tuple[str, ...]:
+    """Return each part on the left, then on the right."""
+    return tuple(f"{side}_{part}" for part in parts for side in SIDES)
+
+
+def _of(side: str, *parts: str) -> tuple[str, ...]:
+    """Return parts on one side."""
+    return tuple(f"{side}_{part}" for part in parts)
+
+
+# Landmarks of each preset in the order of its arrays; "" for a point that is not used.
+PRESETS: Final[dict[str, tuple[str, ...]]] = {
+    "mediapipe": (
+        "nose", "", "left_eye", "", "", "right_eye", "", *_both("ear"), "", "",
+        *_both(*_ARM, "pinky", "index", "thumb", *_LEG, "heel", "toe"),
+    ),
+    "coco": ("nose", *_both("eye", "ear", *_ARM, *_LEG)),
+    "openpose": (
+        "nose", "neck", *_of("right", *_ARM), *_of("left", *_ARM), "hips", *_of("right", *_LEG), *_of("left", *_LEG),
+        "right_eye", "left_eye", "right_ear", "left_ear", *_of("left", "toe", "small_toe", "heel"),
+        *_of("right", "toe", "small_toe", "heel"),
+    ),
+    "h36m": (
+        "hips", *_of("right", *_LEG), *_of("left", *_LEG), "spine", "neck", "nose", "head_top", *_of("left", *_ARM),
+        *_of("right", *_ARM),
+    ),
+    "smpl": (
+        "hips", *_both("hip"), "spine", *_both("knee"), "spine", *_both("ankle"), "chest", *_both("toe"), "neck",
+        *_both("collar"), "head", *_both("shoulder", "elbow", "wrist", "hand"),
+    ),
+}  # fmt: skip
+TITLES: Final = {
+    "mediapipe": "MediaPipe, 33 landmarks", "coco": "COCO, 17 keypoints", "openpose": "OpenPose, 25 keypoints",
+    "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "markers": "markers of motion capture",
+}  # fmt: skip
+CAMERA: Final = ("mediapipe", "coco", "openpose")  # detectors in images, whose y axis points down
+
+# Landmark at the joint of each role
+OF_ROLES: Final = {"head": "head"} | {
+    f"{side}_{role}": f"{side}_{part}"
+    for side in SIDES
+    for role, part in (
+        ("upper_arm", "shoulder"), ("lower_arm", "elbow"), ("hand", "wrist"), ("upper_leg", "hip"),
+        ("lower_leg", "knee"), ("foot", "ankle"), ("toes", "toe"),
+    )
+}  # fmt: skip
+
+# Lengths that stay constant while the body moves
+BONES: Final = (
+    *((f"{side}_{a}", f"{side}_{b}") for side in SIDES for limb in (_ARM, _LEG) for a, b in zip(limb, limb[1:])),  # noqa: B905, RUF007
+    ("left_hip", "right_hip"), ("left_shoulder", "right_shoulder"),
+)  # fmt: skip
+NEEDED: Final = _both("shoulder", "hip", "knee")
+
+# Words of names, by landmark; the first list is of the middle, the second of both sides
+_MIDDLE: Final[dict[str, tuple[str, ...]]] = {
+    "hips": ("hips", "pelvis", "midhip", "hip", "root", "hipscenter", "hipcenter", "centerhip", "midhips"),
+    "spine": ("spine", "spine1", "belly", "torso"),
+    "chest": ("chest", "thorax", "spine3", "upperchest"),
+    "neck": ("neck", "midshoulder", "shouldercenter", "shoulders", "necknose"),
+    "head": ("head",),
+    "head_top": ("headtop", "tophead", "topofhead", "vertex"),
+    "nose": ("nose",),
+}
+_SIDED: Final[dict[str, tuple[str, ...]]] = {
+    "eye": ("eye",), "ear": ("ear",), "shoulder": ("shoulder", "upperarm", "arm", "sho"),
+    "elbow": ("elbow", "forearm", "lowerarm", "elb"), "wrist": ("wrist", "wri"), "hand": ("hand",),
+    "index": ("index", "indexfinger"), "pinky": ("pinky", "pinkyfinger", "littlefinger"), "thumb": ("thumb",),
+    "hip": ("hip", "upleg", "upperleg", "thigh"), "knee": ("knee", "leg", "lowerleg", "shin", "calf", "kne"),
+    "ankle": ("ankle", "ank"), "heel": ("heel",), "foot": ("foot",),
+    "toe": ("toe", "toes", "bigtoe", "footindex", "toebase", "halluxtoe"), "small_toe": ("smalltoe", "littletoe"),
+    "collar": ("collar", "clavicle"),
+}  # fmt: skip
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_OF_MIDDLE: Final = {word: part for part, words in _MIDDLE.items() for word in words}
+_OF_SIDE: Final = {word: part for part, words in _SIDED.items() for word in words}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Landmarks:
+    """Landmarks over T frames.
+
+    Args:
+        places: World positions (T, 3) by landmark, NaN where it was not seen.
+        weights: Confidence (T,) by landmark.
+        preset: Name of the preset, "" if the names of the points tell what they are.
+    """
+
+    places: dict[str, Array]
+    weights: dict[str, Array]
+    preset: str = ""
+
+    def turned(self, turn: Array, scale: float = 1.0) -> Landmarks:
+        """Return the landmarks multiplied by a matrix (3, 3) and a factor."""
+        return Landmarks({key: scale * (p @ turn.T) for key, p in self.places.items()}, self.weights, self.preset)
+
+    def with_middles(self) -> Landmarks:
+        """Add the middle of the hips and of the shoulders; detectors mean several places by "hips" and "neck"."""
+        for name, part in (("hips", "hip"), ("neck", "shoulder")):
+            self.places[name] = self.middle(*_both(part))
+            self.weights[name] = np.minimum(*(self.weights[one] for one in _both(part)))
+        return self
+
+    def swapped(self) -> Landmarks:
+        """Return the landmarks with left and right exchanged."""
+        other = {key: re.sub("^(left|right)_", _other_side, key) for key in self.places}
+        return Landmarks(
+            {key: self.places.get(name, self.places[key]) for key, name in other.items()},
+            {key: self.weights.get(name, self.weights[key]) for key, name in other.items()},
+            self.preset,
+        )
+
+    def middle(self, *names: str) -> Array:
+        """Return the mean of some landmarks, (T, 3), NaN where one was not seen or does not exist."""
+        if any(name not in self.places for name in names):
+            return np.full((len(next(iter(self.places.values()))), 3), np.nan)
+        return np.mean([self.places[name] for name in names], axis=0)
+
+    def length(self, a: Array, b: Array) -> float:
+        """Return the median distance of two points over time, NaN if they are never seen together."""
+        far = np.linalg.norm(a - b, axis=1)
+        return float(np.nanmedian(far)) if np.isfinite(far).any() else float("nan")
+
+
+def _other_side(found: re.Match[str]) -> str:
+    """Return the prefix of the other side."""
+    return "right_" if found[1] == "left" else "left_"
+
+
+def named_landmarks(names: Sequence[str]) -> list[str]:
+    """Return the landmark of each point by its name, "" for points that are none.
+
+    ``LShoulder``, ``left_shoulder`` and ``shoulder.L`` are the same. A foot is the ankle if there is no ankle, else the
+    toes; a hand is the wrist if there is no wrist.
+    """
+    found: list[str] = []
+    for name in names:
+        words = [word.lower() for word in _WORDS.findall(name.rpartition(":")[2])]
+        side = next((s for s in SIDES if s in words or s[0] in words), "")
+        text = "".join(word for word in words if not side or word not in (side, side[0]))
+        if not side and text[:1] in ("l", "r") and text[1:] in _OF_SIDE:  # lshoulder
+            side, text = ("left" if text[0] == "l" else "right"), text[1:]
+        part = _OF_SIDE.get(text) if side else _OF_MIDDLE.get(text)
+        found.append("" if part is None else f"{side}_{part}" if side else part)
+    for side in SIDES:
+        for word, first, then in (("foot", "ankle", "toe"), ("hand", "wrist", "hand")):
+            if f"{side}_{word}" in found:
+                part = f"{side}_{then if f'{side}_{first}' in found else first}"
+                found[found.index(f"{side}_{word}")] = part
+    return [part if part not in found[:k] else "" for k, part in enumerate(found)]
+
+
+def as_landmarks(
+    positions: Array, names: Sequence[str] | None, confidence: Array | None, preset: str | None = None
+) -> Landmarks | None:
+    """Return points as landmarks, None if neither names nor number and lengths tell what they are.
+
+    Args:
+        positions: (T, K, 3), NaN where a point was not seen.
+        names: Name of each point, None without names. Numbers as names are places in the order of a preset.
+        confidence: (T, K) or (K,), None for 1.
+        preset: Name of a preset; None to find it.
+
+    Raises:
+        InputError: If the points do not have the number that the preset has, or two presets fit equally well.
+        UnknownNameError: If there is no such preset.
+    """
+    if preset is not None and preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    count = positions.shape[1]
+    weights = np.ones(positions.shape[:2]) if confidence is None else np.broadcast_to(confidence, positions.shape[:2])
+    order = list(range(count))
+    if names is not None and all(name.isdigit() for name in names):
+        order, names = list(np.argsort([int(name) for name in names])), None
+    if names is not None:
+        chosen, found = preset or "", named_landmarks(names)
+        if not all(part in found for part in NEEDED):
+            return None
+    else:
+        chosen = preset or _by_lengths(positions[:, order])
+        if not chosen:
+            return None
+        found = list(PRESETS[chosen])
+        if len(found) != count:
+            raise InputError(
+                f"preset {chosen!r} has {len(found)} points", value=count, expected=f"positions (T, {len(found)}, 3)"
+            )
+    places: dict[str, Array] = {}
+    own: dict[str, Array] = {}
+    for k, part in zip(order, found, strict=True):
+        if part and part not in places:
+            places[part] = positions[:, k]
+            own[part] = np.where(np.isnan(weights[:, k]), 0.0, weights[:, k])
+    return Landmarks(places, own, chosen).with_middles()
+
+
+def _by_lengths(positions: Array) -> str:
+    """Return the preset whose number of points fits, "" if none does; of two, the one whose bones keep their lengths.
+
+    Raises:
+        InputError: If two presets fit equally well.
+    """
+    fits = [name for name, order in PRESETS.items() if len(order) == positions.shape[1]]
+    if len(fits) < 2:
+        return fits[0] if fits else ""
+    spreads = {name: bone_spread(dict(zip(PRESETS[name], np.moveaxis(positions, 1, 0), strict=True))) for name in fits}
+    best, second = sorted(fits, key=lambda name: spreads[name])[:2]
+    if not spreads[best] < 0.5 * spreads[second]:
+        raise InputError(
+            f"the points may be {' or '.join(TITLES[name] for name in fits)}", value=f"{positions.shape[1]} points",
+            expected="a preset", hint=f"name it: preset={best!r} (--preset {best})",
+        )  # fmt: skip
+    return best
+
+
+def bone_spread(places: Mapping[str, Array]) -> float:
+    """Return how much the lengths of bones vary: over time, and between left and right, as a part of the length."""
+    lengths = {
+        (a, b): np.linalg.norm(places[a] - places[b], axis=1) for a, b in BONES if a in places and b in places
+    }  # fmt: skip
+    seen = {key: far[np.isfinite(far)] for key, far in lengths.items() if np.isfinite(far).any()}
+    middle = {key: float(np.median(far)) for key, far in seen.items()}
+    if not middle or min(middle.values()) <= 0.0:
+        return float("inf")
+    over_time = [float(np.median(np.abs(far - middle[key]))) / middle[key] for key, far in seen.items()]
+    pairs = [(key, other) for key, other in combinations(middle, 2) if _mirrored(key) == other]
+    sides = [abs(np.log(middle[key] / middle[other])) for key, other in pairs]
+    return float(np.mean(over_time) + (np.mean(sides) if sides else 0.0))
+
+
+def _mirrored(bone: tuple[str, str]) -> tuple[str, str]:
+    """Return the bone of the right side, for one of the left."""
+    return bone[0].replace("left", "right"), bone[1].replace("left", "right")

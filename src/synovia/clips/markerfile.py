@@ -1,0 +1,105 @@
+"""Files of motion capture markers: TRC, which is text, and C3D, by the package ``ezc3d``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from synovia.errors import FormatError
+from synovia.io.base import most_numbers, optional_package, read_bytes, read_text
+from synovia.model.geometry import Array
+
+METERS: Final = {"m": 1.0, "meters": 1.0, "metres": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
+DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")  # results that C3D files keep among the points
+
+
+class Markers(NamedTuple):
+    """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown)."""
+
+    names: list[str]
+    positions: Array
+    fps: float | None
+    meters_per_unit: float | None
+
+
+def read_trc(path: Path) -> Markers:
+    """Read the markers of a TRC file (Motion Analysis, OpenSim).
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If a line is malformed; the message names it.
+    """
+    text = read_text(path)
+    lines = text.splitlines()
+    if len(lines) < 5 or not lines[0].startswith("PathFileType"):
+        raise FormatError("is not a TRC file", where=str(path), expected="a first line with PathFileType")
+    fields = dict(zip(lines[1].split(), lines[2].split(), strict=False))
+    names = [name.strip() for name in lines[3].split("\t")[2:] if name.strip()]
+    if not names or not lines[3].startswith("Frame"):
+        raise FormatError(
+            "no markers are named", where=f"{path}, line 4", value=lines[3][:40], expected="Frame#, Time, names"
+        )
+    rows = [(number, line) for number, line in enumerate(lines[5:], 6) if line.strip()]
+    if 3 * len(names) * len(rows) > most_numbers(len(text)):
+        raise FormatError("file describes more than it holds", where=str(path), expected="three cells for each marker")
+    places = np.full((len(rows), 3 * len(names)), np.nan)
+    for k, (number, line) in enumerate(rows):
+        cells = [cell.strip() for cell in line.split("\t")[2 : 2 + 3 * len(names)]]
+        try:
+            places[k, : len(cells)] = [float(cell) if cell else np.nan for cell in cells]
+        except ValueError as error:
+            raise FormatError(f"cell is not a number ({error})", where=f"{path}, line {number}") from None
+    try:
+        rate = float(fields.get("DataRate", "nan"))
+    except ValueError:
+        rate = float("nan")
+    unit = METERS.get(fields.get("Units", "").lower())
+    return Markers(names, _gaps(places.reshape(len(rows), -1, 3)), rate if rate > 0.0 else None, unit)
+
+
+def read_c3d(path: Path) -> Markers:
+    """Read the labelled markers of a C3D file; analog channels, computed results and unlabelled points are ignored.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is damaged or has no labelled markers.
+        MissingExtraError: If ``ezc3d`` is not installed.
+    """
+    if read_bytes(path)[1:2] != b"\x50":
+        raise FormatError("is not a C3D file", where=str(path), expected="0x50 as its second byte")
+    ezc3d: Any = optional_package("ezc3d", "reading C3D needs the package ezc3d", "c3d", str(path))
+    try:
+        content: Any = ezc3d.c3d(str(path))
+        point: Any = content["parameters"]["POINT"]
+        labels: list[str] = [
+            str(label).strip() for key in sorted(point) if _is_labels(key) for label in point[key]["value"]
+        ]
+        points = np.asarray(content["data"]["points"], np.float64)[:3]
+        residuals = np.asarray(content["data"]["meta_points"]["residuals"], np.float64)[0]
+        rate = float(content["header"]["points"]["frame_rate"])
+        unit = str(point["UNITS"]["value"][0]).strip().lower() if "UNITS" in point and point["UNITS"]["value"] else ""
+        derived = {str(name).strip() for key in DERIVED if key in point for name in point[key]["value"]}
+    except Exception as error:  # damaged files raise a dozen exception types
+        raise FormatError(f"is not a readable C3D file ({error})", where=str(path)) from error
+    keep = [
+        k
+        for k, name in enumerate(labels[: points.shape[1]])
+        if name and not name.startswith("*") and name not in derived
+    ]
+    if not keep:
+        raise FormatError("no marker has a label", where=str(path), expected="labelled markers")
+    places = np.moveaxis(np.where(residuals < 0.0, np.nan, points), 0, 2)[keep].swapaxes(0, 1)
+    return Markers([labels[k] for k in keep], _gaps(places), rate if rate > 0.0 else None, METERS.get(unit))
+
+
+def _is_labels(key: str) -> bool:
+    """Return whether a parameter has labels of points: LABELS, LABELS2, ..."""
+    return key == "LABELS" or (key.startswith("LABELS") and key[6:].isdigit())
+
+
+def _gaps(places: Array) -> Array:
+    """Return positions with NaN where a marker was not seen: one number is missing, or it is exactly at the origin."""
+    lost = ~np.isfinite(places).all(2) | (places == 0.0).all(2)
+    return np.where(lost[:, :, None], np.nan, places)

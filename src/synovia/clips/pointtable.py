@@ -1,0 +1,248 @@
+"""Tables of points over time as comma-separated text, wide or long.
+
+wide   one row a frame: ``time`` (or ``frame``), then ``NAME.x``, ``NAME.y``, ``NAME.z`` and, optionally,
+       ``NAME.confidence`` for each point; ``NAME_x``, ``x_NAME`` and ``x0`` are understood too
+long   one row for each point in each frame: ``frame`` or ``time``, ``landmark``, ``x``, ``y``, ``z`` and, optionally,
+       ``confidence`` or ``visibility``
+
+An empty cell, ``nan`` or a missing row means that the point was not seen.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from synovia.errors import FormatError
+from synovia.io.base import most_numbers, read_text
+from synovia.io.csvfile import frame_rate
+from synovia.model.geometry import Array
+
+SECONDS: Final = {"time": 1.0, "t": 1.0, "time_s": 1.0, "seconds": 1.0, "timestamp": 1.0, "time_ms": 1e-3,
+                  "timestamp_ms": 1e-3, "milliseconds": 1e-3}  # fmt: skip
+FRAMES: Final = ("frame", "frame_id", "frame_number", "frame_index", "frame_idx", "index")
+POINTS: Final = ("landmark", "landmark_name", "name", "joint", "keypoint", "point", "marker", "bodypart", "body_part",
+                 "landmark_id", "landmark_index", "keypoint_id", "id")  # fmt: skip
+PEOPLE: Final = ("person", "person_id", "subject", "track_id", "pose_id")
+CONFIDENCE: Final = (
+    "confidence",
+    "conf",
+    "visibility",
+    "vis",
+    "score",
+    "likelihood",
+    "probability",
+    "weight",
+    "c",
+    "v",
+    "p",
+)
+IGNORED: Final = ("presence", "timestamp_us")
+_EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
+_AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
+_BEFORE: Final = re.compile(rf"^(x|y|z|{'|'.join(CONFIDENCE)})[._ :-]?(.+)$", re.IGNORECASE)
+_APART: Final = re.compile(rf"^(.+)[._ :-](x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
+
+
+class PointTable(NamedTuple):
+    """Points of a table: names, positions (T, K, 3), confidence (T, K), frames per second (None if unknown)."""
+
+    names: list[str]
+    positions: Array
+    confidence: Array
+    fps: float | None
+
+
+def read_point_table(path: Path) -> PointTable:
+    """Read points of comma-separated text.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If columns are missing or cells are not numbers. The message names the line.
+    """
+    text = read_text(path)
+    rows = _rows(text, path)
+    nothing: tuple[str, list[str]] = "", []
+    place, head = next(rows, nothing)
+    small = [name.lower() for name in head]
+    if set("xyz") <= set(small):
+        return _long(head, rows, path, most_numbers(len(text)))
+    return _wide(head, place or f"{path}, line 1", rows, path)
+
+
+def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the cells of each row; empty lines are skipped.
+
+    Raises:
+        FormatError: If the text is not comma-separated, or rows have different lengths.
+    """
+    first = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = next((mark for mark in (",", ";", "\t") if mark in first), ",")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    line, count = 1, 0
+    try:
+        for row in rows:
+            place = f"{path}, line {line}"
+            line = rows.line_num + 1
+            if not row:
+                continue
+            if count and len(row) != count:
+                raise FormatError(f"row has {len(row)} cells", where=place, expected=f"{count}, one for each name")
+            count = len(row)
+            yield place, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
+
+
+def _number(cell: str, place: str) -> float:
+    """Return the number of a cell, NaN for an empty one."""
+    if not cell:
+        return float("nan")
+    try:
+        if "_" in cell or not cell.isascii():  # Python alone accepts 1_0 and Arabic digits
+            raise ValueError
+        return float(cell)
+    except ValueError:
+        raise FormatError(
+            "cell is not a number", where=place, value=cell, expected="for example -0.5 or 1e-3"
+        ) from None
+
+
+def _rate(times: Array, factor: float, path: Path) -> float | None:
+    """Return the frames per second of times; factor 0 marks numbers of frames, which only have to increase."""
+    rate = frame_rate(times, path)
+    return None if rate is None or not factor else rate / factor
+
+
+def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], path: Path) -> PointTable:
+    """Return the points of a wide table."""
+    seen: set[str] = set()
+    for name in head:
+        if name in seen:
+            raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
+        seen.add(name)
+    small = [name.lower() for name in head]
+    clock = [k for k, name in enumerate(small) if name in SECONDS or name in FRAMES]
+    if not clock or clock[0] != 0:
+        raise FormatError("first column is not time", where=place, value=head[0] if head else None, expected=_EXPECTED)
+    at = next((k for k in clock if small[k] in SECONDS), clock[0])
+    columns = _wide_columns(
+        [(k, name) for k, name in enumerate(head) if k not in clock and small[k] not in IGNORED], place
+    )
+    numbers = array("d")
+    for where, row in rows:
+        numbers.extend([_number(cell, where) for cell in row])
+    values = np.array(numbers, np.float64).reshape(-1, len(head))
+    places = np.stack([values[:, [parts[axis] for axis in "xyz"]] for parts in columns.values()], axis=1)
+    ones = np.ones(len(values))
+    weights = [values[:, parts["confidence"]] if "confidence" in parts else ones for parts in columns.values()]
+    fps = _rate(values[:, at], SECONDS.get(small[at], 0.0), path)
+    return PointTable(list(columns), places, np.stack(weights, axis=1), fps)
+
+
+def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
+    """Return the column of each part, "x", "y", "z" or "confidence", by point.
+
+    The forms of names are tried in turn: one that fits all columns is taken.
+    """
+    for form, order in ((_APART, (1, 2)), (_BEFORE, (2, 1)), (_AFTER, (1, 2))):
+        found = [(k, form.match(name)) for k, name in names]
+        columns: dict[str, dict[str, int]] = {}
+        for k, match in found:
+            if match is None:
+                break
+            part = match[order[1]].lower()
+            own = columns.setdefault(match[order[0]], {})
+            if own.setdefault(part if part in "xyz" else "confidence", k) != k:
+                break
+        else:
+            if columns and all(set("xyz") <= parts.keys() for parts in columns.values()):
+                return columns
+    return _told_columns(names, place)
+
+
+def _told_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
+    """Raise the error that fits columns that are no points.
+
+    Raises:
+        FormatError: Always.
+    """
+    parts: dict[str, set[str]] = {}
+    for _, name in names:
+        match = _APART.match(name)
+        if match is None:
+            raise FormatError(
+                "column does not belong to a point", where=place, value=name, expected="JOINT.x, .y, .z once each"
+            )
+        parts.setdefault(match[1], set()).add(match[2].lower())
+    missing = [f"{joint}.{axis}" for joint, own in parts.items() for axis in "xyz" if axis not in own]
+    hint = "points of an image need their depth first, from a detector or a lifter"
+    flat = bool(missing) and all(name.endswith(".z") for name in missing)
+    expected = missing[0] if missing else "JOINT.x, JOINT.y, JOINT.z"
+    raise FormatError("a column is missing", where=place, expected=expected, hint=hint if flat else None)
+
+
+def _long(head: list[str], rows: Iterator[tuple[str, list[str]]], path: Path, most: int) -> PointTable:
+    """Return the points of a long table."""
+    small = [name.lower() for name in head]
+    place = f"{path}, line 1"
+
+    def column(names: Sequence[str], what: str = "") -> int:
+        found = next((small.index(name) for name in names if name in small), -1)
+        if found < 0 and what:
+            raise FormatError(f"no column has {what}", where=place, expected=f"one of {', '.join(names)}")
+        return found
+
+    point = column(POINTS, "the names of the points")
+    person = column(PEOPLE)
+    time, frame = column(list(SECONDS)), column(FRAMES)
+    clock = frame if frame >= 0 else time
+    if clock < 0:
+        raise FormatError("no column has the time", where=place, expected="frame or time")
+    wanted = [clock, time if time >= 0 else clock, *(small.index(axis) for axis in "xyz"), column(CONFIDENCE)]
+    numbers, names, keys, who = array("d"), dict[str, int](), array("l"), set[str]()
+    for where, row in rows:
+        keys.append(names.setdefault(row[point], len(names)))
+        numbers.extend([_number(row[k], where) if k >= 0 else 1.0 for k in wanted])
+        if person >= 0:
+            who.add(row[person])
+    if len(who) > 1:
+        raise FormatError(
+            "the table has several people", where=str(path), value=sorted(who)[:4], expected="one",
+            hint=f"write the rows of one {head[person]} to a file of its own",
+        )  # fmt: skip
+    values = np.array(numbers, np.float64).reshape(-1, len(wanted))
+    if not len(values):
+        raise FormatError("table has no rows", where=str(path), expected=_EXPECTED)
+    if not np.isfinite(values[:, 0]).all():
+        raise FormatError("a row has no frame or time", where=str(path), expected="a number in every row")
+    frames, which = np.unique(values[:, 0], return_inverse=True)
+    if 4 * len(frames) * len(names) > most:
+        raise FormatError(
+            "table has too many points",
+            where=str(path),
+            value=(len(frames), len(names)),
+            expected="rows for most of them",
+        )
+    index = np.array(keys, np.intp)
+    cells = which.reshape(-1) * len(names) + index
+    if len(np.unique(cells)) < len(cells):
+        name = list(names)[int(index[np.flatnonzero(np.bincount(cells)[cells] > 1)[0]])]
+        raise FormatError(
+            f"point {name!r} has two rows in one frame", where=str(path), expected="one person, each point once a frame"
+        )
+    places = np.full((len(frames) * len(names), 3), np.nan)
+    weights = np.zeros(len(frames) * len(names))
+    places[cells], weights[cells] = values[:, 2:5], values[:, 5]
+    times = np.full(len(frames), np.nan)
+    times[which.reshape(-1)] = values[:, 1]
+    fps = _rate(times, SECONDS[small[time]] if time >= 0 else 0.0, path)
+    shape = (len(frames), len(names))
+    return PointTable(list(names), places.reshape(*shape, 3), weights.reshape(shape), fps)

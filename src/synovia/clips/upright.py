@@ -1,0 +1,182 @@
+"""Find which way is up in landmarks, whether they are mirrored, and whether they have any depth.
+
+The vector from the feet to the shoulders tells what is up while a person stands. Toes, nose and bent knees point
+forward; together with left and up they tell a body from its mirror image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.clips.landmarks import CAMERA, SIDES, Landmarks
+from synovia.errors import InputError
+from synovia.model.geometry import Array, axis_vector
+
+UPS: Final = ("x", "-x", "y", "-y", "z", "-z")
+MIRRORS: Final = ("x", "y", "z", "names", "none")
+STANDING: Final = np.cos(np.radians(45.0))  # the body counts as upright along an axis within this angle
+OFTEN: Final = 0.5  # share of the frames in which the body is upright along the axis that points up
+SURE: Final = 0.3  # mean cosine between expected and seen forward directions that decides about a mirror image
+TINY: Final = 0.02  # a shorter vector tells nothing about forward; as a part of the body's length
+FLAT: Final = 0.02  # smallest depth of a body in space, as a part of its length
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Upright:
+    """How landmarks were turned.
+
+    Args:
+        marks: The landmarks with y up, right-handed.
+        turn: Matrix (3, 3) from the coordinates of the points to those of ``marks``.
+        notes: Sentences about what was changed.
+    """
+
+    marks: Landmarks
+    turn: Array
+    notes: list[str]
+
+
+def to_y_up(up: str) -> Array:
+    """Return the rotation (3, 3) about one axis of the file that turns ``up`` to y."""
+    turns = {
+        "y": ((1, 0, 0), (0, 1, 0), (0, 0, 1)), "-y": ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
+        "z": ((1, 0, 0), (0, 0, 1), (0, -1, 0)), "-z": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
+        "x": ((0, -1, 0), (1, 0, 0), (0, 0, 1)), "-x": ((0, 1, 0), (-1, 0, 0), (0, 0, 1)),
+    }  # fmt: skip
+    return np.array(turns[up], np.float64)
+
+
+def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = None) -> Upright:
+    """Turn landmarks so that y is up, and undo a mirror image where it is clear how it came about.
+
+    Args:
+        marks: The landmarks.
+        up: Axis of the points that points up, such as ``"-y"``; None to find it.
+        mirror: How to undo a mirror image: the axis to negate, ``"names"`` to exchange left and right, ``"none"`` to
+            keep the points as they are; None to find out.
+
+    Raises:
+        InputError: If the points lie in a plane, up cannot be found, or the points are mirrored and several causes are
+            possible.
+    """
+    for value, name, known in ((up, "up", UPS), (mirror, "mirror", MIRRORS)):
+        if value is not None and value not in known:
+            raise InputError(name, value=value, expected=f"one of {', '.join(known)}")
+    _check_depth(marks)
+    notes: list[str] = []
+    turn = np.eye(3)
+    if mirror == "names":
+        marks = marks.swapped()
+        notes.append("left and right landmarks were exchanged")
+    elif mirror in ("x", "y", "z"):
+        turn = np.diag(1.0 - 2.0 * np.abs(axis_vector(mirror)))
+        marks = marks.turned(turn)
+        notes.append(f"{mirror} was negated")
+    axis = up or _up_of(marks)
+    score = forwardness(marks) if mirror is None else 1.0
+    if score < -SURE:
+        if not axis.startswith("-"):
+            raise InputError(
+                "the points are a mirror image: toes, nose or knees point backwards where left and right are as named",
+                expected="right-handed coordinates",
+                hint="say what to undo: mirror='x', 'y' or 'z' negates an axis, mirror='names' exchanges left and"
+                " right, mirror='none' keeps all (--mirror)",
+            )
+        axis = axis[1:]
+        flip = np.diag(1.0 - 2.0 * np.abs(axis_vector(axis)))  # one negated axis explains both
+        notes.append(f"{axis} pointed down and the points were a mirror image, so {axis} was negated")
+        turn, marks = flip @ turn, marks.turned(flip)
+    own = to_y_up(axis)
+    if axis != "y":
+        notes.append(f"{axis} of the points is up; they were turned upright")
+    return Upright(marks.turned(own), own @ turn, notes)
+
+
+def _body_length(marks: Landmarks) -> float:
+    """Return the median length from the feet, or the lowest known joints, to the shoulders."""
+    return marks.length(marks.places["neck"], _low(marks))
+
+
+def _low(marks: Landmarks) -> Array:
+    """Return the middle of the ankles (T, 3); of the knees or hips in frames without."""
+    out = marks.middle("left_ankle", "right_ankle")
+    for part in ("knee", "hip"):
+        out = np.where(np.isnan(out), marks.middle(f"left_{part}", f"right_{part}"), out)
+    return out
+
+
+def _check_depth(marks: Landmarks) -> None:
+    """Refuse points in a plane, such as those of an image.
+
+    Raises:
+        InputError: If all frames lie in one plane across an axis, or shoulders and hips are never seen together.
+    """
+    length = _body_length(marks)
+    if not (np.isfinite(length) and length > 0.0):
+        raise InputError("shoulders and legs are never seen together", expected="landmarks of a whole body")
+    every = np.concatenate(list(marks.places.values()))
+    depth = np.nanmax(every, axis=0) - np.nanmin(every, axis=0)
+    if depth.min() < FLAT * length:
+        axis = "xyz"[int(depth.argmin())]
+        raise InputError(
+            f"the points are flat: {axis} hardly varies", value=f"{depth.min():.3g} for a body of {length:.3g}",
+            expected="positions in space", hint="points of an image need depth first, from a detector or a lifter",
+        )  # fmt: skip
+
+
+def _up_of(marks: Landmarks) -> str:
+    """Return the axis along which the body is upright in most frames.
+
+    Raises:
+        InputError: If there is none, or a camera cannot have had it as its upward axis.
+    """
+    way = marks.places["neck"] - _low(marks)
+    way = way[np.isfinite(way).all(1)]
+    d: Array = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-300)
+    shares = {name: float((np.inner(d, axis_vector(name)) > STANDING).mean()) for name in UPS}
+    best = max(shares, key=lambda name: shares[name])
+    possible = ("y", "-y") if marks.preset in CAMERA else ("y", "-y", "z", "-z")
+    if shares[best] < OFTEN or best not in possible:
+        mean = ", ".join(f"{v:.2f}" for v in d.mean(0))
+        raise InputError(
+            "cannot tell which axis points up", value=f"({mean}) as the mean direction from feet to shoulders",
+            expected="a body that stands in most frames", hint="name the axis: up='y', '-y', 'z', ... (--up)",
+        )  # fmt: skip
+    return best
+
+
+def forwardness(marks: Landmarks) -> float:
+    """Return how well toes, face and knees agree that left × up is forward: 1 for a body, -1 for its mirror image.
+
+    It is the mean cosine over these signs, weighed by their lengths over time; 0 if none of them tells anything.
+    """
+    up = marks.places["neck"] - _low(marks)
+    left = np.nansum([marks.middle(f"left_{part}") - marks.middle(f"right_{part}") for part in ("hip", "shoulder")], 0)
+    ahead = np.cross(left, up)
+    ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-300)
+    length = _body_length(marks)
+    total = weights = 0.0
+    for weight, sign in _signs(marks):
+        along = up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-300)
+        level = sign - np.sum(sign * along, axis=1, keepdims=True) * along
+        far = np.linalg.norm(level, axis=1)
+        told = np.isfinite(far) & np.isfinite(ahead).all(1) & (far > TINY * length)
+        if np.mean(told) < 0.1:
+            continue
+        total += weight * float(np.sum(level[told] * ahead[told]) / np.sum(far[told]))
+        weights += weight
+    return total / weights if weights else 0.0
+
+
+def _signs(marks: Landmarks) -> Iterator[tuple[float, Array]]:
+    """Yield vectors (T, 3) that point forward on a body, with their weights."""
+    for side in SIDES:
+        hip, knee, ankle, toe = (marks.middle(f"{side}_{part}") for part in ("hip", "knee", "ankle", "toe"))
+        heel = marks.middle(f"{side}_heel")
+        yield 2.0, toe - np.where(np.isnan(heel), ankle, heel)
+        yield 1.0, knee - 0.5 * (hip + ankle)
+    yield 1.0, marks.middle("nose") - marks.middle("left_ear", "right_ear")

@@ -1,0 +1,51 @@
+"""The axes of a body at rest: left, up and forward, from the positions of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model.geometry import Array, axis_vector
+from synovia.model.names import SIDES
+
+_NO_WIDTH: Final = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
+_NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if the body is upright along it so nearly
+_PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
+
+
+def body_axes(places: Mapping[str, Array], size: float, up: str | Array | None, name: str) -> Array:
+    """Return the rotation (3, 3) from the axes of a body (x left, y up, z forward) to the world.
+
+    Args:
+        places: Rest positions (3,) by role; the upper and lower legs at least.
+        size: Size of the skeleton, length units.
+        up: Upward axis of the file, such as ``"z"``, or a unit vector (3,); None if neither is known.
+        name: Name of the skeleton, for the message.
+
+    Raises:
+        InputError: If left and right cannot be told apart.
+    """
+    feet = [role if (role := f"{side}_foot") in places else f"{side}_lower_leg" for side in SIDES]
+    hips = np.mean([places[f"{side}_upper_leg"] for side in SIDES], axis=0)
+    above = hips - np.mean([places[foot] for foot in feet], axis=0)
+    above = above / max(float(np.linalg.norm(above)), 1e-300)
+    axis = int(np.argmax(np.abs(above)))
+    if up is not None:
+        above = axis_vector(up) if isinstance(up, str) else up
+    elif abs(above[axis]) > _NEARLY:  # files rarely state their up axis, but bodies are upright along it
+        above = np.sign(above[axis]) * np.eye(3)[axis]
+    left = np.zeros(3)
+    for parts in _PAIRS:
+        pairs = [(f"left_{part}", f"right_{part}") for part in parts]
+        both = [places[a] - places[b] for a, b in pairs if a in places and b in places]
+        left = np.sum(both, axis=0) if both else left
+        left = left - np.dot(left, above) * above
+        if np.linalg.norm(left) > _NO_WIDTH * size:
+            break  # limbs may begin at one point, but then their ends are apart
+    else:
+        raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
+    left = left / np.linalg.norm(left)
+    return np.array([left, above, np.cross(left, above)], np.float64).T.copy()

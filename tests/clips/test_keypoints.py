@@ -1,0 +1,434 @@
+"""Landmarks of pose detectors: recognised, turned upright, refused where nothing can be known, and fitted."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from cli_runs import assert_refused, run
+from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
+from synovia.clips.markerfile import read_c3d
+from synovia.clips.pointfile import read_points
+from synovia.clips.upright import forwardness, make_upright
+from synovia.errors import FormatError, InputError, UnknownNameError
+
+REPO = Path(__file__).parents[2]
+MEDIAPIPE = [
+    "nose",
+    "left_eye_inner",
+    "left_eye",
+    "left_eye_outer",
+    "right_eye_inner",
+    "right_eye",
+    "right_eye_outer",
+    "left_ear",
+    "right_ear",
+    "mouth_left",
+    "mouth_right",
+    "left_shoulder",
+    "right_shoulder",
+    "left_elbow",
+    "right_elbow",
+    "left_wrist",
+    "right_wrist",
+    "left_pinky",
+    "right_pinky",
+    "left_index",
+    "right_index",
+    "left_thumb",
+    "right_thumb",
+    "left_hip",
+    "right_hip",
+    "left_knee",
+    "right_knee",
+    "left_ankle",
+    "right_ankle",
+    "left_heel",
+    "right_heel",
+    "left_foot_index",
+    "right_foot_index",
+]
+OPENPOSE = [
+    "Nose",
+    "Neck",
+    "RShoulder",
+    "RElbow",
+    "RWrist",
+    "LShoulder",
+    "LElbow",
+    "LWrist",
+    "MidHip",
+    "RHip",
+    "RKnee",
+    "RAnkle",
+    "LHip",
+    "LKnee",
+    "LAnkle",
+    "REye",
+    "LEye",
+    "REar",
+    "LEar",
+    "LBigToe",
+    "LSmallToe",
+    "LHeel",
+    "RBigToe",
+    "RSmallToe",
+    "RHeel",
+]
+SMPL = [
+    "pelvis",
+    "left_hip",
+    "right_hip",
+    "spine1",
+    "left_knee",
+    "right_knee",
+    "spine2",
+    "left_ankle",
+    "right_ankle",
+    "spine3",
+    "left_foot",
+    "right_foot",
+    "neck",
+    "left_collar",
+    "right_collar",
+    "head",
+    "left_shoulder",
+    "right_shoulder",
+    "left_elbow",
+    "right_elbow",
+    "left_wrist",
+    "right_wrist",
+    "left_hand",
+    "right_hand",
+]
+H36M = [
+    "Hip",
+    "RHip",
+    "RKnee",
+    "RFoot",
+    "LHip",
+    "LKnee",
+    "LFoot",
+    "Spine",
+    "Thorax",
+    "Nose",
+    "HeadTop",
+    "LShoulder",
+    "LElbow",
+    "LWrist",
+    "RShoulder",
+    "RElbow",
+    "RWrist",
+]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """The script of the benchmark, which makes tables of landmarks from clips."""
+    sys.path.insert(0, str(REPO / "benchmarks"))
+    yield importlib.import_module("keypoints")
+    sys.path.remove(str(REPO / "benchmarks"))
+    for name in ("keypoints", "common"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def walk():
+    motion = sy.load_motion(REPO / "examples" / "walk.bvh")
+    return sy.Motion(motion.skeleton, motion.q[20:80:3], motion.fps / 3)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("preset", "scale"), [("mediapipe", 1.0), ("coco", 850.0), ("openpose", 850.0)])
+def test_a_camera_s_table_becomes_an_upright_motion(tables, walk, preset, scale):
+    """y down, hips at the origin, noise, a tenth missing, no body, no preset: limbs and trunk point as in the clip."""
+    seen = tables.seen_by_camera(tables.landmarks(walk, preset), scale)
+    fitted = sy.fit_keypoints(seen, fps=walk.fps)
+    assert (tables.angles(walk, fitted) < 10.0).all()
+    assert any("-y of the points is up" in note for note in fitted.notes)
+    assert any("metres" in note for note in fitted.notes)
+    assert fitted.skeleton.up == "y"
+    way = np.ptp(fitted.positions()[:, 0], axis=0)  # the hips walk, though they stand still in the table
+    assert way.max() > 0.8 * np.ptp(walk.positions()[:, 0], axis=0).max() / 1.2
+
+
+@pytest.mark.compiled
+def test_a_body_of_its_own_follows_with_its_own_lengths(tables, walk):
+    body = sy.bundled("humanoid")
+    seen = tables.landmarks(walk, "smpl", centred=False)[:8]
+    fitted = sy.fit_keypoints(1.7 * seen, SMPL, body=body, fps=walk.fps, smoothness=1e-4)
+    assert (tables.angles(sy.Motion(walk.skeleton, walk.q[:8], walk.fps), fitted) < 10.0).all()
+    assert fitted.skeleton.joint_names == body.joint_names
+    np.testing.assert_allclose(fitted.skeleton.lengths, body.lengths)
+    fitted = sy.fit_keypoints(1700.0 * seen, SMPL, body=body, fps=walk.fps, smoothness=1e-4)
+    assert any("scaled by" in note for note in fitted.notes)
+
+
+@pytest.mark.parametrize(
+    ("names", "preset"), [(MEDIAPIPE, "mediapipe"), (OPENPOSE, "openpose"), (SMPL, "smpl"), (H36M, "h36m")]
+)
+def test_names_of_detectors_mean_the_landmarks_of_their_preset(names, preset):
+    """Names and order tell the same; landmarks that no preset uses may have a name."""
+    found = named_landmarks(names)
+    for own, known in zip(found, PRESETS[preset], strict=True):
+        assert not known or known in (own, "spine", "chest", "neck", "hand"), (own, known)
+
+
+def test_numbers_and_lengths_tell_presets_apart(tables, walk):
+    for preset in ("coco", "h36m", "smpl", "openpose", "mediapipe"):
+        marks = as_landmarks(tables.landmarks(walk, preset), None, None)
+        assert marks is not None
+        assert marks.preset == preset
+    assert as_landmarks(np.ones((4, 12, 3)), None, None) is None
+    shuffled = tables.landmarks(walk, "coco")[:, ::-1]
+    by_number = as_landmarks(shuffled, [str(k) for k in reversed(range(17))], None)
+    np.testing.assert_array_equal(by_number.places["left_knee"], shuffled[:, ::-1][:, 13])
+    with pytest.raises(UnknownNameError, match="Did you mean 'coco'"):
+        sy.fit_keypoints(shuffled, preset="cocoa")
+    with pytest.raises(InputError, match="has 33 points"):
+        sy.fit_keypoints(shuffled, preset="mediapipe")
+    with pytest.raises(InputError, match=r"may be COCO.*or Human3\.6M"):
+        sy.fit_keypoints(np.random.default_rng(0).normal(size=(9, 17, 3)))
+
+
+@pytest.mark.parametrize("preset", ["mediapipe", "coco", "openpose", "smpl"])
+def test_up_and_mirror_images(tables, walk, preset):
+    """Every upward axis is found; one negated axis is undone if that axis is up; other mirror images are questions."""
+    places = tables.landmarks(walk, preset)
+    marks = as_landmarks(places, None, None, preset)
+    assert forwardness(marks) > 0.5
+    for axes in ([1, -1, -1], [1, -1, 1]):
+        upright = make_upright(as_landmarks(places * axes, None, None, preset))
+        back = upright.marks.places["left_knee"]
+        np.testing.assert_allclose(back, marks.places["left_knee"], atol=1e-12)
+        assert upright.notes
+    with pytest.raises(InputError, match="mirror image"):
+        make_upright(as_landmarks(places * [-1, 1, 1], None, None, preset))
+    back = make_upright(as_landmarks(places * [-1, 1, 1], None, None, preset), mirror="x").marks
+    np.testing.assert_allclose(back.places["left_knee"], marks.places["left_knee"])
+    swapped = make_upright(as_landmarks(places * [-1, 1, 1], None, None, preset), mirror="names").marks
+    np.testing.assert_allclose(swapped.places["right_knee"], marks.places["left_knee"] * [-1, 1, 1])
+    lying = as_landmarks(places[:, :, [1, 0, 2]] * [1, 1, -1], None, None, preset)
+    with pytest.raises(InputError, match="which axis points up"):
+        make_upright(lying)
+    stood = make_upright(lying, up="x").marks.places
+    assert (stood["neck"] - stood["hips"])[:, 1].min() > 0.0
+    with pytest.raises(InputError, match="flat"):
+        make_upright(as_landmarks(places * [1, 1, 0], None, None, preset))
+
+
+def test_z_up_is_taken_from_a_laboratory_but_not_from_a_camera(tables, walk):
+    for preset, fine in (("smpl", True), ("coco", False)):
+        marks = as_landmarks(tables.landmarks(walk, preset) @ tables.AXES["z"], None, None, preset)
+        if fine:
+            assert "z of the points is up" in make_upright(marks).notes[0]
+        else:
+            with pytest.raises(InputError, match="--up"):
+                make_upright(marks)
+
+
+@pytest.mark.compiled
+def test_own_joints_upside_down_are_turned(walk):
+    """Points of a body's joints by their names: a handstand in every frame is told and turned."""
+    body = sy.bundled("humanoid")
+    names = [name for name in body.joint_names if name in walk.skeleton.joint_names]
+    places = walk.positions()[:6, [walk.skeleton.index(name) for name in names]]
+    down = sy.fit_keypoints(places * [1, -1, -1], names, body=body, smoothness=1e-6)
+    same = sy.fit_keypoints(places, names, body=body, smoothness=1e-6)
+    assert not same.notes
+    assert "-y of the points is up" in down.notes[0]
+    np.testing.assert_allclose(down.positions(), same.positions(), atol=1e-4)
+    kept = sy.fit_keypoints(places * [1, -1, -1], names, body=body, up="y", smoothness=1e-6)
+    assert kept.positions()[0, 4, 1] < kept.positions()[0, 0, 1]
+
+
+def long_table(places, names, more=""):
+    """Return a long table; a point that was not seen has no row."""
+    lines = [f"frame,time,landmark,x,y,z,visibility{',person' if more else ''}"]
+    for t, row in enumerate(places.tolist()):
+        for name, (x, y, z) in zip(names, row, strict=True):
+            if np.isfinite(x):
+                lines.append(f"{t},{t / 30},{name},{x},{y},{z},0.5{more if t % 2 else more.replace('1', '2')}")
+    return "\n".join(lines) + "\n"
+
+
+def test_long_and_wide_tables_say_the_same(tables, walk, tmp_path):
+    seen = tables.seen_by_camera(tables.landmarks(walk, "mediapipe"))[:5]
+    path = tmp_path / "points.csv"
+    path.write_text(long_table(seen, MEDIAPIPE))
+    points = read_points(path)
+    order = [points.joints.index(name) for name in MEDIAPIPE]
+    np.testing.assert_allclose(points.positions[:, order], seen)
+    assert points.fps == pytest.approx(30.0)
+    assert set(np.unique(points.confidence)) == {0.0, 0.5}
+    heads = (
+        "time," + ",".join(f"{name}_{part}" for name in MEDIAPIPE for part in ("x", "y", "z", "visibility")),
+        "frame," + ",".join(f"{part}{k}" for k in range(33) for part in "xyzv"),
+        "Frame;" + ";".join(f"{name} {part}" for name in MEDIAPIPE for part in ("X", "Y", "Z", "score")),
+    )
+    for head in heads:
+        mark = ";" if ";" in head else ","
+        rows = [
+            [str(t)] + ["" if np.isnan(v) else repr(v) for point in row for v in (*point, 0.5)]
+            for t, row in enumerate(seen.tolist())
+        ]
+        path.write_text("\n".join([head, *map(mark.join, rows)]))
+        wide = read_points(path)
+        np.testing.assert_array_equal(wide.positions, seen)
+        assert (wide.confidence == 0.5).all()
+        assert named_landmarks(wide.joints)[11] in ("left_shoulder", "")
+        assert wide.fps == (1.0 if head.startswith("time") else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("frame,landmark,x,y,z,person\n0,nose,1,2,3,a\n1,nose,1,2,3,b\n", "several people"),
+        ("frame,landmark,x,y,z\n0,nose,1,2,3\n0,nose,1,2,4\n", "two rows in one frame"),
+        ("frame,x,y,z\n0,1,2,3\n", "names of the points"),
+        ("landmark,x,y,z\nnose,1,2,3\n", "frame or time"),
+        ("frame,landmark,x,y,z\n0,nose,1,b,3\n", "line 2: cell is not a number"),
+        ("frame,landmark,x,y,z\n,nose,1,2,3\n", "no frame or time"),
+        ("frame,landmark,x,y,z\n", "no rows"),
+        ("frame,nose_x,nose_y,nose_score\n0,1,2,1\n", "need their depth"),
+    ],
+)
+def test_tables_that_are_refused(tmp_path, text, word):
+    path = tmp_path / "points.csv"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=word):
+        read_points(path)
+
+
+def test_a_long_table_cannot_ask_for_more_than_it_holds(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("frame,landmark,x,y,z\n" + "".join(f"{k},p{k},0,0,0\n" for k in range(4000)))
+    with pytest.raises(FormatError, match="too many points"):
+        read_points(path)
+
+
+def test_arrays_with_confidence_and_archives_of_other_names(tables, walk, tmp_path):
+    places = tables.landmarks(walk, "coco")[:3].astype(np.float32)
+    np.save(tmp_path / "a.npy", np.concatenate([places, np.full((3, 17, 1), 0.25, np.float32)], axis=2))
+    np.savez(tmp_path / "a.npz", keypoints=places)
+    points = read_points(tmp_path / "a.npy")
+    np.testing.assert_array_equal(points.positions, places)
+    assert (np.asarray(points.confidence) == 0.25).all()
+    np.testing.assert_array_equal(read_points(tmp_path / "a.npz").positions, places)
+
+
+def trc(places, names):
+    """Return markers as the text of a TRC file, millimetres; gaps are empty cells."""
+    head = ["PathFileType\t4\t(X/Y/Z)\ta.trc", "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate"]
+    head += [f"50.00\t50.00\t{len(places)}\t{len(names)}\tmm\t50.00", "Frame#\tTime\t" + "\t\t\t".join(names)]
+    head += ["\t\t" + "\t".join(f"{axis}{k + 1}" for k in range(len(names)) for axis in "XYZ"), ""]
+    rows = [
+        "\t".join([str(t + 1), str(t / 50.0), *("" if np.isnan(v) else repr(v) for v in row)])
+        for t, row in enumerate(places.reshape(len(places), -1).tolist())
+    ]
+    return "\n".join([*head, *rows])
+
+
+@pytest.mark.compiled
+def test_markers_of_a_laboratory(tables, walk, tmp_path):
+    """Millimetres and z up are read from the file and the body; a gap stays a gap."""
+    names = [name for name in SMPL if "spine" not in name]
+    columns = [SMPL.index(name) for name in names]
+    places = 1000.0 * (tables.landmarks(walk, "smpl", centred=False)[:, columns] @ tables.AXES["z"])
+    places[3, 2] = np.nan
+    (tmp_path / "a.trc").write_text(trc(places, names))
+    points = read_points(tmp_path / "a.trc")
+    np.testing.assert_allclose(points.positions, places)
+    assert (points.joints, points.fps, points.meters_per_unit) == (names, 50.0, 0.001)
+    ran = run("animate", "--points", tmp_path / "a.trc", "-o", tmp_path / "a.bvh", "--json")
+    assert ran.code == 0, ran
+    assert any("z of the points is up" in note for note in ran.data["fit"]["notes"])
+    assert (tables.angles(walk, sy.load_motion(tmp_path / "a.bvh")) < 10.0).all()
+    (tmp_path / "a.trc").write_text("PathFileType\t4\n")
+    assert_refused(run("animate", "--points", tmp_path / "a.trc"), "TRC")
+
+
+def skin(tables, motion):
+    """Return markers (T, K, 3) and their names on a person that walks, metres, z up; joints are inside."""
+    order = [name or "nose" for name in PRESETS["mediapipe"]]
+    places = dict(zip(order, np.moveaxis(tables.landmarks(motion, "mediapipe", centred=False), 1, 0), strict=True))
+    hips = 0.5 * (places["left_hip"] + places["right_hip"])
+    neck = 0.5 * (places["left_shoulder"] + places["right_shoulder"])
+    left, up = tables.unit(places["left_hip"] - places["right_hip"]), tables.unit(neck - hips)
+    up = tables.unit(up - np.sum(up * left, axis=1, keepdims=True) * left)
+    ahead = np.cross(left, up)
+    at = {"C7": neck, "STRN": neck - 0.1 * up + 0.1 * ahead}
+    for side, letter, sign in (("left", "L", 1.0), ("right", "R", -1.0)):
+        out = sign * left
+        at[f"{letter}ASI"] = hips + 0.125 * out + 0.075 * up + 0.0475 * ahead
+        at[f"{letter}PSI"] = hips + 0.05 * out + 0.075 * up - 0.1 * ahead
+        at[f"{letter}KNE"] = places[f"{side}_knee"] + 0.05 * out
+        at[f"{letter}ANK"] = places[f"{side}_ankle"] + 0.04 * out
+        at[f"{letter}TOE"], at[f"{letter}HEE"] = places[f"{side}_toe"], places[f"{side}_heel"]
+        at[f"{letter}SHO"] = places[f"{side}_shoulder"] + 0.04 * up
+        at[f"{letter}ELB"] = places[f"{side}_elbow"]
+        at[f"{letter}WRA"] = places[f"{side}_wrist"] + 0.02 * ahead
+        at[f"{letter}WRB"] = places[f"{side}_wrist"] - 0.02 * ahead
+    return np.stack(list(at.values()), axis=1) @ tables.AXES["z"], list(at)
+
+
+@pytest.mark.compiled
+def test_markers_on_the_skin_give_the_joints_beneath(tables, walk, tmp_path):
+    """Plug-in Gait with the name of a person, millimetres and a gap."""
+    places, names = skin(tables, walk)
+    places[2, 4] = np.nan
+    (tmp_path / "gait.trc").write_text(trc(1000.0 * places, [f"anna:{name}" for name in names]))
+    ran = run("animate", "--points", tmp_path / "gait.trc", "-o", tmp_path / "a.bvh", "--json")
+    assert ran.code == 0, ran
+    assert ran.data["fit"]["notes"][0] == "markers of motion capture"
+    assert "z of the points is up" in ran.data["fit"]["notes"][1]
+    assert (tables.angles(walk, sy.load_motion(tmp_path / "a.bvh")) < 10.0).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("frames", [1, 2, 4])
+def test_few_frames(tables, walk, frames):
+    fitted = sy.fit_keypoints(tables.landmarks(walk, "coco")[:frames])
+    assert len(fitted) == frames
+    assert np.isfinite(fitted.q).all()
+
+
+def test_c3d_has_labelled_markers_alone(tmp_path):
+    """Units and gaps are kept; analog channels, computed angles and unlabelled points are not."""
+    ezc3d = pytest.importorskip("ezc3d")
+    places = np.random.default_rng(0).normal(size=(6, 3, 3))
+    places[2, 1] = np.nan
+    content = ezc3d.c3d()
+    content["parameters"]["POINT"]["RATE"]["value"] = [60.0]
+    content["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
+    content["parameters"]["POINT"]["LABELS"]["value"] = ["LKNE", "RKNE", "LHip", "*3", "LKneeAngles"]
+    content.add_parameter("POINT", "ANGLES", ["LKneeAngles"])
+    points = np.ones((4, 5, 6))
+    points[:3, :3] = places.transpose(2, 1, 0)
+    content["data"]["points"] = points
+    content["parameters"]["ANALOG"]["RATE"]["value"] = [60.0]
+    content["parameters"]["ANALOG"]["LABELS"]["value"] = ["force"]
+    content["data"]["analogs"] = np.ones((1, 1, 6))
+    content.write(str(tmp_path / "a.c3d"))
+    markers = read_c3d(tmp_path / "a.c3d")
+    assert markers.names == ["LKNE", "RKNE", "LHip"]
+    np.testing.assert_allclose(markers.positions, places, atol=1e-6)
+    assert (markers.fps, markers.meters_per_unit) == (60.0, 0.001)
+
+
+def test_a_file_that_is_no_c3d(tmp_path):
+    (tmp_path / "a.c3d").write_bytes(b"no markers")
+    assert_refused(run("animate", "--points", tmp_path / "a.c3d"), "C3D")
+
+
+def test_options_of_points(tmp_path):
+    path = tmp_path / "points.npy"
+    np.save(path, np.ones((2, 17, 3)))
+    assert run("animate", "arm7", "--body", "auto", "--points", path).code == 2
+    assert run("animate", "--body", "auto").code == 2
+    assert run("animate", "walk.bvh", "--preset", "coco", "--foot-lock").code == 2
+    assert_refused(run("animate", "--points", path, "--preset", "coco", "--up", "up"), "'up'")
+    assert_refused(run("animate", "arm7", "--points", path, "--preset", "coco"), "no joint for")
