@@ -20,6 +20,7 @@ from synovia.viewer import view_retarget
 from synovia.viewer.live import View
 from synovia.viewer.retarget.limbs import BAD, compare_limbs
 from synovia.viewer.retarget.page import RetargetPage
+from synovia.viewer.retarget.panel import Panel
 from synovia.viewer.retarget.rest import adjusted, relative_to
 from synovia.viewer.retarget.transfer import Transfer
 from synovia.viewer.surface import Surface
@@ -156,7 +157,7 @@ def page(monkeypatch):
     )  # fmt: skip
     transfer = Transfer(walk(), sy.bundled("humanoid"))
     transfer.compute()
-    out = RetargetPage(client, transfer, Background(), (Surface(), Surface()))
+    out = RetargetPage(client, transfer, Background(), (Surface(), Surface()), Panel)
     out.controls, out.sent = gui.by_label, sent
     return out
 

@@ -57,6 +57,7 @@ def view_retarget(
     """
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.retarget.page import RetargetPage, aim_at
+    from synovia.viewer.retarget.panel import Panel
 
     motion = clip if isinstance(clip, Motion) else load_motion(clip)
     if not len(motion):
@@ -75,7 +76,7 @@ def view_retarget(
         return Transfer(motion, body, given, rest, outcome=replace(first, version=1))
 
     def give(client: Any, transfer: Transfer, background: Background) -> RetargetPage:
-        return RetargetPage(client, transfer, background, surfaces, dark=dark, shadows=shadows)
+        return RetargetPage(client, transfer, background, surfaces, Panel, dark=dark, shadows=shadows)
 
     notes = (*surfaces[0].notes, *surfaces[1].notes, *ends)
     return serve(make, give, aim_at, notes, host=host, port=port, token=token, browser=browser)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from synovia.viewer.clip import Play, sample
 from synovia.viewer.control import Message
 from synovia.viewer.retarget.figure import Figure
 from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
-from synovia.viewer.retarget.panel import Panel
 from synovia.viewer.retarget.transfer import Outcome, Transfer
 from synovia.viewer.style import BAD as RED
 from synovia.viewer.style import BRANDS, GOOD, WARN, note, safe
@@ -34,6 +34,16 @@ _APART: Final = 1.5  # distance of the two bodies, scene units
 _VIEW: Final = 0.8  # vertical field of view, radians
 
 
+class Controls(Protocol):
+    """The controls of a page."""
+
+    def show(self) -> None:
+        """Update status and time."""
+
+    def refresh(self) -> None:
+        """Update the list of parts after a change of the map or of the result."""
+
+
 class RetargetPage:
     """The page of one browser.
 
@@ -42,6 +52,7 @@ class RetargetPage:
         transfer: The transfer of this page alone.
         background: Runner of the page's threads.
         surfaces: Surfaces of source and target.
+        controls: Class of the controls.
         dark: Whether the page is dark.
         shadows: Whether bodies cast a shadow.
     """
@@ -52,6 +63,7 @@ class RetargetPage:
         transfer: Transfer,
         background: Background,
         surfaces: tuple[Surface, Surface],
+        controls: Callable[[RetargetPage], Controls],
         *,
         dark: bool = False,
         shadows: bool = True,
@@ -92,7 +104,7 @@ class RetargetPage:
             client.scene.add_label(f"/label/{way}", text, position=(0.0, 0.0, 0.0), anchor="top-center")
             for way, text in enumerate((transfer.motion.name, transfer.target.name))
         ]
-        self.panel = Panel(self)
+        self.panel = controls(self)
         background.start(SESSION, self._run)
 
     def close(self) -> None:
