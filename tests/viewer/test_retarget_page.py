@@ -21,7 +21,7 @@ from synovia.viewer.live import View
 from synovia.viewer.retarget.limbs import BAD, compare_limbs
 from synovia.viewer.retarget.page import RetargetPage
 from synovia.viewer.retarget.panel import Panel
-from synovia.viewer.retarget.rest import adjusted, relative_to
+from synovia.viewer.retarget.rest import adjusted, pose_of, relative_to
 from synovia.viewer.retarget.transfer import Transfer
 from synovia.viewer.surface import Surface
 from synovia.viewer.worker import Background
@@ -45,6 +45,13 @@ def test_a_motion_relative_to_another_rest_pose_is_the_same_motion(model, seed):
     again = relative_to(motion, rest)
     np.testing.assert_allclose(again.frames(), motion.frames(), atol=1e-9)
     np.testing.assert_allclose(again.skeleton.rest_pose().frames, rest.frames, atol=1e-9)
+
+
+@settings(max_examples=15)
+@given(st.sampled_from(["humanoid", "arm7", "quadruped"]), st.integers(0, 1000))
+def test_a_pose_comes_back_from_its_frames(model, seed):
+    pose = sy.bundled(model).with_root("free").random_pose(seed)
+    np.testing.assert_allclose(pose_of(pose.skeleton, pose.frames).frames, pose.frames, atol=1e-9)
 
 
 def test_outward_raises_the_arms_of_both_sides_alike():
