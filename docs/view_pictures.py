@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import synovia as sy
+from synovia.viewer import view_retarget
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -43,6 +44,26 @@ def main():
                 tab.wait_for_timeout(10_000)  # drawn without graphics hardware
                 tab.screenshot(path=HERE / file, type="jpeg", quality=86)
                 tab.close()
+        beside(browser)
+
+
+def beside(browser):
+    """A clip beside its transfer to another body, with a mistake in the map."""
+    with view_retarget(HERE.parent / "examples" / "walk.bvh", "humanoid", port=0) as running:
+        tab = browser.new_page(viewport=SIZE)
+        tab.set_default_timeout(120_000)
+        tab.goto(running.url)
+        while not running.pages:
+            tab.wait_for_timeout(200)
+        page = next(iter(running.pages.values()))
+        tab.locator(".mantine-Notification-closeButton").first.click()
+        page.play.time, page.play.playing = 0.7, False
+        for side, other in (("left", "right"), ("right", "left")):
+            page.transfer.assign(f"{side}_upper_arm", target=f"{other}_upper_arm")
+        page.panel.choose("left_upper_arm")
+        tab.wait_for_timeout(10_000)  # drawn without graphics hardware
+        tab.screenshot(path=HERE / "view_retarget.jpg", type="jpeg", quality=86)
+        tab.close()
 
 
 if __name__ == "__main__":

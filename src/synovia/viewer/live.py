@@ -243,8 +243,6 @@ def view(
         return session
 
     make()  # raises errors of the arguments now, not in the browser
-    if token is None and not is_local(host):
-        token = secrets.token_urlsafe(24)
     surface = surface_with(model, own, len(skeleton) - len(own))
     if playing is not None:
         ends = (f"{clips[playing].name}: {note}" for note in find_ends(clips[playing]).notes)
@@ -253,7 +251,35 @@ def view(
     def give(client: Any, session: Session, background: Background) -> Page:
         return Page(client, session, name, background, surface, TABS, dark=dark, shadows=shadows)
 
-    out = View(make, give, aim_camera, Rules(host=host, token=token), port, surface.notes)
+    return serve(make, give, aim_camera, surface.notes, host=host, port=port, token=token, browser=browser)
+
+
+def serve(
+    make: Callable[[], Any],
+    give: Callable[[Any, Any, Background], AnyPage],
+    aim: Callable[[ViserServer, Any], None],
+    notes: Sequence[str],
+    *,
+    host: str,
+    port: int,
+    token: str | None,
+    browser: bool,
+) -> View:
+    """Start a view, with a random token if its address needs one.
+
+    Args:
+        make: As in ``View``, also ``give``, ``aim`` and ``notes``.
+        give: Function that makes the page of a browser.
+        aim: Function that aims the camera.
+        notes: Sentences for the terminal.
+        host: As in ``view``, also ``port``, ``token`` and ``browser``.
+        port: Port to try first.
+        token: Secret that browsers must send.
+        browser: Whether to open a browser.
+    """
+    if token is None and not is_local(host):
+        token = secrets.token_urlsafe(24)
+    out = View(make, give, aim, Rules(host=host, token=token), port, notes)
     if browser:
         webbrowser.open(out.url)
     return out

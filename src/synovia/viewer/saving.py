@@ -22,6 +22,7 @@ from synovia.io.load import is_bundled
 from synovia.model import Pose
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.motion import Motion
+from synovia.model.root import root_of
 from synovia.solver import Solver
 from synovia.viewer.editor import address
 from synovia.viewer.root import changed_root
@@ -83,8 +84,9 @@ def _changed(settings: Solver) -> dict[str, Any]:
 
 
 def _root_of(session: Session) -> str:
-    """Return the root mode of the saved problem: free if the page has moved the root from its place in the file."""
-    return session.mode if session.rooted.base is None else "free"
+    """Return the root mode of the saved problem: free if the page, or the clip, has moved the root of the file."""
+    by_clip = session.mode == "fixed" and root_of(session.given.joint_names[:1]) == "free"
+    return "free" if by_clip or session.rooted.base is not None else session.mode
 
 
 def _moved_root(session: Session) -> str | None:

@@ -73,13 +73,13 @@ class Scene:
         )
         self.ranges = Ranges(client, session.given, self.theme, scale=self.scale, size=self.size)
         self.client.scene.configure_default_lights(True, cast_shadow=shadows)
-        positions = session.pose.positions[session.rooted.added :] * self.scale
+        positions = session.start().positions[session.rooted.added :] * self.scale
         self._make_floor(positions)
         self._make_body(positions)
         self._limits = add_lines(client, "/limits", _LIMIT, 1.5)
         self._aspect, self._viewpoint = 1.0, viewpoint(session, 1.0)
         client.camera.on_update(self._look)
-        world = session.pose.frames[session.rooted.added :]
+        world = session.start().frames[session.rooted.added :]
         self._skin = Skin(client, surface, scale=self.scale, world=world, shadows=shadows)
 
     def _make_floor(self, positions: Array) -> None:
@@ -259,7 +259,7 @@ def scene_scale(session: Session) -> float:
 def aim_camera(server: ViserServer, session: Session) -> None:
     """Aim the camera of every browser at the front of the body, a little from above and from the side."""
     up = direction(up_of(session.given), "y")
-    size = float(np.linalg.norm(np.ptp(session.pose.positions * scene_scale(session), axis=0))) or 1.0
+    size = float(np.linalg.norm(np.ptp(session.start().positions * scene_scale(session), axis=0))) or 1.0
     server.scene.set_up_direction(tuple(up.tolist()))
     camera = server.initial_camera
     camera.up = up
@@ -276,7 +276,7 @@ def viewpoint(session: Session, aspect: float) -> tuple[Array, Array]:
         aspect: Width of the scene over its height. On a phone the panel covers the lower part.
     """
     up = direction(up_of(session.given), "y")
-    positions = session.pose.positions[session.rooted.added :] * scene_scale(session)
+    positions = session.start().positions[session.rooted.added :] * scene_scale(session)
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
     size = float(np.linalg.norm(np.ptp(positions, axis=0))) or 1.0
     high = float(np.ptp(positions @ up))

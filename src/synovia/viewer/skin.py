@@ -31,9 +31,12 @@ class Skin:
         scale: Scene units per length unit.
         world: World frames of the joints, (n, 12), length units.
         shadows: Whether the surface casts a shadow.
+        name: Name of the body in the scene.
     """
 
-    def __init__(self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool) -> None:
+    def __init__(
+        self, client: ClientHandle, surface: Surface, *, scale: float, world: Array, shadows: bool, name: str = "/body"
+    ) -> None:
         """Make the meshes."""
         self._scale, self._hidden = scale, False
         self._parts: list[tuple[Any, Any, tuple[_Set, _Set], Array, Array]] = []
@@ -43,7 +46,7 @@ class Skin:
                 np.add.at(weights, (np.arange(len(weights)), part.bones[:, k]), part.weights[:, k])
             places, turns = part.bind[:, :3, 3] * scale, wxyz(part.bind[:, :3, :3])
             handle = client.scene.add_mesh_skinned(
-                f"/body/surface/{number}",
+                f"{name}/surface/{number}",
                 (part.vertices * scale).astype(np.float32),
                 part.faces.astype(np.uint32),
                 bone_wxyzs=turns,

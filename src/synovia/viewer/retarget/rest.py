@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from synovia.model import Kind, Pose
-from synovia.model.geometry import Array
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.motion import Motion
 
 Angles = tuple[float, ...]  # degrees: forward, outward and twist of a ball; the one angle of a hinge
@@ -50,6 +50,35 @@ def _bone(pose: Pose, row: int) -> Array:
     along = pose.positions[list(children)].mean(axis=0) - pose.positions[row] if children else np.zeros(3)
     length = float(np.linalg.norm(along))
     return along / length if length > 0.0 else pose.transform(row)[:3, 1]
+
+
+def pose_of(skeleton: Skeleton, frames: Array) -> Pose:
+    """Return the pose whose joints have some orientations relative to their parents, within what they can turn.
+
+    Args:
+        skeleton: The skeleton.
+        frames: World frames of the joints, (n, 12).
+    """
+    from scipy.spatial.transform import Rotation
+
+    q, world = np.array(skeleton.rest_q), frames_to_transforms(frames)
+    for row, joint in enumerate(skeleton.joints):
+        above = skeleton.parents[row]
+        local = np.linalg.inv((world[above] if above >= 0 else np.eye(4)) @ joint.rest) @ world[row]
+        at, turn = skeleton.q_slice(row), Rotation.from_matrix(local[:3, :3]).as_quat()
+        if joint.kind is Kind.HINGE:
+            low, high = skeleton.value_range(row)
+            angle = 2.0 * np.arctan2(turn[:3] @ joint.axis, turn[3])
+            turns = (angle + np.pi) % (2.0 * np.pi) - np.pi + 2.0 * np.pi * np.array([0.0, -1.0, 1.0])
+            inside = np.clip(turns, low, high)
+            q[at] = inside[np.argmin(np.abs(inside - turns))]
+        elif joint.kind is Kind.SLIDE:
+            q[at] = local[:3, 3] @ joint.axis
+        elif joint.kind in (Kind.BALL, Kind.FREE):
+            q[at.stop - 4 : at.stop] = turn
+            if joint.kind is Kind.FREE:
+                q[at.start : at.start + 3] = local[:3, 3]
+    return Pose(skeleton, skeleton.follow(q))
 
 
 def relative_to(motion: Motion, rest: Pose) -> Motion:

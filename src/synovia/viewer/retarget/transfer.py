@@ -18,7 +18,7 @@ from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted, draft_map, retarget
 from synovia.viewer.bodies import ahead_of
 from synovia.viewer.retarget.limbs import Limb, compare_limbs
-from synovia.viewer.retarget.rest import Angles, adjusted, relative_to
+from synovia.viewer.retarget.rest import Angles, adjusted, pose_of, relative_to
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
 
@@ -48,7 +48,7 @@ class Transfer:
         motion: The clip.
         target: The body.
         joint_map: Joints by part; None for the automatic map.
-        rest: Pose of the source that counts as rest; None for that of its file.
+        rest: Pose of the source that counts as rest; None for the one that the first transfer takes.
     """
 
     motion: Motion
@@ -63,6 +63,7 @@ class Transfer:
     version: int = 1
     outcome: Outcome = field(default_factory=lambda: Outcome(0))
     _undo: list[tuple[Map, dict[int, Angles], bool]] = field(default_factory=list[tuple[Map, dict[int, Angles], bool]])
+    _base: Pose | None = None  # the rest pose before it is adjusted
     _edited: bool = False  # whether the map differs from the given or automatic one
 
     def __post_init__(self) -> None:
@@ -111,6 +112,7 @@ class Transfer:
     def turn(self, angles: Mapping[int, Angles]) -> None:
         """Set the angles of joints in the rest pose, by row of the source; zeros leave a joint as it is."""
         with self.lock:
+            self.rest_pose()  # the pose that the angles are relative to
             new = {row: values for row, values in (self.angles | dict(angles)).items() if any(values)}
             if new != self.angles:
                 self._remember()
@@ -170,7 +172,12 @@ class Transfer:
     def rest_pose(self) -> Pose:
         """Return the adjusted rest pose of the source."""
         with self.lock:
-            base = self.motion.skeleton.rest_pose() if self.rest is None else self.rest
+            answer, skeleton = self.outcome.answer, self.motion.skeleton
+            if self._base is None and self.rest is not None:
+                self._base = self.rest
+            elif self._base is None and answer is not None and not self.angles:
+                self._base = pose_of(skeleton, answer.source.rest)
+            base = skeleton.rest_pose() if self._base is None else self._base
             if not self.angles:
                 return base
             right = {row for part in self.joints if part.startswith("right") for row in self.turning_rows(part)}

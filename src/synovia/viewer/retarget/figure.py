@@ -1,0 +1,130 @@
+"""A body in the scene of the retarget page: placed beside another one, in the axes of the body, with coloured bones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.draw.theme import Theme
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.viewer.bodies import build, rod
+from synovia.viewer.skin import Skin
+from synovia.viewer.surface import Surface
+from synovia.viewer.surface.shapes import ball
+
+if TYPE_CHECKING:
+    from viser import ClientHandle
+
+_CHOSEN: Final = (255, 196, 0)  # joint of the chosen part
+
+
+class Figure:
+    """A body in one browser's scene.
+
+    Args:
+        client: The browser.
+        name: Its name in the scene.
+        skeleton: Its skeleton.
+        surface: The surface of the body.
+        theme: Colours.
+        scale: Scene units per length unit.
+        shadows: Whether it casts a shadow.
+        pick: Function that gets the row of a joint that somebody clicks.
+    """
+
+    def __init__(
+        self,
+        client: ClientHandle,
+        name: str,
+        skeleton: Skeleton,
+        surface: Surface,
+        theme: Theme,
+        scale: float,
+        *,
+        shadows: bool,
+        pick: Callable[[int], None],
+    ) -> None:
+        """Add bones, joints and surface."""
+        self.skeleton, self._theme, self.scale = skeleton, theme, scale
+        self._build, self._pick = build(skeleton, theme, scale), pick
+        self._rows = {int(row): k for k, row in enumerate(self._build.bones)}
+        frames = np.array(skeleton.rest_pose().frames)
+        place, turn, size = self._build.bone_frames(frames[:, 9:] * scale)
+        options: Any = {"material": "standard", "lod": "off", "cast_shadow": shadows}
+        vertices, faces = rod()
+        self._bones = client.scene.add_batched_meshes_simple(
+            f"{name}/bones",
+            vertices,
+            faces,
+            batched_wxyzs=turn,
+            batched_positions=place,
+            batched_scales=size,
+            batched_colors=self._build.bone_colours,
+            **options,
+        )
+        vertices, faces = ball(np.ones(3))
+        joints = self._build.joints
+        self._joints = client.scene.add_batched_meshes_simple(
+            f"{name}/joints",
+            vertices,
+            faces,
+            batched_wxyzs=np.tile((1.0, 0.0, 0.0, 0.0), (len(joints), 1)),
+            batched_positions=frames[joints, 9:] * scale,
+            batched_scales=self._build.round.astype(np.float32),
+            batched_colors=self._build.joint_colours,
+            **options,
+        )
+        self._joints.on_click(self._clicked)
+        self._skin = Skin(client, surface, scale=scale, world=frames, shadows=shadows, name=name)
+        self._colours = self._build.bone_colours
+        self._chosen: set[int] = set()
+
+    async def _clicked(self, event: Any) -> None:
+        """Pass on the row of a joint."""
+        index = event.instance_index
+        if isinstance(index, int) and 0 <= index < len(self._build.joints):
+            self._pick(int(self._build.joints[index]))
+
+    def look(self, shown: str) -> None:
+        """Show the surface, the bones or both; ``shown`` is one of ``skin.SHOWN``."""
+        self._skin.choose(shown)
+        self._bones.visible = self._joints.visible = shown != "surface"
+
+    def show(self, frames: Array, basis: Array, foot: Array, aside: float) -> None:
+        """Show a pose.
+
+        Args:
+            frames: World frames of the joints, (n, 12).
+            basis: Rotation from the axes of the body to the world, (3, 3).
+            foot: Point of the world, (3,), that comes to the floor below ``aside``.
+            aside: Place to the left of the middle, scene units.
+        """
+        out = np.empty_like(frames)
+        out[:, :9] = (basis.T @ frames[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
+        out[:, 9:] = (frames[:, 9:] - foot) @ basis + (aside / self.scale, 0.0, 0.0)
+        positions = out[:, 9:] * self.scale
+        place, turn, size = self._build.bone_frames(positions)
+        self._bones.batched_positions = place.astype(np.float32)
+        self._bones.batched_wxyzs = turn.astype(np.float32)
+        self._bones.batched_scales = size.astype(np.float32)
+        self._joints.batched_positions = positions[self._build.joints].astype(np.float32)
+        self._skin.show(out)
+
+    def colour(self, shares: Mapping[int, float], chosen: set[int]) -> None:
+        """Colour bones from their own colour (0) to red (1), by the row at their end, and mark the chosen joints."""
+        colours: NDArray[np.float64] = self._build.bone_colours.astype(float)
+        for row, share in shares.items():
+            if (k := self._rows.get(row)) is not None:
+                colours[k] += share * (np.array(self._theme.missed) - colours[k])
+        out = colours.astype(np.uint8)
+        if (out != self._colours).any():
+            self._colours = self._bones.batched_colors = out
+        if chosen != self._chosen:
+            self._chosen = chosen
+            marked = self._build.joint_colours.copy()
+            marked[[int(row) in chosen for row in self._build.joints]] = _CHOSEN
+            self._joints.batched_colors = marked

@@ -1,0 +1,297 @@
+"""The retarget page of one browser: the clip and its transfer side by side, and the thread that moves them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from synovia.draw.theme import THEMES
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.viewer.clip import Play, sample
+from synovia.viewer.control import Message
+from synovia.viewer.retarget.figure import Figure
+from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
+from synovia.viewer.retarget.transfer import Outcome, Transfer
+from synovia.viewer.style import BAD as RED
+from synovia.viewer.style import BRANDS, GOOD, WARN, note, safe
+from synovia.viewer.surface import Surface
+from synovia.viewer.worker import SESSION, Background
+
+if TYPE_CHECKING:
+    from viser import ClientHandle, ViserServer
+
+_RATE: Final = 30.0  # frames per second
+_TEXT: Final = 0.15  # seconds between two updates of the text
+_SETTLE: Final = 0.15  # seconds without a change after which the clip is carried over again
+_TALL: Final = 1.7  # height of the target, scene units
+_APART: Final = 1.5  # distance of the two bodies, scene units
+_VIEW: Final = 0.8  # vertical field of view, radians
+
+
+class Controls(Protocol):
+    """The controls of a page."""
+
+    def show(self) -> None:
+        """Update status and time."""
+
+    def refresh(self) -> None:
+        """Update the list of parts after a change of the map or of the result."""
+
+
+class RetargetPage:
+    """The page of one browser.
+
+    Args:
+        client: The browser.
+        transfer: The transfer of this page alone.
+        background: Runner of the page's threads.
+        surfaces: Surfaces of source and target.
+        controls: Class of the controls.
+        dark: Whether the page is dark.
+        shadows: Whether bodies cast a shadow.
+    """
+
+    def __init__(
+        self,
+        client: ClientHandle,
+        transfer: Transfer,
+        background: Background,
+        surfaces: tuple[Surface, Surface],
+        controls: Callable[[RetargetPage], Controls],
+        *,
+        dark: bool = False,
+        shadows: bool = True,
+    ) -> None:
+        """Add the scene and the controls, and start to play."""
+        self.client, self.transfer = client, transfer
+        self.play = Play(transfer.motion, playing=True)
+        self.message = Message(self._wake)
+        self.in_place, self.overlaid, self.at_rest, self.picking = True, False, False, False
+        self.part: str | None = None
+        self.computing = False
+        self._stopped = threading.Event()
+        self._due = 0.0
+        client.gui.configure_theme(
+            control_width="large", dark_mode=dark, show_logo=False, show_share_button=False, brand_color=BRANDS[dark]
+        )
+        theme = THEMES["dark" if dark else "light"]
+        scale, first = _TALL / _height(transfer.target), transfer.outcome.answer
+        other = _TALL / _height(transfer.motion.skeleton) if first is None else scale * first.scale  # legs alike
+        scales = other, scale
+        bodies = transfer.motion.skeleton, transfer.target
+        self.figures = [
+            Figure(
+                client, f"/{name}", body, surface, theme, scale,
+                shadows=shadows, pick=lambda row, way=way: self._pick(way, row),
+            )
+            for way, (name, body, surface, scale) in enumerate(
+                zip(("source", "target"), bodies, surfaces, scales, strict=True)
+            )
+        ]  # fmt: skip
+        client.scene.configure_default_lights(True, cast_shadow=shadows)
+        client.scene.add_grid(
+            "/floor", width=14.0, height=14.0, plane="xz", cell_size=0.25, section_size=1.0, cell_color=theme.grid,
+            section_color=theme.grid, cell_thickness=0.6, section_thickness=1.2, fade_distance=10.0,
+            fade_from="origin", shadow_opacity=0.25, position=(0.0, -0.01, 0.0),
+        )  # fmt: skip
+        self._labels = [
+            client.scene.add_label(f"/label/{way}", text, position=(0.0, 0.0, 0.0), anchor="top-center")
+            for way, text in enumerate((transfer.motion.name, transfer.target.name))
+        ]
+        self.panel = controls(self)
+        background.start(SESSION, self._run)
+
+    def close(self) -> None:
+        """Stop after the browser has gone."""
+        self._stopped.set()
+        self.transfer.changed.set()
+
+    def _wake(self, seconds: float) -> None:
+        """Update the text soon."""
+        del seconds
+        self._due = 0.0
+
+    def _pick(self, way: int, row: int) -> None:
+        """Take a clicked joint for the chosen part, if joints are picked in the scene."""
+        if not self.picking or self.part is None:
+            return
+        name = self.figures[way].skeleton.joint_names[row]
+        self.transfer.assign(self.part, **{("source", "target")[way]: name})
+        self.panel.refresh()
+
+    def _run(self) -> None:
+        """Carry the clip over after each change, and show the present frame."""
+        last = time.perf_counter()
+        settled = 0.0
+        while not self._stopped.is_set():
+            now = time.perf_counter()
+            if self.transfer.changed.is_set():
+                self.transfer.changed.clear()
+                settled = now + _SETTLE
+            if self.transfer.outcome.version != self.transfer.version and now >= settled:
+                self._compute()
+                last = now = time.perf_counter()
+            self.play.advance(min(now - last, 0.1))
+            last = now
+            with suppress(RuntimeError):  # a control was removed meanwhile
+                self.show()
+                if now >= self._due:
+                    self._due = now + _TEXT
+                    self.panel.show()
+                self.client.flush()
+            self._stopped.wait(max(now + 1.0 / _RATE - time.perf_counter(), 0.001))
+
+    def _compute(self) -> None:
+        """Carry the clip over, and adapt the list of parts."""
+        self.computing = True
+        with suppress(RuntimeError):
+            self.panel.show()
+            self.client.flush()
+        try:
+            self.transfer.compute()
+        finally:
+            self.computing = False
+        with suppress(RuntimeError):
+            self.panel.refresh()
+        self._due = 0.0
+
+    @property
+    def frame(self) -> int:
+        """Number of the frame that is shown."""
+        motion = self.transfer.motion
+        return min(round(self.play.time * motion.fps), len(motion) - 1)
+
+    def show(self) -> None:
+        """Show both bodies at the present time, or in their rest poses."""
+        transfer, outcome = self.transfer, self.transfer.outcome
+        answer, (basis, other) = outcome.answer, transfer.axes()
+        resting = self.at_rest or answer is None
+        if answer is None or resting:
+            target = np.array(transfer.target.rest_pose().frames)
+            source = np.array(transfer.rest_pose().frames)
+        else:
+            clip = answer.motion
+            pose = clip.skeleton, sample(clip, self.play.time)
+            added = len(clip.skeleton) - len(transfer.target)
+            target = _frames(*pose)[added:]
+            source = _frames(transfer.motion.skeleton, sample(transfer.motion, self.play.time))
+        aside = 0.0 if self.overlaid else 0.5 * _APART
+        feet = self._floors(source, target, resting=resting)
+        with self.client.atomic():
+            self.figures[0].show(source, basis, feet[0], -aside)
+            self.figures[1].show(target, other, feet[1], aside)
+            chosen = self._chosen()
+            self.figures[0].colour({}, chosen[0])
+            self.figures[1].colour({} if resting else self._shares(outcome), chosen[1])
+            for way, label in enumerate(self._labels):
+                label.position = ((2 * way - 1) * aside, -0.06 if not self.overlaid else -0.06 - 0.12 * way, 0.35)
+
+    def _floors(self, source: Array, target: Array, *, resting: bool) -> tuple[Array, Array]:
+        """Return the point on the floor, in each world, that is shown below the middle of each place."""
+        transfer, answer = self.transfer, self.transfer.outcome.answer
+        bases = transfer.axes()
+        out: list[Array] = []
+        for way, frames in enumerate((source, target)):
+            up, basis = bases[way][:, 1], bases[way]
+            body = None if answer is None else (answer.source, answer.target)[way]
+            if resting or body is None:
+                at = frames[:, 9:].mean(axis=0)
+                low = float((frames[:, 9:] @ up).min())
+            else:
+                added = 0 if way == 0 else len(answer.motion.skeleton) - len(frames) if answer is not None else 0
+                at = frames[body.roles["hips"] - added, 9:] if self.in_place else np.zeros(3)
+                low = self._ground(way)
+            local = basis.T @ at
+            local[1] = low
+            out.append(basis @ local)
+        return out[0], out[1]
+
+    def _ground(self, way: int) -> float:
+        """Return the height of the floor below a body: below the lowest joint of the clip for the source, else 0."""
+        answer = self.transfer.outcome.answer
+        if way == 1 or answer is None:
+            return 0.0
+        if self._lowest is None or self._lowest[0] is not answer:
+            heights = self.transfer.motion.positions() @ answer.source.basis[:, 1]
+            self._lowest = (answer, float(np.percentile(heights.min(axis=1), 20.0)))
+        return self._lowest[1]
+
+    _lowest: tuple[Any, float] | None = None  # a transfer and the height of its floor
+
+    def _shares(self, outcome: Outcome) -> dict[int, float]:
+        """Return how red each bone of the target is now, by the row at its end."""
+        added = 0 if outcome.answer is None else len(outcome.answer.motion.skeleton) - len(self.transfer.target)
+        out: dict[int, float] = {}
+        for limb in outcome.limbs:
+            share = float(np.clip((limb.angles[self.frame] - FAIR) / (BAD - FAIR), 0.0, 1.0))
+            for row in limb.rows:
+                out[row - added] = max(out.get(row - added, 0.0), share)
+        return out
+
+    def _chosen(self) -> tuple[set[int], set[int]]:
+        """Return the rows of the chosen part in both bodies."""
+        pair = self.transfer.joints.get(self.part or "", ("", ""))
+        rows = [
+            {figure.skeleton.index(name)} if name else set[int]()
+            for figure, name in zip(self.figures, pair, strict=True)
+        ]
+        return rows[0], rows[1]
+
+    def status(self) -> str:
+        """Return the status line as HTML."""
+        outcome = self.transfer.outcome
+        if text := self.message.text:
+            return note(safe(text), WARN)
+        if self.computing or outcome.version != self.transfer.version:
+            return note("Carrying the clip over.", WARN)
+        if outcome.answer is None:
+            return note(safe(outcome.trouble), RED)
+        limbs = outcome.limbs
+        worst = max(limbs, key=lambda limb: limb.mean, default=None)
+        missed = len(outcome.answer.missed_frames)
+        text = f"{len(outcome.answer.parts)} parts, {len(outcome.answer.motion)} frames"
+        if worst is not None:
+            mean = sum(limb.mean for limb in limbs) / len(limbs)
+            text += f"; limbs <b>{mean:.0f}°</b> off, most {words(worst.role)}: {worst.mean:.0f}°"
+        text += f"; {missed} frames missed" if missed else ""
+        return note(text, colour_of(worst))
+
+
+def colour_of(limb: Limb | None) -> str:
+    """Return the colour of the text about a limb."""
+    if limb is None:
+        return "inherit"
+    return GOOD if limb.mean <= FAIR else WARN if limb.mean <= BAD else RED
+
+
+def words(part: str) -> str:
+    """Return the name of a part as words."""
+    return part.replace("_", " ")
+
+
+def aim_at(server: ViserServer, transfer: Transfer) -> None:
+    """Aim the camera of every browser at the middle between the bodies, from the front."""
+    del transfer
+    server.scene.set_up_direction((0.0, 1.0, 0.0))
+    camera = server.initial_camera
+    camera.up = np.array((0.0, 1.0, 0.0))
+    camera.position, camera.look_at = np.array((0.7, 1.3, 3.7)), np.array((0.0, 0.8, 0.0))
+    camera.fov, camera.near, camera.far = _VIEW, 0.01, 200.0
+
+
+def _height(skeleton: Skeleton) -> float:
+    """Return the largest extent of a body at rest, length units."""
+    return float(np.ptp(skeleton.rest_pose().positions, axis=0).max()) or 1.0
+
+
+def _frames(skeleton: Skeleton, q: Array) -> Array:
+    """Return the world frames of a pose, (n, 12)."""
+    from synovia.model.pose import world_frames
+
+    return world_frames(skeleton, q[None])[0]

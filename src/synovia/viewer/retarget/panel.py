@@ -1,0 +1,335 @@
+"""The controls of the retarget page: playing, the list of parts with their joints, the rest pose, and downloads."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.files.poses import save_pose
+from synovia.io.npz import write_npz
+from synovia.model import Kind
+from synovia.retargeting import NEEDED, write_map
+from synovia.viewer.control import connect
+from synovia.viewer.retarget.limbs import BAD, FAIR, TRUNK, Limb
+from synovia.viewer.skin import SHOWN
+from synovia.viewer.style import DIM, note, style
+
+if TYPE_CHECKING:
+    from synovia.viewer.retarget.page import RetargetPage
+
+_NONE: Final = "(none)"
+_MIRRORS: Final = {"left": "right", "right": "left"}
+_COLOURS: Final = {"bad": (201, 42, 53), "fair": (178, 95, 0), "gap": (110, 119, 132), "good": (74, 88, 104)}
+_BALL: Final = ("Forward °", "Outward °", "Twist °")
+_IN_LIST: Final = ".mantine-Paper-root .mantine-Paper-root:has(.synovia-parts) .mantine-Button"
+_LIST: Final = (  # the buttons of the list: text to the left, on two lines if it is long
+    f"<style>{_IN_LIST}-root{{height:auto!important;padding:.25em .6em}}"
+    f"{_IN_LIST}-label{{white-space:normal;line-height:1.25;overflow-wrap:anywhere;text-align:left;font-size:.92em}}"
+    f"{_IN_LIST}-inner{{justify-content:flex-start}}</style>"
+    '<div class="synovia-parts"></div>'
+)
+
+
+class Panel:
+    """The controls of one page.
+
+    Args:
+        page: The page.
+    """
+
+    def __init__(self, page: RetargetPage) -> None:
+        """Add the controls."""
+        self.page, self.transfer = page, page.transfer
+        gui = self._gui = page.client.gui
+        source, target = self.transfer.motion.skeleton, self.transfer.target
+        gui.set_panel_label(f"Synovia: {self.transfer.motion.name} onto {target.name}"[:60])
+        gui.add_html(style(f"{target.name} · Synovia"))
+        self._status = gui.add_html("")
+        self._joints = (_NONE, *source.joint_names), (_NONE, *target.joint_names)
+        self._buttons: dict[str, Any] = {}
+        self._labels: dict[str, tuple[str, str]] = {}
+        self._sliders: list[tuple[int, int, Any]] = []
+        self._add_playing()
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Map"):
+            self._add_map()
+        with tabs.add_tab("Rest pose"):
+            self._add_rest()
+        with tabs.add_tab("Save"):
+            self._add_saving()
+        self.choose(next(iter(self.transfer.parts), None))
+        self.show()
+
+    def _on(self, handle: Any, action: Callable[[Any], None], *, click: bool = False, slow: bool = False) -> Any:
+        """Call an action after each change of a control."""
+        return connect(handle, action, self.page.message, click=click, slow=slow)
+
+    # --- playing ---------------------------------------------------------------------------------------------------
+
+    def _add_playing(self) -> None:
+        """Add play, time, speed and what is shown."""
+        gui, page = self._gui, self.page
+        length = max(round(self.transfer.motion.duration, 3), 0.001)
+        self._playing = self._on(gui.add_checkbox("Play", page.play.playing), self._set_playing)
+        self._time = self._on(gui.add_slider("Time s", 0.0, length, 0.001, 0.0), self._set_time)
+        self._on(gui.add_slider("Speed", 0.05, 2.0, 0.05, 1.0), self._set_speed)
+        with gui.add_folder("Show", expand_by_default=False):
+            self._on(gui.add_checkbox("In place", page.in_place, hint="Hold the hips still."), self._set_in_place)
+            self._on(
+                gui.add_checkbox("On top of each other", page.overlaid, hint="Instead of side by side."),
+                self._set_overlaid,
+            )
+            self._on(gui.add_dropdown("Look", SHOWN, initial_value="both"), self._look)
+
+    def _set_playing(self, on: Any) -> None:
+        self.page.play.playing = bool(on)
+        if on:
+            self._leave_rest()
+
+    def _set_time(self, seconds: Any) -> None:
+        self.page.play.time, self.page.play.playing = float(seconds), False
+        self._leave_rest()
+
+    def _leave_rest(self) -> None:
+        """Show the clip instead of the rest poses."""
+        self._resting.value = self.page.at_rest = False
+
+    def _set_speed(self, speed: Any) -> None:
+        self.page.play.speed = float(speed)
+
+    def _set_in_place(self, on: Any) -> None:
+        self.page.in_place = bool(on)
+
+    def _set_overlaid(self, on: Any) -> None:
+        self.page.overlaid = bool(on)
+
+    def _look(self, shown: str) -> None:
+        for figure in self.page.figures:
+            figure.look(shown)
+
+    # --- the map ---------------------------------------------------------------------------------------------------
+
+    def _add_map(self) -> None:
+        """Add the editor of the chosen part, and the list of parts."""
+        gui = self._gui
+        self._on(gui.add_button_group("", ("Undo", "Automatic map")), self._map_button, click=True)
+        self._title = gui.add_html("")
+        self._pair = [
+            self._on(gui.add_dropdown(label, options), lambda name, way=way: self._assign(way, name))
+            for way, (label, options) in enumerate(zip(("Source", "Target"), self._joints, strict=True))
+        ]
+        self._on(
+            gui.add_checkbox("Pick in the scene", False, hint="A click on a joint makes it the joint of the part."),
+            self._set_picking,
+        )
+        self._new = gui.add_text("New part", "", hint="A name such as left_hand, or one of your own.")
+        self._on(gui.add_button("Add part"), self._add_part, click=True)
+        self._on(
+            gui.add_checkbox("Keep standing feet in place", self.transfer.feet),
+            lambda on: self.transfer.set_feet(bool(on)),
+        )
+        self._list = gui.add_folder("Parts")
+        with self._list:
+            gui.add_html(_LIST)
+        self._fill()
+
+    def _map_button(self, name: str) -> None:
+        if name == "Automatic map":
+            self.transfer.automatic()
+        elif not self.transfer.undo():
+            self.page.message.show("No change to undo.")
+        self.refresh()
+
+    def _assign(self, way: int, name: str) -> None:
+        if self.page.part is None:
+            return
+        joint = "" if name == _NONE else name
+        if way == 0:
+            self.transfer.assign(self.page.part, source=joint)
+        else:
+            self.transfer.assign(self.page.part, target=joint)
+        self.refresh()
+
+    def _set_picking(self, on: Any) -> None:
+        self.page.picking = bool(on)
+
+    def _add_part(self, _: Any) -> None:
+        name = "_".join(self._new.value.split()).lower()
+        if not name:
+            self.page.message.show("New part: expected a name, got none.")
+            return
+        self.transfer.assign(name)
+        self._new.value = ""
+        self.choose(name)
+        self.refresh()
+
+    def _fill(self) -> None:
+        """Make a button for each part of the map."""
+        for handle in self._buttons.values():
+            handle.remove()
+        self._buttons, self._labels = {}, {}
+        with self._list:
+            for part in self.transfer.parts:
+                label, kind = self._label(part)
+                button = self._gui.add_button(label, color=_COLOURS[kind])
+                self._on(button, lambda _, part=part: self.choose(part), click=True)
+                self._buttons[part], self._labels[part] = button, (label, kind)
+
+    def _limb(self, part: str) -> Limb | None:
+        """Return the limb that begins with a part; that of the hips is the trunk."""
+        role = TRUNK if part == "hips" else part
+        return next((limb for limb in self.transfer.outcome.limbs if limb.role == role), None)
+
+    def _label(self, part: str) -> tuple[str, str]:
+        """Return the text of a part in the list, and which colour it has."""
+        source, target = self.transfer.joints[part]
+        text = f"{part.replace('_', ' ')}: {source or '?'} → {target or '?'}"
+        if not (source and target):
+            return text, "bad" if part in NEEDED else "gap"
+        limb = self._limb(part)
+        if limb is None:
+            return text, "good"
+        kind = "good" if limb.mean <= FAIR else "fair" if limb.mean <= BAD else "bad"
+        return f"{limb.mean:.0f}° {text}", kind
+
+    def choose(self, part: str | None) -> None:
+        """Choose a part to edit."""
+        self.page.part = part
+        pair = self.transfer.joints.get(part or "", ("", ""))
+        for handle, name in zip(self._pair, pair, strict=True):
+            handle.value = name or _NONE
+            handle.disabled = part is None
+        self._rest_part.value = part or _NONE
+        self._retitle()
+        self._add_sliders()
+
+    def _retitle(self) -> None:
+        """Show the name of the chosen part and how far its limb is off."""
+        part = self.page.part
+        if part is None:
+            self._title.content = note("Choose a part of the list.")
+            return
+        text = f"<b>{part.replace('_', ' ')}</b>"
+        if (limb := self._limb(part)) is not None:
+            when = limb.worst / self.transfer.motion.fps
+            text += f": {limb.mean:.0f}° off in the mean, {limb.angles.max():.0f}° at {when:.2f} s"
+        self._title.content = note(text)
+
+    def refresh(self) -> None:
+        """Update the list and the chosen part after a change of the map or of the result."""
+        if set(self._buttons) != set(self.transfer.parts):
+            self._fill()
+            self._rest_part.options = self.transfer.parts or (_NONE,)
+            self._rest_part.value = self.page.part or _NONE
+        for part, button in self._buttons.items():
+            label, kind = self._label(part)
+            if (label, kind) != self._labels[part]:
+                self._labels[part] = label, kind
+                button.label, button.color = label, _COLOURS[kind]
+        pair = self.transfer.joints.get(self.page.part or "", ("", ""))
+        for handle, name in zip(self._pair, pair, strict=True):
+            if handle.value != (name or _NONE):
+                handle.value = name or _NONE
+        self._retitle()
+
+    # --- the rest pose ---------------------------------------------------------------------------------------------
+
+    def _add_rest(self) -> None:
+        """Add the sliders of the chosen part in the rest pose of the source."""
+        gui = self._gui
+        gui.add_html(
+            note(
+                "The pose of the source that means standing. Limbs keep their directions; trunk, head, hands, feet and"
+                " the twist of limbs are carried over relative to it."
+            )
+        )
+        self._rest_part = self._on(
+            gui.add_dropdown("Part", self.transfer.parts or (_NONE,)),
+            lambda part: self.choose(None if part == _NONE else part),
+        )
+        self._resting = self._on(gui.add_checkbox("Show the rest poses", False), self._set_resting)
+        self._both = gui.add_checkbox("Both sides", True, hint="Turn the part of the other side as well.")
+        self._turned = gui.add_html("")
+        self._place = gui.add_folder(None)
+        self._on(gui.add_button("Reset"), self._reset, click=True)
+
+    def _set_resting(self, on: Any) -> None:
+        self.page.at_rest = bool(on)
+
+    def _reset(self, _: Any) -> None:
+        self.transfer.straighten()
+        self._add_sliders()
+
+    def _add_sliders(self) -> None:
+        """Replace the sliders by those of the chosen part."""
+        for _, _, slider in self._sliders:
+            slider.remove()
+        self._sliders = []
+        part, skeleton = self.page.part, self.transfer.motion.skeleton
+        rows = [] if part is None else self.transfer.turning_rows(part)
+        self._turned.content = "" if rows else note("No joint of the source turns this part.", DIM)
+        with self._place:
+            for row in rows:
+                hinge = skeleton.joints[row].kind is Kind.HINGE
+                titles = (f"{skeleton.joint_names[row]} °",) if hinge else _BALL
+                now = self.transfer.angles.get(row, (0.0,) * len(titles))
+                for k, title in enumerate(titles):
+                    slider = self._gui.add_slider(title, -180.0, 180.0, 0.5, now[k])
+                    self._on(slider, lambda _, row=row: self._turn(row))
+                    self._sliders.append((row, k, slider))
+
+    def _turn(self, row: int) -> None:
+        """Turn a joint of the rest pose, and that of the other side."""
+        values = tuple(float(slider.value) for at, _, slider in self._sliders if at == row)
+        angles = {row: values}
+        side, _, name = (self.page.part or "").partition("_")
+        other = f"{_MIRRORS[side]}_{name}" if side in _MIRRORS else ""
+        if self._both.value and len(values) > 1 and other:
+            angles.update(dict.fromkeys(self.transfer.turning_rows(other), values))
+        self._resting.value = self.page.at_rest = True
+        self.transfer.turn(angles)
+
+    # --- downloads -------------------------------------------------------------------------------------------------
+
+    def _add_saving(self) -> None:
+        """Add the downloads."""
+        gui = self._gui
+        self._on(gui.add_button("Save map"), lambda _: self._send("map.toml", self._map), click=True, slow=True)
+        self._on(gui.add_button("Save rest pose"), lambda _: self._send("rest.json", self._rest), click=True, slow=True)
+        self._on(gui.add_button("Save clip"), lambda _: self._send("clip.npz", self._clip), click=True, slow=True)
+        gui.add_html(note("<code>synovia retarget SRC DST --map map.toml</code> takes the map."))
+
+    def _send(self, name: str, write: Callable[[Path], None]) -> None:
+        """Send a file that a function writes; the server keeps none."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            write(path)
+            self.page.client.send_file_download(name, path.read_bytes(), save_immediately=True)
+
+    def _map(self, path: Path) -> None:
+        write_map({part: pair for part, pair in self.transfer.joints.items() if any(pair)}, path)
+
+    def _rest(self, path: Path) -> None:
+        save_pose(self.transfer.rest_pose(), path)
+
+    def _clip(self, path: Path) -> None:
+        answer = self.transfer.outcome.answer
+        if answer is None:
+            raise ValueError("no clip: the map is not complete")
+        write_npz(answer.motion, path)
+
+    # --- several times a second ------------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Update status and time."""
+        text = f'<div class="synovia-status">{self.page.status()}</div>'
+        if text != self._status.content:
+            self._status.content = text
+        play = self.page.play
+        if self._playing.value != play.playing:
+            self._playing.value = play.playing
+        now = min(max(round(play.time, 3), 0.0), self._time.max)
+        if abs(now - self._time.value) > self._time.step:
+            self._time.value = now

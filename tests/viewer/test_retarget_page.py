@@ -1,0 +1,299 @@
+"""The retarget page: what it computes, its controls, and the page in a real browser."""
+
+import asyncio
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("viser")
+
+import synovia as sy
+from browsing import browser_path, chromium
+from cli_runs import assert_refused, run
+from panels import Gui
+from synovia.retargeting import read_map, retarget
+from synovia.viewer import view_retarget
+from synovia.viewer.live import View
+from synovia.viewer.retarget.limbs import BAD, compare_limbs
+from synovia.viewer.retarget.page import RetargetPage
+from synovia.viewer.retarget.panel import Panel
+from synovia.viewer.retarget.rest import adjusted, pose_of, relative_to
+from synovia.viewer.retarget.transfer import Transfer
+from synovia.viewer.surface import Surface
+from synovia.viewer.worker import Background
+
+WALK = "examples/walk.bvh"
+
+
+def walk(frames=20):
+    motion = sy.load_motion(WALK)
+    return sy.Motion(motion.skeleton, motion.q[:frames], motion.fps, name="walk")
+
+
+@settings(max_examples=15)
+@given(st.sampled_from(["humanoid", "arm7"]), st.integers(0, 1000))
+def test_a_motion_relative_to_another_rest_pose_is_the_same_motion(model, seed):
+    body = sy.bundled(model).with_root("free")
+    rng = np.random.default_rng(seed)
+    q = np.array([body.random_pose(seed + k).q for k in range(4)])
+    q[:, :3] = rng.normal(size=(4, 3))
+    motion, rest = sy.Motion(body, q, 30.0), sy.Pose(body, q[3])
+    again = relative_to(motion, rest)
+    np.testing.assert_allclose(again.frames(), motion.frames(), atol=1e-9)
+    np.testing.assert_allclose(again.skeleton.rest_pose().frames, rest.frames, atol=1e-9)
+
+
+@settings(max_examples=15)
+@given(st.sampled_from(["humanoid", "arm7", "quadruped"]), st.integers(0, 1000))
+def test_a_pose_comes_back_from_its_frames(model, seed):
+    pose = sy.bundled(model).with_root("free").random_pose(seed)
+    np.testing.assert_allclose(pose_of(pose.skeleton, pose.frames).frames, pose.frames, atol=1e-9)
+
+
+def test_outward_raises_the_arms_of_both_sides_alike():
+    body = sy.bundled("humanoid")
+    rows = {side: body.index(f"{side}_upper_arm") for side in ("left", "right")}
+    basis = np.eye(3)  # the humanoid has x left, y up, z forward
+    pose = adjusted(body.rest_pose(), basis, dict.fromkeys(rows.values(), (0.0, 30.0, 0.0)), {rows["right"]})
+    for side, row in rows.items():
+        before = body.rest_pose().position(f"{side}_hand") - body.rest_pose().positions[row]
+        after = pose.position(f"{side}_hand") - pose.positions[row]
+        angle = np.degrees(np.arccos(before @ after / np.linalg.norm(before) / np.linalg.norm(after)))
+        assert angle == pytest.approx(30.0)
+        assert after[1] > before[1]
+    ahead = adjusted(body.rest_pose(), basis, {rows["left"]: (0.0, -90.0, 0.0)}, set())  # first hang the arm
+    ahead = adjusted(ahead, basis, {rows["left"]: (40.0, 0.0, 0.0)}, set())
+    assert (ahead.position("left_hand") - ahead.positions[rows["left"]])[2] > 0.1
+
+
+def test_limbs_are_compared_by_their_directions():
+    motion = walk()
+    answer = retarget(motion, motion.skeleton, feet=False)
+    limbs = compare_limbs(answer, motion)
+    assert {limb.role for limb in limbs} >= {"trunk", "left_upper_arm", "right_lower_leg"}
+    assert max(limb.angles.max() for limb in limbs) < 1e-3
+    arm = motion.skeleton.index(motion.skeleton.roles["left_lower_arm"])
+    q = np.array(answer.motion.q)
+    at = answer.motion.skeleton.q_slice(answer.motion.skeleton.joint_names[arm])
+    bend = sy.Rotation.from_euler("xyz", (50.0, 20.0, 0.0), degrees=True)
+    q[:, at] = (sy.Rotation.from_quat(q[:, at]) * bend).as_quat()
+    from dataclasses import replace
+
+    bent = replace(answer, motion=sy.Motion(answer.motion.skeleton, q, motion.fps))
+    off = {limb.role: limb.mean for limb in compare_limbs(bent, motion)}
+    assert off["left_lower_arm"] > 15.0
+    assert max(mean for role, mean in off.items() if role != "left_lower_arm") < 1e-3
+
+
+def test_the_map_is_edited_and_undone():
+    transfer = Transfer(walk(), sy.bundled("humanoid"))
+    good = transfer.compute()
+    assert good.answer is not None
+    first = dict(transfer.joints)
+    left, right = first["left_upper_arm"][1], first["right_upper_arm"][1]
+    transfer.assign("left_upper_arm", target=right)
+    transfer.assign("right_upper_arm", target=left)
+    worst = max(transfer.compute().limbs, key=lambda limb: limb.mean)
+    assert worst.mean > BAD
+    assert worst.role.endswith("arm")
+    transfer.remove("hips")
+    spoiled = transfer.compute()
+    assert spoiled.answer is None
+    assert "hips" in spoiled.trouble
+    with pytest.raises(sy.UnknownNameError):
+        transfer.assign("hips", source="nothing")
+    while transfer.undo():
+        pass
+    assert transfer.joints == first
+    again = transfer.compute().answer
+    np.testing.assert_array_equal(again.motion.q, good.answer.motion.q)
+    transfer.assign("tail", source=first["hips"][0])
+    transfer.automatic()
+    assert transfer.joints == first
+
+
+def test_the_rest_pose_changes_the_result():
+    transfer = Transfer(walk(), sy.bundled("humanoid"))
+    before = transfer.compute().answer.motion
+    head = transfer.turning_rows("head")
+    transfer.turn({head[0]: (8.0, 0.0, 0.0)})
+    after = transfer.compute().answer.motion
+    row = after.skeleton.index(after.skeleton.roles["head"])
+    turn = np.einsum("tij,tik->tjk", *(m.frames()[:, row, :9].reshape(-1, 3, 3) for m in (before, after)))
+    angles = np.degrees(np.arccos(np.clip((np.trace(turn, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0)))
+    assert angles.mean() == pytest.approx(8.0, abs=1.0)
+    transfer.straighten()
+    np.testing.assert_array_equal(transfer.compute().answer.motion.q, before.q)
+
+
+class Figure:
+    """Stands for a body in the scene."""
+
+    def __init__(self, _client, _name, skeleton, _surface, _theme, scale, *, shadows, pick):
+        self.skeleton, self.scale, self.pick = skeleton, scale, pick
+        self.shares = {}
+
+    def show(self, frames, basis, foot, aside):
+        assert np.isfinite(frames).all()
+        self.shown = (frames - np.append(np.zeros(9), foot))[:, 9:] @ basis, aside
+
+    def colour(self, shares, chosen):
+        self.shares, self.chosen = shares, chosen
+
+    def look(self, shown):
+        self.looks = shown
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """A page without a browser and without a thread."""
+    monkeypatch.setattr("synovia.viewer.retarget.page.Figure", Figure)
+    monkeypatch.setattr(Background, "start", lambda *_: None)
+    gui, sent = Gui(), []
+    label = SimpleNamespace(position=None)
+    scene = SimpleNamespace(
+        configure_default_lights=lambda *_, **__: None, add_grid=lambda *_, **__: None, add_label=lambda *_, **__: label
+    )
+    client = SimpleNamespace(
+        gui=gui, scene=scene, flush=lambda: None, atomic=lambda: io.StringIO(),
+        send_file_download=lambda name, content, **_: sent.append((name, content)),
+    )  # fmt: skip
+    transfer = Transfer(walk(), sy.bundled("humanoid"))
+    transfer.compute()
+    out = RetargetPage(client, transfer, Background(), (Surface(), Surface()), Panel)
+    out.controls, out.sent = gui.by_label, sent
+    return out
+
+
+def test_the_controls_edit_the_transfer(page):
+    controls, transfer = page.controls, page.transfer
+    part = "left_upper_arm"
+    page.panel.choose(part)
+    other = transfer.joints["right_upper_arm"][1]
+    controls["Target"].type(other)
+    assert transfer.joints[part] == (transfer.joints[part][0], other)
+    assert transfer.changed.is_set()
+    page._compute()
+    page.show()
+    assert page.figures[1].shares
+    assert max(page.figures[1].shares.values()) == 1.0
+    label, kind = page.panel._labels[part]
+    assert (kind, "°" in label) == ("bad", True)
+    page.panel._map_button("Undo")
+    page._compute()
+    page.show()
+    assert page.panel._labels[part][1] == "good"
+    assert max(page.figures[1].shares.values()) < 1.0
+    page.picking = True
+    page.figures[0].pick(3)
+    assert transfer.joints[part][0] == transfer.motion.skeleton.joint_names[3]
+    controls["New part"].value = "Tail end"
+    controls["Add part"].type(True)
+    assert transfer.joints["tail_end"] == ("", "")
+    assert page.part == "tail_end"
+    assert "?" in page.panel._labels["tail_end"][0]
+
+
+def test_the_sliders_turn_both_sides_of_the_rest_pose(page):
+    page.panel.choose("left_upper_arm")
+    slider = page.panel._sliders[1][2]
+    slider.type(35.0)
+    assert set(page.transfer.angles.values()) == {(0.0, 35.0, 0.0)}
+    assert len(page.transfer.angles) == 2
+    assert page.at_rest
+    page.show()
+    page.controls["Play"].type(True)
+    assert not page.at_rest
+    page.controls["Reset"].type(True)
+    assert not page.transfer.angles
+
+
+def test_what_is_saved_can_be_used(page, tmp_path):
+    for button in ("Save map", "Save rest pose", "Save clip"):
+        page.controls[button].type(True)
+    files = dict(page.sent)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    again = retarget(page.transfer.motion, page.transfer.target, read_map(tmp_path / "map.toml"))
+    np.testing.assert_array_equal(again.motion.q, page.transfer.outcome.answer.motion.q)
+    np.testing.assert_array_equal(sy.load_motion(tmp_path / "clip.npz").q, again.motion.q)
+    rest = sy.load_pose(tmp_path / "rest.json", page.transfer.motion.skeleton)
+    np.testing.assert_allclose(rest.q, page.transfer.rest_pose().q, atol=1e-12)
+
+
+def test_side_by_side_and_on_the_floor(page):
+    page.show()
+    (left, aside), (right, other) = page.figures[0].shown, page.figures[1].shown
+    assert aside < 0.0 < other
+    for positions in (left, right):
+        assert -0.15 < positions[:, 1].min() / np.ptp(positions[:, 1]) < 0.15
+    page.controls["On top of each other"].type(True)
+    page.show()
+    assert page.figures[0].shown[1] == 0.0
+
+
+def test_the_command_opens_the_page(monkeypatch):
+    seen = []
+    monkeypatch.setattr(View, "wait", lambda self: seen.append(self._make()))
+    ran = run("view", WALK, "--onto", "humanoid", "--no-browser", "--port", 0, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.data["url"].startswith("http://127.0.0.1")
+    assert isinstance(seen[0], Transfer)
+    assert_refused(run("view", WALK, "--map", "map.toml"), "--onto", code=2)
+    assert_refused(run("view", "humanoid", "--onto", "arm7"), "no motion")
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:Queued a:UserWarning")
+@pytest.mark.xdist_group("browser")
+@pytest.mark.skipif(browser_path() is None, reason="no Chromium on this machine")
+def test_a_person_edits_the_map_in_a_browser():
+    pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+    with view_retarget(WALK, "humanoid", port=0, shadows=False) as running, chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1100, "height": 900}, accept_downloads=True)
+        tab.set_default_timeout(300_000)
+        mistakes = []
+        tab.on("pageerror", lambda error: mistakes.append(str(error)))
+        tab.goto(f"{running.url}?fixedDpr=0.3")
+        tab.wait_for_selector("text=Rest pose")
+        tab.locator(".mantine-Notification-closeButton").dispatch_event("click")
+        shown = next(iter(running.pages.values()))
+
+        def until(what):
+            for _ in range(2000):
+                if what():
+                    return
+                tab.wait_for_timeout(100)
+            raise AssertionError
+
+        until(lambda: shown.transfer.outcome.version == shown.transfer.version)
+        target = tab.locator("input[role=combobox]:visible").nth(1)
+        for side, other in (("left", "right"), ("right", "left")):
+            tab.get_by_role("button", name=f"{side} upper arm:").click()
+            until(lambda side=side: shown.part == f"{side}_upper_arm")
+            target.click()
+            tab.get_by_role("option", name=f"{other}_upper_arm", exact=True).click()
+            until(lambda side=side, other=other: shown.transfer.joints[f"{side}_upper_arm"][1] == f"{other}_upper_arm")
+        until(lambda: max(limb.mean for limb in shown.transfer.outcome.limbs) > BAD)
+        tab.wait_for_selector("text=/most (left|right) upper arm: 1/")
+        tab.get_by_role("tab", name="Save").click()
+        with tab.expect_download() as sent:
+            tab.get_by_role("button", name="Save map").click()
+        assert sent.value.suggested_filename == "map.toml"
+        assert read_map(sent.value.path())["left_upper_arm"][1] == "right_upper_arm"
+        assert not mistakes
+
+
+def test_clicks_on_joints_are_passed_on():
+    from synovia.viewer.retarget.figure import Figure as Real
+
+    seen = []
+    figure = SimpleNamespace(_build=SimpleNamespace(joints=np.array([4, 7])), _pick=seen.append)
+    for index in (1, None, 9, -1):
+        asyncio.run(Real._clicked(figure, SimpleNamespace(instance_index=index)))
+    assert seen == [7]
