@@ -16,7 +16,7 @@ import synovia as sy
 
 pytest.importorskip("trimesh")
 
-from synovia.viewer.surface import Surface, surface_of
+from synovia.surface import Surface, surface_of
 
 CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
 TRIANGLES = np.array([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1)])
@@ -295,7 +295,7 @@ def test_collada_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monkey
     """Where its reader is missing: one sentence for all files, and no error."""
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        "synovia.viewer.surface.shapes.find_spec", lambda name: None if name == "collada" else find(name)
+        "synovia.surface.shapes.find_spec", lambda name: None if name == "collada" else find(name)
     )
     for name in "abcdef":
         (tmp_path / f"{name}.dae").write_bytes(b"<COLLADA/>")

@@ -80,7 +80,7 @@ class Notes:
         place, scale = self._point(mark.place)
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
-        return place, max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
+        return place, min(max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale), 26.0 * self._scale)
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
         """Draw the ring and the axes of a mark, and a line to the target if it was missed."""

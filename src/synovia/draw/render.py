@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from synovia.draw.camera import Camera, direction, fit, look
+from synovia.draw.camera import Camera, direction, fit
+from synovia.draw.camera import look as axes_of
 from synovia.draw.film import SHEET, check_film, film_frames, write_film
 from synovia.draw.marks import marks_of
-from synovia.draw.picture import checked_size, content_window, draw
+from synovia.draw.picture import checked_size, content_window, draw, skins_of
 from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Scene, build_scene, up_of
 from synovia.draw.theme import Theme, theme_of
@@ -54,6 +55,7 @@ def render(
     view: str | tuple[float, float] = "three-quarter",
     theme: str = "light",
     floor: bool = True,
+    look: str = "surface",
     jobs: int | None = None,
     force: bool = False,
     watch: Callable[[int, int], None] | None = None,
@@ -71,13 +73,14 @@ def render(
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
+        look: As in ``picture``.
         jobs: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
         watch: Called with (frames drawn, all frames).
 
     Raises:
         InputError: If an argument cannot be used.
-        UnknownNameError: If the view or the theme does not exist.
+        UnknownNameError: If the view, the theme or the look does not exist.
         MissingExtraError: If Pillow, or ffmpeg for MP4, is not installed.
         UnsupportedError: If no film format has this extension.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -100,7 +103,7 @@ def render(
     strip = None if errors is None else Strip(errors, (width, below), colours)
     box = (width // len(clips), height - below)
     names = [*titles, *[None] * (len(clips) - len(titles))]
-    panels = [_panel(each, main, shown, box, view, colours, name) for each, name in zip(clips, names, strict=False)]
+    panels = [_panel(each, main, shown, box, view, colours, name, look) for each, name in zip(clips, names, strict=False)]
 
     def paint(k: int) -> Image.Image:
         """Return one frame of the film."""
@@ -108,7 +111,7 @@ def render(
 
         out = Image.new("RGB", (width, height), colours.below)
         for place, panel in enumerate(panels):
-            one = draw(panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor)
+            one = draw(panel.scenes[k], panel.cameras[k], box, colours, title=panel.title, floor=floor, samples=2)
             out.paste(one, (place * box[0], 0))
         if strip is not None:
             out.paste(strip.at(shown[k]), (0, box[1]))
@@ -141,13 +144,18 @@ def _panel(
     view: str | tuple[float, float],
     theme: Theme,
     title: str | None,
+    look: str,
 ) -> _Panel:
     """Build the scenes of a clip at the times of the film's frames, and their cameras."""
     motion = clip.motion if isinstance(clip, Tracked) else clip
     frames = [min(round(k / main.fps * motion.fps), len(motion) - 1) for k in shown]
     marks = [marks_of(clip[k]) if isinstance(clip, Tracked) else [] for k in frames]
     unnamed = [[replace(mark, label="") for mark in some] for some in marks]  # labels would jump from frame to frame
-    scenes = [build_scene([motion.pose(k)], some, theme) for k, some in zip(frames, unnamed, strict=True)]
+    poses = [motion.pose(k) for k in frames]
+    skins = {id(pose.skeleton): skin for skin in skins_of([motion.skeleton], look).values() for pose in poses}
+    scenes = [
+        build_scene([pose], some, theme, look=look, skins=skins) for pose, some in zip(poses, unnamed, strict=True)
+    ]
     ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
     extent = max(scene.extent for scene in scenes)
     scenes = [replace(scene, ground=ground, extent=extent) for scene in scenes]
@@ -159,7 +167,7 @@ def _panel(
     content = [scene.content for scene in scenes]
     points = np.concatenate([places - shift for (places, _), shift in zip(content, path, strict=True)])
     radii = np.concatenate([sizes for _, sizes in content])
-    camera = fit(look(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title))
+    camera = fit(axes_of(view, up_of(skeleton), skeleton.forward), points, radii, content_window(size, scenes[0], title))
     return _Panel(title, scenes, [replace(camera, position=camera.position + shift) for shift in path])
 
 

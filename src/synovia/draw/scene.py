@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import direction
+from synovia.draw.surfaces import Skin
 from synovia.draw.theme import Colour, Theme
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_matrix, as_numbers
 
+LOOKS: Final = ("surface", "bones", "both")
 _THICK: Final = 0.042  # radius of the root joint, as a part of the longest path from it to a tip
 _TAPER: Final = 0.5  # power of the path length to the tip in a radius: 0 for equal radii, 1 for proportional ones
 _TIP: Final = 0.5  # path length at a tip, as a part of its bone
@@ -90,6 +93,10 @@ class Scene:
         ground: Height of the floor along ``up``, length units.
         extent: Size of the content, length units, above 0.
         meters_per_unit: Length of the unit in metres, None if unknown.
+        skins: The surface of each pose and the world frames of its joints, as many as there are poses, the main one
+            last; None for a pose without a surface.
+        look: One of ``LOOKS``; a pose without a surface shows its bones.
+        hull: Points, (n, 3), between which the surfaces lie.
     """
 
     solid: Bodies
@@ -100,13 +107,19 @@ class Scene:
     ground: float
     extent: float
     meters_per_unit: float | None
+    skins: tuple[tuple[Skin, Array] | None, ...] = (None,)
+    look: str = "bones"
+    hull: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     @property
     def content(self) -> tuple[Array, Array]:
         """Centres (n, 3) and radii (n,) of balls that contain everything but the floor, length units."""
         shown = (*self.ghosts, self.solid)
-        centres = [side for bodies in shown for side in (bodies.start, bodies.end)]
-        radii = [bodies.radii[:, k] for bodies in shown for k in (0, 1)]
+        centres, radii = [self.hull], [np.zeros(len(self.hull))]
+        for bodies, skin in zip(shown, self.skins, strict=True):
+            if skin is None or self.look != "surface":
+                centres += [bodies.start, bodies.end]
+                radii += [bodies.radii[:, 0], bodies.radii[:, 1]]
         for mark in self.marks:
             centres.append(np.stack([mark.position, mark.place]))
             radii.append(np.full(2, 0.03 * self.extent))
@@ -123,8 +136,24 @@ class Scene:
         return f"{metres * factor:.3g} {unit}"
 
 
-def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, joint_names: bool = False) -> Scene:
+def build_scene(
+    poses: Sequence[Pose],
+    marks: Sequence[Mark],
+    theme: Theme,
+    *,
+    joint_names: bool = False,
+    look: str = "bones",
+    skins: Mapping[int, Skin] | None = None,
+) -> Scene:
     """Return the scene of poses of one or more skeletons: the last one solid, earlier ones as ghosts.
+
+    Args:
+        poses: The poses.
+        marks: Targets.
+        theme: Colours.
+        joint_names: Whether to label the joints.
+        look: One of ``LOOKS``.
+        skins: Surfaces by the ``id`` of their skeletons.
 
     Raises:
         InputError: If there is no pose, or a pose holds a position that is not finite.
@@ -142,10 +171,18 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
         extent = max((mark.miss for mark in marks), default=0.0) or 1.0
     solid = _bodies(last, extent, theme, None)
     ghosts = tuple(_bodies(pose, extent, theme, theme.ghost) for pose in poses[:-1])
+    worn = {} if skins is None or look == "bones" else skins
+    dressed = tuple((worn[key], pose.frames) if (key := id(pose.skeleton)) in worn else None for pose in poses)
+    hulls = [skin.at(frames).hull for skin, frames in (each for each in dressed if each is not None)]
     ground = min(
-        float(np.min(side @ up - bodies.radii[:, k]))
-        for bodies in (*ghosts, solid)
-        for k, side in enumerate((bodies.start, bodies.end))
+        *(float(np.min(hull @ up)) for hull in hulls),
+        *(
+            float(np.min(side @ up - bodies.radii[:, k]))
+            for bodies, skin in zip((*ghosts, solid), dressed, strict=True)
+            for k, side in enumerate((bodies.start, bodies.end))
+            if skin is None
+        ),
+        math.inf,
     )
     names: list[tuple[Array, str]] = []
     if joint_names:
@@ -153,7 +190,10 @@ def build_scene(poses: Sequence[Pose], marks: Sequence[Mark], theme: Theme, *, j
         rows = np.flatnonzero(drawn_joints(last.skeleton)).tolist()
         named = [(last.positions[row], last.skeleton.joint_names[row]) for row in rows]
         names = [(place, name) for place, name in named if name not in written]
-    return Scene(solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit)
+    return Scene(
+        solid, ghosts, tuple(marks), tuple(names), up, ground, extent, last.skeleton.meters_per_unit, dressed, look,
+        np.concatenate(hulls) if hulls else np.zeros((0, 3)),
+    )  # fmt: skip
 
 
 def bones_of(skeleton: Skeleton) -> list[int]:

@@ -25,7 +25,7 @@ from synovia.viewer.first_goals import add_goals, first_goals, pair_of
 from synovia.viewer.root import with_root_values
 from synovia.viewer.server import Rules, guarded_server, is_local
 from synovia.viewer.session import Session
-from synovia.viewer.surface import Surface
+from synovia.surface import Surface
 from synovia.viewer.worker import SESSION, Background
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _opened(model: Any) -> tuple[Skeleton, Pose | None, list[Motion], str]:
 
 def _surface(model: Any, skeleton: Skeleton) -> Surface:
     """Return the surface of a model's file, empty without a file, and the notes of skeleton and surface."""
-    from synovia.viewer.surface import surface_of
+    from synovia.surface import surface_of
 
     path = Path(model) if isinstance(model, str | Path) else None
     found = Surface() if path is None or not path.is_file() else surface_of(path, skeleton)

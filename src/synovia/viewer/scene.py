@@ -18,8 +18,8 @@ from synovia.viewer.bodies import Build, ahead_of, build, rod
 from synovia.viewer.engine import Frame
 from synovia.viewer.session import Session
 from synovia.viewer.skin import Skin
-from synovia.viewer.surface import Surface
-from synovia.viewer.surface.shapes import ball
+from synovia.surface import Surface
+from synovia.surface.shapes import ball
 from synovia.viewer.targets import Ranges, Targets, add_lines
 
 if TYPE_CHECKING:

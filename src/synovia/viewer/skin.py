@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.viewer.bodies import wxyz
-from synovia.viewer.surface import Surface
+from synovia.surface import Surface
 
 if TYPE_CHECKING:
     from viser import ClientHandle

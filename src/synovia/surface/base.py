@@ -31,6 +31,10 @@ class Part:
         weights: Weights of these bones, (v, 4), sum 1.
         colour: Red, green, blue, 0 to 255.
         flat: Whether faces are shaded flat, as for machined parts, or smoothly.
+        colours: Colours of the vertices, 0 to 1, (v, 3), where the file has them; ``colour`` is then their mean.
+        corners: Texture coordinates of the triangles' corners, (f, 3, 2), from the upper left corner of the image.
+        texture: Image of the base colours, 0 to 255, (h, w, 3); ``colour`` is then its mean over the triangles.
+        tint: Factors of the texture's colours, 0 to 1.
     """
 
     vertices: Array
@@ -41,6 +45,10 @@ class Part:
     weights: Array
     colour: Colour = PLAIN
     flat: bool = False
+    colours: Array | None = None
+    corners: Array | None = None
+    texture: NDArray[np.uint8] | None = None
+    tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def placed(self, frames: Array) -> Array:
         """Return the vertices, (v, 3), for joint frames (n, 12)."""

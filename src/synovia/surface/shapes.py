@@ -13,7 +13,7 @@ import numpy as np
 from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError
 from synovia.io.base import read_bytes
 from synovia.model.geometry import Array
-from synovia.viewer.surface.base import MOST_FACES, Colour, Faces, colour_of
+from synovia.surface.base import MOST_FACES, Colour, Faces, colour_of
 
 _LARGEST: Final = 2**28  # bytes of a mesh file
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
